@@ -29,6 +29,13 @@ static inline uint64_t gm_known_add(uint64_t a, uint64_t b)
     return gm_min(gm_sat_add(a, b), UINT64_MAX - 1);
 }
 
+/* a * b, likewise. */
+static inline uint64_t gm_known_mul(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX - 1 : gm_min(product, UINT64_MAX - 1);
+}
+
 /* a - b, at least 0. */
 static inline uint64_t gm_sat_sub(uint64_t a, uint64_t b)
 {

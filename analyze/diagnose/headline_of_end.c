@@ -50,9 +50,9 @@ static void add_stated(struct gm_case *c, struct gm_heading *line)
     char a[GM_SIZE_TEXT], b[GM_SIZE_TEXT];
     for (size_t i = 0; i < p->stated_count; i++) {
         const struct gm_stated_memory *s = &p->stated[i];
-        if (s->device >= 0 && s->last_allocated != GM_REPORT_NONE && s->last_reserved != GM_REPORT_NONE)
+        if (s->device >= 0 && s->allocated.last != GM_REPORT_NONE && s->reserved.last != GM_REPORT_NONE)
             gm_headline_add(c, line, "device %" PRId64 ": %s reserved, %s allocated, as stated", s->device,
-                            gm_size_format(a, s->last_reserved), gm_size_format(b, s->last_allocated));
+                            gm_size_format(a, s->reserved.last), gm_size_format(b, s->allocated.last));
     }
     if (line->count == 0)
         gm_headline_add(c, line, "not known");

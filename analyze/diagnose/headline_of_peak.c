@@ -71,7 +71,7 @@ static uint64_t stated_peak(const struct gm_report *report, const struct gm_view
     const struct gm_profile_report *p = v->lacks_end && v->timeline->filter == NULL ? report->profile : NULL;
     for (size_t i = 0; p != NULL && i < p->stated_count; i++)
         if (p->stated[i].device == v->device->device)
-            return p->stated[i].peak_allocated;
+            return p->stated[i].allocated.peak;
     return GM_REPORT_NONE;
 }
 

@@ -17,21 +17,21 @@ static const char *duration(struct gm_doc *doc, int64_t ns)
 
 static union gm_value self_time_of(const struct gm_cell_of *c)
 {
-    return (union gm_value){.s = duration(c->doc, ((const struct gm_operator_row *)c->row)->self_time_ns)};
+    return (union gm_value){.s = duration(c->doc, ((const struct gm_operator_row *)c->row)->self.time_ns)};
 }
 
 #define OPERATOR(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_operator_row, field)
 /* People read of the devices' memory where there is any, else of the host's. */
 #define COLUMNS(of_device, of_host)                                                                                    \
-    OPERATOR(GM_DELTA, GM_JSON | (of_device), "self_device_bytes", "Self", self_device_bytes),                         \
-        OPERATOR(GM_DELTA, GM_JSON | (of_device), "device_bytes", "Total", device_bytes),                              \
-        OPERATOR(GM_DELTA, GM_JSON | (of_host), "self_host_bytes", "Self", self_host_bytes),                           \
-        OPERATOR(GM_DELTA, GM_JSON | (of_host), "host_bytes", "Total", host_bytes),                                    \
+    OPERATOR(GM_DELTA, GM_JSON | (of_device), "self_device_bytes", "Self", self.device_bytes),                         \
+        OPERATOR(GM_DELTA, GM_JSON | (of_device), "device_bytes", "Total", total.device_bytes),                        \
+        OPERATOR(GM_DELTA, GM_JSON | (of_host), "self_host_bytes", "Self", self.host_bytes),                           \
+        OPERATOR(GM_DELTA, GM_JSON | (of_host), "host_bytes", "Total", total.host_bytes),                              \
         GM_GET(GM_FIGURE, GM_READ, NULL, "Self time", self_time_of),                                                   \
-        OPERATOR(GM_SIGNED, GM_JSON, "self_time_ns", NULL, self_time_ns),                                              \
-        OPERATOR(GM_SIGNED, GM_JSON, "time_ns", NULL, time_ns),                                                        \
-        OPERATOR(GM_SIGNED, GM_JSON, "self_device_time_ns", NULL, self_device_time_ns),                                \
-        OPERATOR(GM_SIGNED, GM_JSON, "device_time_ns", NULL, device_time_ns),                                          \
+        OPERATOR(GM_SIGNED, GM_JSON, "self_time_ns", NULL, self.time_ns),                                              \
+        OPERATOR(GM_SIGNED, GM_JSON, "time_ns", NULL, total.time_ns),                                                  \
+        OPERATOR(GM_SIGNED, GM_JSON, "self_device_time_ns", NULL, self.device_time_ns),                                \
+        OPERATOR(GM_SIGNED, GM_JSON, "device_time_ns", NULL, total.device_time_ns),                                    \
         OPERATOR(GM_COUNT, GM_ALL, "calls", "Calls", calls), OPERATOR(GM_NAME, GM_ALL, "name", "Name", name),          \
         OPERATOR(GM_BOOL, GM_JSON, "annotation", NULL, is_annotation),                                                 \
         OPERATOR(GM_BOOL, GM_JSON, "on_device", NULL, is_on_device),                                                   \
@@ -73,14 +73,14 @@ static const struct gm_column stated_columns[] = {
     STATED(GM_TEXT, GM_JSON, "pressure", NULL, pressure),
     STATED(GM_COUNT, GM_ALL, "allocs", "Allocs", allocs),
     STATED(GM_COUNT, GM_ALL, "frees", "Frees", frees),
-    STATED(GM_BYTES, GM_ALL, "first_allocated_bytes", "At first", first_allocated),
-    STATED(GM_BYTES, GM_ALL, "peak_allocated_bytes", "Peak", peak_allocated),
-    STATED(GM_BYTES, GM_ALL, "last_allocated_bytes", "At last", last_allocated),
-    STATED(GM_BYTES, GM_JSON, "first_reserved_bytes", NULL, first_reserved),
-    STATED(GM_BYTES, GM_ALL, "peak_reserved_bytes", "Peak reserved", peak_reserved),
-    STATED(GM_BYTES, GM_JSON, "last_reserved_bytes", NULL, last_reserved),
-    STATED(GM_COUNT, GM_JSON, "peak_allocated_us", NULL, peak_allocated_us),
-    STATED(GM_COUNT, GM_JSON, "peak_reserved_us", NULL, peak_reserved_us),
+    STATED(GM_BYTES, GM_ALL, "first_allocated_bytes", "At first", allocated.first),
+    STATED(GM_BYTES, GM_ALL, "peak_allocated_bytes", "Peak", allocated.peak),
+    STATED(GM_BYTES, GM_ALL, "last_allocated_bytes", "At last", allocated.last),
+    STATED(GM_BYTES, GM_JSON, "first_reserved_bytes", NULL, reserved.first),
+    STATED(GM_BYTES, GM_ALL, "peak_reserved_bytes", "Peak reserved", reserved.peak),
+    STATED(GM_BYTES, GM_JSON, "last_reserved_bytes", NULL, reserved.last),
+    STATED(GM_COUNT, GM_JSON, "peak_allocated_us", NULL, allocated.peak_us),
+    STATED(GM_COUNT, GM_JSON, "peak_reserved_us", NULL, reserved.peak_us),
     STATED(GM_DELTA, GM_ALL, "net_bytes", "Net", net_bytes),
     STATED(GM_SIGNED, GM_JSON, "most_net_bytes", NULL, most_net_bytes),
     STATED(GM_NAME, GM_ALL | GM_UNDER, "peak_site", "At the peak", peak_site),

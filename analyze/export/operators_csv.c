@@ -14,8 +14,10 @@ void gm_operators_csv_write(struct gm_text *out, const struct gm_profile_report 
         gm_text_add_char(out, ',');
         gm_text_add_csv(out, r->shapes == NULL ? "" : r->shapes);
         gm_text_printf(out, ",%d,%d,%" PRIu64, r->is_on_device, r->is_annotation, r->calls);
-        const int64_t numbers[] = {r->self_device_bytes, r->device_bytes, r->self_host_bytes,     r->host_bytes,
-                                   r->self_time_ns,      r->time_ns,      r->self_device_time_ns, r->device_time_ns};
+        const struct gm_operator_sums *self = &r->self, *total = &r->total;
+        const int64_t numbers[] = {self->device_bytes,   total->device_bytes,  self->host_bytes,
+                                   total->host_bytes,    self->time_ns,        total->time_ns,
+                                   self->device_time_ns, total->device_time_ns};
         for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
             gm_text_printf(out, ",%" PRId64, numbers[k]);
         gm_text_add_char(out, '\n');

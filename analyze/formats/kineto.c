@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_DEVICES = 1024, SHAPES_MOST = 1 << 16 /* bytes of an operator's shapes; the rest is cut off */ };
+enum { SHAPES_MOST = 1 << 16 /* bytes of an operator's shapes; the rest is cut off */ };
 #define MOST_NS (INT64_C(1) << 61) /* 73 years before or after 1970, or the start of the machine */
 
 enum seen { HAS_TIME = 1, HAS_DURATION = 2, HAS_NAME = 4, HAS_BYTES = 8, HAS_DETAIL = 16, IS_ODD = 32 };
@@ -62,7 +62,17 @@ static int find_word(const struct word *words, size_t count, const struct gm_jso
             return (int)i;
     return -1;
 }
-#define FIND(words, t) find_word(words, sizeof(words) / sizeof *(words), t)
+
+/* The next key of an object, as find_word has it, with its value's first token in *t; END_OF_OBJECT behind the last. */
+enum { END_OF_OBJECT = -2 };
+static enum gm_status next_key(struct reader *r, const struct word *words, size_t count, int *word,
+                               struct gm_json_token *t, struct gm_error *err)
+{
+    GM_TRY(next(r, t, err));
+    *word = t->kind == GM_TOKEN_END_DICT ? END_OF_OBJECT : find_word(words, count, t);
+    return *word == END_OF_OBJECT ? GM_OK : next(r, t, err);
+}
+#define NEXT_KEY(r, words, word, t, err) next_key(r, words, sizeof(words) / sizeof *(words), word, t, err)
 
 static bool token_integer(const struct gm_json_token *t, int64_t *value)
 {
@@ -158,11 +168,12 @@ static enum gm_status take_list(struct reader *r, const struct gm_json_token *fi
 
 /* ---- the keys of an event ---------------------------------------------------------------------------------------- */
 
-static const struct word memory_words[] = {WORD("Bytes"),          WORD("Addr"),        WORD("Total Allocated"),
-                                           WORD("Total Reserved"), WORD("Device Type"), WORD("Device Id")};
-static const struct word detail_words[] = {WORD("External id"), WORD("external id"),     WORD("bytes"),
-                                           WORD("Input Dims"),  WORD("Input type"),      WORD("Call stack"),
-                                           WORD("correlation"), WORD("Sequence number"), WORD("Fwd thread id")};
+/* What "args" say: of memory, then (from FIRST_DETAIL on) of spans. */
+enum { FIRST_DETAIL = 6 };
+static const struct word arg_words[] = {
+    WORD("Bytes"),      WORD("Addr"),        WORD("Total Allocated"), WORD("Total Reserved"),  WORD("Device Type"),
+    WORD("Device Id"),  WORD("External id"), WORD("external id"),     WORD("bytes"),           WORD("Input Dims"),
+    WORD("Input type"), WORD("Call stack"),  WORD("correlation"),     WORD("Sequence number"), WORD("Fwd thread id")};
 
 static enum gm_status take_memory(struct reader *r, int word, const struct gm_json_token *t, struct gm_error *err)
 {
@@ -223,15 +234,13 @@ static enum gm_status take_args(struct reader *r, struct gm_json_token *t, struc
 {
     if (t->kind != GM_TOKEN_BEGIN_DICT)
         return gm_json_skip(&r->json, t, err);
-    for (;;) {
-        GM_TRY(next(r, t, err));
-        if (t->kind == GM_TOKEN_END_DICT)
+    for (int word;;) {
+        GM_TRY(NEXT_KEY(r, arg_words, &word, t, err));
+        if (word == END_OF_OBJECT)
             return GM_OK;
-        const int memory = FIND(memory_words, t), detail = memory < 0 ? FIND(detail_words, t) : -1;
-        GM_TRY(next(r, t, err));
-        GM_TRY(memory >= 0   ? take_memory(r, memory, t, err)
-               : detail >= 0 ? take_detail(r, detail, t, err)
-                             : gm_json_skip(&r->json, t, err));
+        GM_TRY(word >= FIRST_DETAIL ? take_detail(r, word - FIRST_DETAIL, t, err)
+               : word >= 0          ? take_memory(r, word, t, err)
+                                    : gm_json_skip(&r->json, t, err));
     }
 }
 
@@ -372,12 +381,11 @@ static enum gm_status end_event(struct reader *r, struct gm_error *err)
 
 static void begin_event(struct event *e)
 {
-    const uint32_t none = GM_PROFILE_NONE;
     e->seen = 0;
     e->kind = 0;
     e->span = GM_SPAN_OPERATOR;
-    e->row = (struct gm_profile_span){.name = none};
-    e->detail = (struct gm_profile_detail){.shapes = none, .types = none, .call_stack = none, .sequence = -1};
+    e->row = (struct gm_profile_span){.name = GM_PROFILE_NONE};
+    e->detail = (struct gm_profile_detail)GM_PROFILE_NO_DETAIL;
     e->memory = (struct gm_profile_memory){
         .address = GM_PROFILE_ABSENT, .allocated = GM_PROFILE_ABSENT, .reserved = GM_PROFILE_ABSENT, .device = -1};
     e->place[0][0] = e->place[1][0] = '\0';
@@ -397,12 +405,10 @@ static enum gm_status take_events(struct reader *r, struct gm_error *err)
             continue;
         }
         begin_event(&r->e);
-        for (;;) {
-            GM_TRY(next(r, &t, err));
-            if (t.kind == GM_TOKEN_END_DICT)
+        for (int word;;) {
+            GM_TRY(NEXT_KEY(r, event_words, &word, &t, err));
+            if (word == END_OF_OBJECT)
                 break;
-            const int word = FIND(event_words, &t);
-            GM_TRY(next(r, &t, err));
             GM_TRY(take_field(r, word, &t, err));
         }
         GM_TRY(end_event(r, err));
@@ -415,19 +421,17 @@ static enum gm_status take_device(struct reader *r, struct gm_json_token *t, str
 {
     static const struct word words[] = {WORD("id"), WORD("name"), WORD("totalGlobalMem")};
     struct gm_profile_device device = {.id = -1, .memory = GM_PROFILE_ABSENT, .name = GM_PROFILE_NONE};
-    for (;;) {
-        GM_TRY(next(r, t, err));
-        if (t->kind == GM_TOKEN_END_DICT)
+    for (int word;;) {
+        GM_TRY(NEXT_KEY(r, words, &word, t, err));
+        if (word == END_OF_OBJECT)
             break;
-        const int word = FIND(words, t);
-        GM_TRY(next(r, t, err));
         if (word == 0)
             (void)token_integer(t, &device.id);
         if (word == 2)
             device.memory = token_unsigned(t, GM_PROFILE_ABSENT);
         GM_TRY(word == 1 ? take_string(r, t, &device.name, err) : gm_json_skip(&r->json, t, err));
     }
-    const bool has_room = r->p->devices.n < MOST_DEVICES;
+    const bool has_room = r->p->devices.n < GM_PROFILE_DEVICES;
     return !has_room || GM_VEC_PUSH(&r->p->devices, device) ? GM_OK : gm_no_memory(err);
 }
 
@@ -448,12 +452,10 @@ static enum gm_status take_distributed(struct reader *r, struct gm_json_token *t
     static const struct word words[] = {WORD("rank"), WORD("world_size")};
     if (t->kind != GM_TOKEN_BEGIN_DICT)
         return gm_json_skip(&r->json, t, err);
-    for (;;) {
-        GM_TRY(next(r, t, err));
-        if (t->kind == GM_TOKEN_END_DICT)
+    for (int word;;) {
+        GM_TRY(NEXT_KEY(r, words, &word, t, err));
+        if (word == END_OF_OBJECT)
             return GM_OK;
-        const int word = FIND(words, t);
-        GM_TRY(next(r, t, err));
         if (word >= 0)
             (void)token_integer(t, word == 0 ? &r->p->rank : &r->p->world_size);
         GM_TRY(gm_json_skip(&r->json, t, err));
@@ -513,13 +515,11 @@ static enum gm_status take_document(struct reader *r, struct gm_error *err)
         return take_events(r, err);
     if (t.kind != GM_TOKEN_BEGIN_DICT)
         return gm_fail(err, GM_E_FORMAT, t.at, "no trace of torch.profiler: neither an object nor a list");
-    for (;;) {
-        GM_TRY(next(r, &t, err));
-        if (t.kind == GM_TOKEN_END_DICT)
+    for (int word;;) {
+        GM_TRY(NEXT_KEY(r, top_words, &word, &t, err));
+        if (word == END_OF_OBJECT)
             break;
-        const int word = FIND(top_words, &t);
         has_events = has_events || word == EVENTS;
-        GM_TRY(next(r, &t, err));
         GM_TRY(take_top(r, word, &t, err));
     }
     return has_events ? GM_OK : gm_fail(err, GM_E_FORMAT, t.at, "no trace of torch.profiler: no 'traceEvents'");

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DEVICES = 1024, FRAMES_MOST = 512 /* of a stack; the outermost are left out */ };
+enum { FRAMES_MOST = 512 /* of a stack; the outermost are left out */ };
 
 struct maker {
     struct gm_snapshot_memory *m;
@@ -102,15 +102,6 @@ static bool add_call_stack(struct maker *k, uint32_t call_stack, uint32_t frames
     return true;
 }
 
-/* A step's name differs from step to step, and so would the stacks. */
-static bool is_step(const struct gm_profile *p, const struct gm_profile_span *span)
-{
-    static const char step[] = "ProfilerStep#";
-    size_t n;
-    const char *s = gm_profile_string(p, span->name, &n);
-    return n >= sizeof step - 1 && memcmp(s, step, sizeof step - 1) == 0;
-}
-
 static bool stack_of(struct maker *k, uint32_t innermost, struct gm_stack_id *stack)
 {
     uint32_t frames[FRAMES_MOST];
@@ -122,9 +113,9 @@ static bool stack_of(struct maker *k, uint32_t innermost, struct gm_stack_id *st
     }
     for (uint32_t i = innermost; i != GM_PROFILE_NONE && depth < FRAMES_MOST; i = k->p->spans.v[i].parent) {
         const struct gm_profile_span *span = &k->p->spans.v[i];
-        const uint32_t calls =
-            span->detail == GM_PROFILE_NONE ? GM_PROFILE_NONE : k->p->details.v[span->detail].call_stack;
-        if (!is_step(k->p, span) && (frames[depth++] = frame_of(k, span->name)) == 0)
+        const uint32_t calls = gm_profile_detail_of(k->p, span)->call_stack;
+        /* a step's name differs from step to step, and so would the stacks */
+        if (!gm_profile_is_step(k->p, span) && (frames[depth++] = frame_of(k, span->name)) == 0)
             return false;
         if (!has_call_stack && calls != GM_PROFILE_NONE && !add_call_stack(k, calls, frames, &depth))
             return false;
@@ -177,7 +168,7 @@ static bool add_event(struct maker *k, uint32_t row)
     struct gm_event_row event = {.action = is_alloc ? GM_ACTION_ALLOC : GM_ACTION_FREE_REQUESTED,
                                  .addr = from->address,
                                  .size = size,
-                                 .time_us = (k->p->base_ns + from->time_ns) / 1000};
+                                 .time_us = gm_profile_us(k->p, from->time_ns)};
     if (!stack_of(k, from->span, &event.stack))
         return false;
     if (!add_segment_event(k, &event, from->reserved))
@@ -208,13 +199,13 @@ static enum gm_status sort_by_device(struct maker *k, struct gm_error *err)
         k->is_host = gm_profile_side(&k->p->memory.v[i]) != GM_SIDE_DEVICE;
     for (size_t i = 0; i < n; i++) {
         const int32_t device = device_of(k, &k->p->memory.v[i]);
-        if (device >= MOST_DEVICES)
+        if (device >= GM_PROFILE_DEVICES)
             return gm_fail(err, GM_E_LIMIT, GM_NO_OFFSET, "memory of device %" PRId32 ", beyond %d devices", device,
-                           (int)MOST_DEVICES);
+                           (int)GM_PROFILE_DEVICES);
         if (device >= 0 && (size_t)device >= k->trace_count)
             k->trace_count = (size_t)device + 1;
     }
-    size_t next[MOST_DEVICES] = {0}, total = 0;
+    size_t next[GM_PROFILE_DEVICES] = {0}, total = 0;
     k->traces = gm_arena_calloc(&k->m->arena, k->trace_count, sizeof *k->traces);
     k->rows = gm_arena_calloc(&k->m->arena, k->trace_count, sizeof *k->rows);
     k->order = calloc(n + 1, sizeof *k->order);
@@ -270,14 +261,14 @@ static enum gm_status add_annotations(struct maker *k, struct gm_error *err)
     for (size_t i = 0; i < k->p->spans.n; i++) {
         const struct gm_profile_span *span = &k->p->spans.v[i];
         size_t n;
-        if (span->kind != GM_SPAN_ANNOTATION && !is_step(k->p, span))
+        if (span->kind != GM_SPAN_ANNOTATION && !gm_profile_is_step(k->p, span))
             continue;
         const char *s = gm_profile_string(k->p, span->name, &n);
         const struct gm_string_id name = gm_intern_string(k->m, s, n);
-        struct gm_annotation a = {name, GM_STAGE_START, 0, (k->p->base_ns + span->start_ns) / 1000};
+        struct gm_annotation a = {name, GM_STAGE_START, 0, gm_profile_us(k->p, span->start_ns)};
         bool ok = name.v != 0 && GM_VEC_PUSH(&k->m->annotations, a);
         a.stage = GM_STAGE_END;
-        a.time_us = (k->p->base_ns + gm_profile_span_end(span)) / 1000;
+        a.time_us = gm_profile_us(k->p, gm_profile_span_end(span));
         if (!ok || !GM_VEC_PUSH(&k->m->annotations, a))
             return gm_builder_failure(k->m, GM_NO_OFFSET, err);
     }
@@ -299,8 +290,7 @@ static bool warn_of_untold(struct maker *k)
             const struct gm_profile_memory *m = &k->p->memory.v[k->order[i]];
             uint32_t before = GM_MAP_NONE;
             if (first == GM_PROFILE_ABSENT && m->allocated != GM_PROFILE_ABSENT)
-                first = m->bytes > 0 ? gm_sat_sub(m->allocated, (uint64_t)m->bytes)
-                                     : gm_known_add(m->allocated, (uint64_t)0 - (uint64_t)m->bytes);
+                first = gm_profile_allocated_before(m);
             if (m->bytes > 0)
                 ok = gm_map_put(&born, m->address, 1, &before);
             else if (gm_map_take(&born, m->address) == GM_MAP_NONE)

@@ -15,6 +15,7 @@
 #include "analyze/profile/profile_pass.h"
 
 #include "analyze/base/address_map.h"
+#include "analyze/base/ascii.h"
 #include "analyze/base/bisect.h"
 #include "analyze/base/intern.h"
 #include "analyze/base/order.h"
@@ -25,14 +26,10 @@
 
 enum { STACK_FRAMES = 5 };
 
-struct sums {
-    int64_t host, device, time, device_time;
-};
-
 /* A span that has begun and not ended, or the one that alone is inside it and of its name, which may not count. */
 struct closed {
     uint32_t span;
-    struct sums total, inside; /* inside: of what is directly in it */
+    struct gm_operator_sums total, inside; /* inside: of what is directly in it */
     int64_t kernels;
 };
 struct open {
@@ -64,16 +61,22 @@ struct averages {
     struct GM_VEC(char) text;
 };
 
-static struct sums add(struct sums a, struct sums b)
+/* a + b and a - b; what a file says may wrap. */
+static int64_t plus(int64_t a, int64_t b)
 {
-    return (struct sums){
-        (int64_t)((uint64_t)a.host + (uint64_t)b.host), (int64_t)((uint64_t)a.device + (uint64_t)b.device),
-        (int64_t)((uint64_t)a.time + (uint64_t)b.time), (int64_t)((uint64_t)a.device_time + (uint64_t)b.device_time)};
+    return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
 static int64_t less(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static struct gm_operator_sums combine(struct gm_operator_sums a, struct gm_operator_sums b,
+                                       int64_t (*each)(int64_t, int64_t))
+{
+    return (struct gm_operator_sums){each(a.host_bytes, b.host_bytes), each(a.device_bytes, b.device_bytes),
+                                     each(a.time_ns, b.time_ns), each(a.device_time_ns, b.device_time_ns)};
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -104,7 +107,7 @@ static int64_t edge(const struct averages *w, int64_t ns)
     return (int64_t)(us * 1000.0) - w->p->base_ns;
 }
 
-static struct sums measure(struct averages *w, const struct gm_profile_span *span, bool has_memory)
+static struct gm_operator_sums measure(struct averages *w, const struct gm_profile_span *span, bool has_memory)
 {
     const struct gm_profile_memory *m = w->p->memory.v;
     const int64_t start = edge(w, span->start_ns), end = edge(w, gm_profile_span_end(span));
@@ -116,20 +119,20 @@ static struct sums measure(struct averages *w, const struct gm_profile_span *spa
         w->covered[first]++;
         w->covered[last]--;
     }
-    return (struct sums){.host = less((int64_t)w->host[last], (int64_t)w->host[first]),
-                         .device = less((int64_t)w->device[last], (int64_t)w->device[first]),
-                         .time = span->duration_ns};
+    return (struct gm_operator_sums){.host_bytes = less((int64_t)w->host[last], (int64_t)w->host[first]),
+                                     .device_bytes = less((int64_t)w->device[last], (int64_t)w->device[first]),
+                                     .time_ns = span->duration_ns};
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static const char *name_of(const struct averages *w, uint32_t name, size_t *n)
 {
-    static const char step[] = "ProfilerStep#";
+    static const char any_step[] = "ProfilerStep*";
     const char *s = gm_profile_string(w->p, name, n);
-    const bool is_step = *n >= sizeof step - 1 && memcmp(s, step, sizeof step - 1) == 0;
-    *n = is_step ? sizeof step - 1 : *n;
-    return is_step ? "ProfilerStep*" : s;
+    const bool is_step = gm_begins_with(s, *n, GM_PROFILE_STEP);
+    *n = is_step ? sizeof any_step - 1 : *n;
+    return is_step ? any_step : s;
 }
 
 static bool same_name(const struct averages *w, uint32_t a, uint32_t b)
@@ -143,11 +146,9 @@ static bool same_name(const struct averages *w, uint32_t a, uint32_t b)
 static uint32_t shapes_of(struct averages *w, const struct gm_profile_span *span)
 {
     size_t n;
-    const char *s =
-        span->detail == GM_PROFILE_NONE ? "" : gm_profile_string(w->p, w->p->details.v[span->detail].shapes, &n);
+    const char *s = gm_profile_string(w->p, gm_profile_detail_of(w->p, span)->shapes, &n);
     int depth = 0;
     bool is_list = false; /* of the input that is read */
-    n = span->detail == GM_PROFILE_NONE ? 0 : n;
     w->text.n = 0;
     if (!GM_VEC_ROOM(&w->text, n + 1))
         return GM_INTERN_NONE;
@@ -165,8 +166,7 @@ static uint32_t shapes_of(struct averages *w, const struct gm_profile_span *span
 /* The innermost Python functions around a span, as one string in w->text. */
 static bool stack_of(struct averages *w, uint32_t i)
 {
-    const struct gm_profile_span *span = &w->p->spans.v[i];
-    const uint32_t calls = span->detail == GM_PROFILE_NONE ? GM_PROFILE_NONE : w->p->details.v[span->detail].call_stack;
+    const uint32_t calls = gm_profile_detail_of(w->p, &w->p->spans.v[i])->call_stack;
     w->text.n = 0;
     if (calls != GM_PROFILE_NONE) {
         size_t n;
@@ -235,23 +235,9 @@ static bool count_into(struct averages *w, struct table *t, const struct closed 
     struct gm_operator_row *row = key.stack == GM_INTERN_NONE ? NULL : row_of(w, t, key, name, n);
     if (row == NULL)
         return false;
-    const struct sums *total = &c->total, *inside = &c->inside;
-    const struct sums was = {row->host_bytes, row->device_bytes, row->time_ns, row->device_time_ns};
-    const struct sums self = {row->self_host_bytes, row->self_device_bytes, row->self_time_ns,
-                              row->self_device_time_ns};
-    const struct sums now = add(was, *total);
-    const struct sums now_self =
-        add(self, (struct sums){less(total->host, inside->host), less(total->device, inside->device),
-                                less(total->time, inside->time), less(total->device_time, inside->device_time)});
     row->calls++;
-    row->host_bytes = now.host;
-    row->device_bytes = now.device;
-    row->time_ns = now.time;
-    row->device_time_ns = now.device_time;
-    row->self_host_bytes = now_self.host;
-    row->self_device_bytes = now_self.device;
-    row->self_time_ns = now_self.time;
-    row->self_device_time_ns = now_self.device_time;
+    row->total = combine(row->total, c->total, plus);
+    row->self = combine(row->self, combine(c->total, c->inside, less), plus);
     return true;
 }
 
@@ -275,14 +261,14 @@ static bool close_one(struct averages *w)
     if (top->has_held && top->children == 1) { /* it alone: what is inside it is inside this one */
         c.inside = top->held.inside;
         c.kernels = top->held.kernels;
-        c.total.device_time = top->held.total.device_time;
+        c.total.device_time_ns = top->held.total.device_time_ns;
     } else {
-        c.total.device_time = (int64_t)((uint64_t)c.kernels + (uint64_t)c.inside.device_time);
+        c.total.device_time_ns = plus(c.kernels, c.inside.device_time_ns);
     }
     if (w->open.n == 0)
         return emit(w, &c);
     struct open *outer = &w->open.v[w->open.n - 1];
-    outer->row.inside = add(outer->row.inside, c.total);
+    outer->row.inside = combine(outer->row.inside, c.total, plus);
     outer->children += outer->children < 2;
     if (outer->children == 1 && same_name(w, outer->row.span, c.span)) {
         outer->held = c;
@@ -307,26 +293,25 @@ static bool is_ignored(const struct averages *w, const struct gm_profile_span *s
     size_t n;
     const char *s = gm_profile_string(w->p, span->name, &n);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i]) == n && memcmp(names[i], s, n) == 0)
+        if (gm_is_text(s, n, names[i]))
             return true;
     return false;
 }
 
 static bool takes_part(const struct averages *w, const struct gm_profile_span *span)
 {
-    static const char module[] = "nn.Module: ";
     size_t n;
     const char *s = gm_profile_string(w->p, span->name, &n);
     if (w->is_of_modules && w->modules_are_annotations)
         return span->kind == GM_SPAN_ANNOTATION;
     if (w->is_of_modules)
-        return span->kind == GM_SPAN_PYTHON && n >= sizeof module - 1 && memcmp(s, module, sizeof module - 1) == 0;
+        return span->kind == GM_SPAN_PYTHON && gm_begins_with(s, n, "nn.Module: ");
     return (span->kind != GM_SPAN_PYTHON || w->has_python_nested) && !is_ignored(w, span);
 }
 
 static int64_t kernels_of(const struct averages *w, const struct gm_profile_span *span)
 {
-    const uint64_t external = span->detail == GM_PROFILE_NONE ? 0 : w->p->details.v[span->detail].external;
+    const uint64_t external = gm_profile_detail_of(w->p, span)->external;
     const uint32_t i = external == 0 || span->kind > GM_SPAN_PYTHON ? GM_MAP_NONE : gm_map_get(&w->kernel_of, external);
     return i < w->kernels.n ? w->kernels.v[i] : 0; /* GM_MAP_NONE is more */
 }
@@ -336,13 +321,12 @@ static bool take(struct averages *w, uint32_t i)
     const struct gm_profile_span *span = &w->p->spans.v[i];
     struct open o = {.row = {.span = i}};
     if (gm_profile_span_is_on_device(span->kind)) {
-        o.row.total = (struct sums){.device_time = span->duration_ns};
+        o.row.total = (struct gm_operator_sums){.device_time_ns = span->duration_ns};
         return emit(w, &o.row);
     }
     while (w->open.n > 0) {
         const struct gm_profile_span *outer = &w->p->spans.v[w->open.v[w->open.n - 1].row.span];
-        if (outer->thread == span->thread && span->start_ns < gm_profile_span_end(outer) &&
-            gm_profile_span_end(span) <= gm_profile_span_end(outer))
+        if (gm_profile_is_around(outer, span))
             break;
         if (!close_one(w))
             return false;
@@ -371,18 +355,13 @@ static bool sum_kernels(struct averages *w)
 {
     for (size_t i = 0; i < w->p->spans.n; i++) {
         const struct gm_profile_span *span = &w->p->spans.v[i];
-        if (!gm_profile_span_is_on_device(span->kind) || span->kind == GM_SPAN_DEVICE_ANNOTATION ||
-            span->detail == GM_PROFILE_NONE || w->p->details.v[span->detail].external == 0)
+        const uint64_t external = gm_profile_detail_of(w->p, span)->external;
+        if (!gm_profile_span_is_on_device(span->kind) || span->kind == GM_SPAN_DEVICE_ANNOTATION || external == 0)
             continue;
-        const uint64_t external = w->p->details.v[span->detail].external;
-        uint32_t at = gm_map_get(&w->kernel_of, external), before;
-        if (at == GM_MAP_NONE) {
-            at = (uint32_t)w->kernels.n;
-            if (!GM_VEC_PUSH(&w->kernels, 0) || !gm_map_put(&w->kernel_of, external, at, &before))
-                return false;
-        }
-        if (at < w->kernels.n)
-            w->kernels.v[at] = (int64_t)((uint64_t)w->kernels.v[at] + (uint64_t)span->duration_ns);
+        const uint32_t fresh = (uint32_t)w->kernels.n, at = gm_map_number(&w->kernel_of, external, fresh);
+        if (at == GM_MAP_NONE || (at == fresh && !GM_VEC_PUSH(&w->kernels, 0)))
+            return false;
+        w->kernels.v[at] = plus(w->kernels.v[at], span->duration_ns);
     }
     return true;
 }
@@ -406,6 +385,9 @@ static bool add_rest(struct averages *w, struct table *tables, size_t count)
     int64_t covers = 0;
     for (size_t i = 0; i < w->p->memory.n; i++) {
         const struct gm_profile_memory *m = &w->p->memory.v[i];
+        const enum gm_memory_side side = gm_profile_side(m);
+        const struct gm_operator_sums bytes = {.host_bytes = side == GM_SIDE_HOST ? m->bytes : 0,
+                                               .device_bytes = side == GM_SIDE_DEVICE ? m->bytes : 0};
         covers += w->covered[i];
         for (size_t t = 0; covers == 0 && t < count; t++) {
             struct key key = {.name = GM_PROFILE_NONE,
@@ -415,20 +397,17 @@ static bool add_rest(struct averages *w, struct table *tables, size_t count)
                 key.shapes == GM_INTERN_NONE ? NULL : row_of(w, &tables[t], key, "[memory]", 8);
             if (row == NULL)
                 return false;
-            const enum gm_memory_side side = gm_profile_side(m);
-            int64_t *const bytes[] = {side == GM_SIDE_HOST ? &row->host_bytes : &row->device_bytes,
-                                      side == GM_SIDE_HOST ? &row->self_host_bytes : &row->self_device_bytes};
             row->calls++;
-            for (size_t k = 0; side != GM_SIDE_NONE && k < 2; k++)
-                *bytes[k] = (int64_t)((uint64_t)*bytes[k] + (uint64_t)m->bytes);
+            row->total = combine(row->total, bytes, plus);
+            row->self = combine(row->self, bytes, plus);
         }
     }
     return true;
 }
 
 GM_ORDERING(by_weight, struct gm_operator_row,
-            GM_DOWN(self_device_bytes) || GM_DOWN(self_host_bytes) || GM_DOWN(self_time_ns) ||
-                GM_DOWN(self_device_time_ns) || GM_BY(strcmp(a->name, b->name)) ||
+            GM_DOWN(self.device_bytes) || GM_DOWN(self.host_bytes) || GM_DOWN(self.time_ns) ||
+                GM_DOWN(self.device_time_ns) || GM_BY(strcmp(a->name, b->name)) ||
                 GM_BY(a->shapes == NULL || b->shapes == NULL ? 0 : strcmp(a->shapes, b->shapes)) ||
                 GM_BY(a->stack == NULL || b->stack == NULL ? 0 : strcmp(a->stack, b->stack)) || GM_UP(is_annotation) ||
                 GM_UP(is_on_device));

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DEVICES = 1024, SITE_FRAMES = 3 };
+enum { SITE_FRAMES = 3 };
 
 /* -1: the host; -2: neither. */
 static int64_t device_of(const struct gm_profile_memory *m)
@@ -22,30 +22,26 @@ static int64_t device_of(const struct gm_profile_memory *m)
 static struct gm_stated_memory new_row(int64_t device)
 {
     const uint64_t none = GM_REPORT_NONE;
-    return (struct gm_stated_memory){.device = device,
-                                     .capacity = none,
-                                     .limits = {none, none, none},
-                                     .first_allocated = none,
-                                     .peak_allocated = none,
-                                     .last_allocated = none,
-                                     .first_reserved = none,
-                                     .peak_reserved = none,
-                                     .last_reserved = none,
-                                     .peak_allocated_us = none,
-                                     .peak_reserved_us = none};
+    const struct gm_stated_level level = {none, none, none, none};
+    return (struct gm_stated_memory){
+        .device = device, .capacity = none, .limits = {none, none, none}, .allocated = level, .reserved = level};
 }
 
-/* Before the event, as far as the event after it tells. */
-static uint64_t before(uint64_t after, int64_t bytes)
+/* A level that an event states, GM_PROFILE_ABSENT: it does not; `before` the event. Whether it is a new peak. */
+static bool note_level(struct gm_stated_level *level, const struct gm_profile *p, int64_t time_ns, uint64_t stated,
+                       uint64_t before)
 {
-    const uint64_t size = bytes < 0 ? (uint64_t)0 - (uint64_t)bytes : (uint64_t)bytes;
-    return bytes < 0 ? gm_known_add(after, size) : gm_sat_sub(after, size);
-}
-
-static uint64_t us_of(const struct gm_profile *p, int64_t ns)
-{
-    const int64_t us = (p->base_ns + ns) / 1000;
-    return us < 0 ? GM_REPORT_NONE : (uint64_t)us;
+    if (stated == GM_PROFILE_ABSENT)
+        return false;
+    const bool is_peak = level->peak == GM_REPORT_NONE || stated > level->peak;
+    level->first = level->first == GM_REPORT_NONE ? before : level->first;
+    level->last = stated;
+    if (is_peak) {
+        const int64_t us = gm_profile_us(p, time_ns);
+        level->peak = stated;
+        level->peak_us = us < 0 ? GM_REPORT_NONE : (uint64_t)us;
+    }
+    return is_peak;
 }
 
 static void note(struct gm_stated_memory *row, const struct gm_profile *p, const struct gm_profile_memory *m,
@@ -55,24 +51,9 @@ static void note(struct gm_stated_memory *row, const struct gm_profile *p, const
     row->frees += m->bytes < 0;
     row->net_bytes = gm_signed_add(row->net_bytes, m->bytes);
     row->most_net_bytes = row->net_bytes > row->most_net_bytes ? row->net_bytes : row->most_net_bytes;
-    if (m->allocated != GM_PROFILE_ABSENT) {
-        if (row->first_allocated == GM_REPORT_NONE)
-            row->first_allocated = before(m->allocated, m->bytes);
-        if (row->peak_allocated == GM_REPORT_NONE || m->allocated > row->peak_allocated) {
-            row->peak_allocated = m->allocated;
-            row->peak_allocated_us = us_of(p, m->time_ns);
-            *peak_span = m->span;
-        }
-        row->last_allocated = m->allocated;
-    }
-    if (m->reserved != GM_PROFILE_ABSENT) {
-        row->first_reserved = row->first_reserved == GM_REPORT_NONE ? m->reserved : row->first_reserved;
-        if (row->peak_reserved == GM_REPORT_NONE || m->reserved > row->peak_reserved) {
-            row->peak_reserved = m->reserved;
-            row->peak_reserved_us = us_of(p, m->time_ns);
-        }
-        row->last_reserved = m->reserved;
-    }
+    if (note_level(&row->allocated, p, m->time_ns, m->allocated, gm_profile_allocated_before(m)))
+        *peak_span = m->span;
+    note_level(&row->reserved, p, m->time_ns, m->reserved, m->reserved);
 }
 
 /* "aten::empty < aten::linear < forward": the innermost spans around a moment; NULL: no memory, or there are none. */
@@ -112,7 +93,7 @@ static void judge(struct gm_stated_memory *row)
 {
     static const char *const words[] = {"below", "warning", "high", "critical"};
     static const uint64_t eightieths[] = {70, 75, 78};
-    const uint64_t peak = row->peak_reserved != GM_REPORT_NONE ? row->peak_reserved : row->peak_allocated;
+    const uint64_t peak = row->reserved.peak != GM_REPORT_NONE ? row->reserved.peak : row->allocated.peak;
     if (row->device < 0 || row->capacity == GM_REPORT_NONE)
         return;
     const uint64_t sold = gm_round_up(row->capacity, UINT64_C(2) << 30);
@@ -127,7 +108,7 @@ static void judge(struct gm_stated_memory *row)
 static enum gm_status state_devices(struct gm_profile_pass *pass, struct gm_error *err)
 {
     const struct gm_profile *p = pass->profile;
-    enum { NOWHERE = MOST_DEVICES + 1 };
+    enum { NOWHERE = GM_PROFILE_DEVICES + 1 };
     struct gm_stated_memory *rows = calloc(NOWHERE + 1, sizeof *rows); /* the host is behind the devices */
     uint32_t *spans = calloc(NOWHERE + 1, sizeof *spans);
     size_t count = 0;
@@ -136,19 +117,21 @@ static enum gm_status state_devices(struct gm_profile_pass *pass, struct gm_erro
         free(spans);
         return gm_no_memory(err);
     }
-    for (size_t i = 0; i <= MOST_DEVICES; i++)
-        rows[i] = new_row(i == MOST_DEVICES ? -1 : (int64_t)i);
+    for (size_t i = 0; i <= GM_PROFILE_DEVICES; i++)
+        rows[i] = new_row(i == GM_PROFILE_DEVICES ? -1 : (int64_t)i);
     for (size_t i = 0; i < p->memory.n; i++) {
         const int64_t device = device_of(&p->memory.v[i]);
-        const size_t at = device == -1 ? MOST_DEVICES : device < 0 || device >= MOST_DEVICES ? NOWHERE : (size_t)device;
+        const size_t at = device == -1                                 ? GM_PROFILE_DEVICES
+                          : device < 0 || device >= GM_PROFILE_DEVICES ? NOWHERE
+                                                                       : (size_t)device;
         note(&rows[at], p, &p->memory.v[i], &spans[at]);
     }
-    struct gm_stated_memory *out = gm_arena_calloc(pass->arena, MOST_DEVICES + 1, sizeof *out);
+    struct gm_stated_memory *out = gm_arena_calloc(pass->arena, GM_PROFILE_DEVICES + 1, sizeof *out);
     bool ok = out != NULL;
-    for (size_t i = 0; ok && i <= MOST_DEVICES; i++) {
+    for (size_t i = 0; ok && i <= GM_PROFILE_DEVICES; i++) {
         if (rows[i].allocs + rows[i].frees == 0)
             continue;
-        if (rows[i].peak_allocated != GM_REPORT_NONE)
+        if (rows[i].allocated.peak != GM_REPORT_NONE)
             rows[i].peak_site = site_of(pass, spans[i]);
         ok = name_device(pass, &rows[i]);
         if (rows[i].device >= 0 && pass->card_bytes != 0)
@@ -174,7 +157,7 @@ static uint64_t allocated_at(const struct gm_profile *p, int64_t time)
         if (gm_profile_side(m) != GM_SIDE_DEVICE || m->allocated == GM_PROFILE_ABSENT)
             continue;
         if (m->time_ns > time)
-            return level == GM_REPORT_NONE ? before(m->allocated, m->bytes) : level;
+            return level == GM_REPORT_NONE ? gm_profile_allocated_before(m) : level;
         level = m->allocated;
     }
     return level;
@@ -207,7 +190,7 @@ enum gm_status gm_profile_stated(struct gm_profile_pass *pass, struct gm_error *
             kinds[n++] = (struct copies){.name = s->name, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
         struct copies *c = &kinds[k];
         c->row.copies++;
-        c->row.bytes = gm_known_add(c->row.bytes, s->detail == GM_PROFILE_NONE ? 0 : p->details.v[s->detail].bytes);
+        c->row.bytes = gm_known_add(c->row.bytes, gm_profile_detail_of(p, s)->bytes);
         c->row.time_ns = gm_signed_add(c->row.time_ns, s->duration_ns);
         c->first_ns = s->start_ns < c->first_ns ? s->start_ns : c->first_ns;
         c->last_ns = gm_profile_span_end(s) > c->last_ns ? gm_profile_span_end(s) : c->last_ns;

@@ -10,24 +10,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One row of key_averages(). Bytes are what was handed out less what was taken back; `self` is without what is inside.
- */
+/* Bytes are what was handed out less what was taken back. */
+struct gm_operator_sums {
+    int64_t host_bytes, device_bytes;
+    int64_t time_ns, device_time_ns; /* on the host; on devices */
+};
+/* One row of key_averages(); `self` is without what is inside. */
 struct gm_operator_row {
     const char *name;
     const char *shapes; /* of the inputs; NULL: not told apart by them */
     const char *stack;  /* "b.py(2): g;a.py(1): f", innermost first; NULL likewise */
     bool is_annotation, is_on_device;
     uint64_t calls;
-    int64_t host_bytes, self_host_bytes, device_bytes, self_device_bytes;
-    int64_t time_ns, self_time_ns; /* on the host */
-    int64_t device_time_ns, self_device_time_ns;
+    struct gm_operator_sums total, self;
 };
 struct gm_operator_table {
     const struct gm_operator_row *v; /* most self bytes of devices first, or of the host; then most self time */
     size_t count;
 };
 
-/* What the events state of one device, or of the host. GM_REPORT_NONE: not stated. */
+/* GM_REPORT_NONE: not stated. */
+struct gm_stated_level {
+    uint64_t first, peak, last; /* bytes: before the first event that states it; after others */
+    uint64_t peak_us;           /* since 1970, or the start of the clock */
+};
+/* What the events state of one device, or of the host. */
 struct gm_stated_memory {
     int64_t device; /* -1: the host */
     const char *name;
@@ -36,11 +43,9 @@ struct gm_stated_memory {
         limits[3]; /* of memory that is a warning, high, critical: 70, 75 and 78 of 80 GiB, and as much of others */
     const char *pressure; /* "below", "warning", "high", "critical": where the peak is; NULL: not known */
     uint64_t allocs, frees;
-    uint64_t first_allocated, peak_allocated, last_allocated;
-    uint64_t first_reserved, peak_reserved, last_reserved;
-    uint64_t peak_allocated_us, peak_reserved_us; /* since 1970, or the start of the clock */
-    const char *peak_site;                        /* where the event of peak_allocated was: operators and functions */
-    int64_t net_bytes, most_net_bytes;            /* of the events alone: at the end, and at most, from 0 on */
+    struct gm_stated_level allocated, reserved; /* reserved.first: after the first */
+    const char *peak_site;             /* where the event of the peak of `allocated` was: operators and functions */
+    int64_t net_bytes, most_net_bytes; /* of the events alone: at the end, and at most, from 0 on */
 };
 
 /* Copies between host and device. */

@@ -11,14 +11,12 @@ GM_ORDERING(by_thread_and_time, struct gm_profile_span,
             GM_UP(thread) || GM_UP(start_ns) || GM_DOWN(duration_ns) || GM_UP(parent));
 GM_ORDERING(by_time, struct gm_profile_memory, GM_UP(time_ns) || GM_UP(span));
 
-/* The first span from `parent` up that the one at `i` is in, as torch.profiler nests them: what overlaps only partly is
- * beside. */
+/* The first span from `parent` up that the other is in. */
 static uint32_t enclosing(const struct gm_profile *p, uint32_t parent, const struct gm_profile_span *span)
 {
     while (parent != GM_PROFILE_NONE) {
         const struct gm_profile_span *outer = &p->spans.v[parent];
-        if (outer->thread == span->thread && span->start_ns < gm_profile_span_end(outer) &&
-            gm_profile_span_end(span) <= gm_profile_span_end(outer))
+        if (gm_profile_is_around(outer, span))
             break;
         parent = outer->thread == span->thread ? outer->parent : GM_PROFILE_NONE;
     }

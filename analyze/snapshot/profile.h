@@ -15,6 +15,8 @@
 #define GM_MODEL_PROFILE_H
 
 #include "analyze/base/arena.h"
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/ascii.h"
 #include "analyze/base/intern.h"
 #include "analyze/base/vec.h"
 
@@ -40,7 +42,7 @@ static inline bool gm_profile_span_is_on_device(enum gm_profile_span_kind kind)
     return kind >= GM_SPAN_KERNEL;
 }
 
-enum { GM_PROFILE_THREADS = 1 << 20 };
+enum { GM_PROFILE_THREADS = 1 << 20, GM_PROFILE_DEVICES = 1024 }; /* at most */
 struct gm_profile_span {
     int64_t start_ns, duration_ns; /* start + duration fits, duration is not negative */
     uint32_t name;
@@ -53,6 +55,12 @@ static inline int64_t gm_profile_span_end(const struct gm_profile_span *span)
 {
     return span->start_ns + span->duration_ns;
 }
+/* As torch.profiler nests the spans of a thread: one that begins no later; what overlaps only partly is beside. */
+static inline bool gm_profile_is_around(const struct gm_profile_span *outer, const struct gm_profile_span *span)
+{
+    return outer->thread == span->thread && span->start_ns < gm_profile_span_end(outer) &&
+           gm_profile_span_end(span) <= gm_profile_span_end(outer);
+}
 
 /* What only some spans say. */
 struct gm_profile_detail {
@@ -64,6 +72,10 @@ struct gm_profile_detail {
     uint32_t correlation;    /* of a runtime call with what it started on a device; 0: none */
     int64_t sequence;        /* -1: none */
 };
+#define GM_PROFILE_NO_DETAIL                                                                                           \
+    {                                                                                                                  \
+        .shapes = GM_PROFILE_NONE, .types = GM_PROFILE_NONE, .call_stack = GM_PROFILE_NONE, .sequence = -1             \
+    }
 
 struct gm_profile_memory {
     int64_t time_ns, bytes;
@@ -83,6 +95,13 @@ static inline enum gm_memory_side gm_profile_side(const struct gm_profile_memory
     return type == 0 || type == 2 || type == 5                  ? GM_SIDE_HOST
            : type == 1 || type == 6 || type == 12 || type == 20 ? GM_SIDE_DEVICE
                                                                 : GM_SIDE_NONE;
+}
+
+/* Of the device before it, as far as it tells: `allocated` is stated. */
+static inline uint64_t gm_profile_allocated_before(const struct gm_profile_memory *memory)
+{
+    const uint64_t size = memory->bytes < 0 ? (uint64_t)0 - (uint64_t)memory->bytes : (uint64_t)memory->bytes;
+    return memory->bytes < 0 ? gm_known_add(memory->allocated, size) : gm_sat_sub(memory->allocated, size);
 }
 
 struct gm_profile_thread {
@@ -124,6 +143,29 @@ static inline const char *gm_profile_string(const struct gm_profile *p, uint32_t
 {
     *length = string == GM_PROFILE_NONE ? 0 : p->strings.entries.v[string].length;
     return string == GM_PROFILE_NONE ? "" : p->strings.entries.v[string].bytes;
+}
+
+/* A step that torch.profiler's schedule numbered. */
+#define GM_PROFILE_STEP "ProfilerStep#"
+static inline bool gm_profile_is_step(const struct gm_profile *p, const struct gm_profile_span *span)
+{
+    size_t n;
+    const char *s = gm_profile_string(p, span->name, &n);
+    return gm_begins_with(s, n, GM_PROFILE_STEP);
+}
+
+/* What a span says besides, or nothing; never NULL. */
+static inline const struct gm_profile_detail *gm_profile_detail_of(const struct gm_profile *p,
+                                                                   const struct gm_profile_span *span)
+{
+    static const struct gm_profile_detail nothing = GM_PROFILE_NO_DETAIL;
+    return span->detail == GM_PROFILE_NONE ? &nothing : &p->details.v[span->detail];
+}
+
+/* A time as microseconds since 1970, or on the file's clock. */
+static inline int64_t gm_profile_us(const struct gm_profile *p, int64_t ns)
+{
+    return (p->base_ns + ns) / 1000;
 }
 
 #endif

@@ -6,7 +6,7 @@ import { call, Channel } from "./core.js";
 import { tone } from "./pen.js";
 import { accused, axis, device, groupName, here, kept, moment, NONE, range, SPLITS } from "./runs.js";
 import { FILTERS, set, state, unset } from "./state.js";
-import { texts, VirtualTable } from "./table.js";
+import { rowsFrom, texts, VirtualTable } from "./table.js";
 
 const COPIED = 10000; // rows at most
 let grid,
@@ -72,25 +72,14 @@ function query() {
     return [lines.join("\n"), wrong];
 }
 
-const rowsOf = told =>
-    Array.from(told.id, (id, i) => ({
-        id,
-        size: told.size[i],
-        requested: told.requested[i],
-        ...Object.fromEntries(SPLITS.map(split => [split, told[split][i]])),
-        born: told.born[i],
-        freed: told.freed[i],
-        life: told.life[i],
-        life_us: told.life_us[i],
-        site: told.site[i],
-    }));
+const NAMES = ["id", "size", "requested", ...SPLITS, "born", "freed", "life", "life_us", "site"];
 
 const channel = new Channel(
     (told, question) => {
         const [total] = told.total;
         line.textContent = `${count(total)} allocations, ${size(told.total_bytes[0])}${title && `, of the finding: ${title}`}`;
-        if (grid.total !== total) grid.resize(total);
-        grid.show(question[4], rowsOf(told));
+        grid.resize(total);
+        grid.show(question[4], rowsFrom(told, NAMES));
     },
     error => (line.textContent = error.message),
 );
@@ -133,7 +122,7 @@ export const allocationsView = {
     keys: ["run", "dev", "at", "from", "to", "sel", "sort", "up", ...FILTERS],
     async rows() {
         const told = await call("allocations", ...here(), query()[0], 0, COPIED);
-        return texts(columns, rowsOf(told));
+        return texts(columns, rowsFrom(told, NAMES));
     },
     start(panel, tools) {
         const input = (name, placeholder, width) => {

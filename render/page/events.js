@@ -6,7 +6,7 @@ import { call, Channel } from "./core.js";
 import { tone } from "./pen.js";
 import { device, here, kept, moment, NONE } from "./runs.js";
 import { set, state } from "./state.js";
-import { texts, VirtualTable } from "./table.js";
+import { rowsFrom, texts, VirtualTable } from "./table.js";
 import { goTo } from "./timeline.js";
 
 const COPIED = 10000; // rows at most
@@ -36,24 +36,14 @@ const columns = [
     { name: "Active after it", isNumber: true, text: row => size(row.active) },
     { name: "Made at", text: row => row.site },
 ];
-const rowsOf = told =>
-    Array.from(told.event, (event, i) => ({
-        event,
-        time: told.time[i],
-        action: told.action[i],
-        bytes: told.bytes[i],
-        role: told.role[i],
-        active: told.active[i],
-        site: told.site[i],
-        id: told.allocation[i],
-    }));
+const NAMES = ["event", "time", "action", "bytes", "role", "active", "site", "allocation"];
 
 const channel = new Channel(
     (told, question) => {
         const [total] = told.total;
         line.textContent = `${count(total)} events`;
-        if (grid.total !== total) grid.resize(total);
-        grid.show(question[4], rowsOf(told));
+        grid.resize(total);
+        grid.show(question[4], rowsFrom(told, NAMES));
         if (grid.isLost && question[6] === now()) {
             grid.isLost = false;
             grid.reveal(told.near[0]);
@@ -76,7 +66,8 @@ export const eventsView = {
     title: "Events",
     keys: ["run", "dev", "at", "kind", "least"],
     async rows() {
-        return texts(columns, rowsOf(await call("events", ...here(), query(parseSize(state.least)), 0, COPIED, 0)));
+        const told = await call("events", ...here(), query(parseSize(state.least)), 0, COPIED, 0);
+        return texts(columns, rowsFrom(told, NAMES));
     },
     start(panel, tools) {
         const kinds = el(
@@ -96,7 +87,7 @@ export const eventsView = {
         grid = new VirtualTable("Events", columns, {
             ask,
             choose: row => {
-                if (row.id !== NONE) set({ sel: row.id });
+                if (row.allocation !== NONE) set({ sel: row.allocation });
                 goTo(row.event + 1);
             },
             isChosen: row => row.event + 1 === moment(),

@@ -41,6 +41,10 @@ function cellOf(column, row) {
     return cell;
 }
 
+// Rows out of an answer, which has columns.
+export const rowsFrom = (told, names) =>
+    Array.from(told[names[0]], (_, i) => Object.fromEntries(names.map(name => [name, told[name][i]])));
+
 // The rows as texts, heads first, for a copy.
 export const texts = (columns, rows) => [columns.map(c => c.name), ...rows.map(row => columns.map(c => c.text(row)))];
 
@@ -80,6 +84,7 @@ export class VirtualTable {
         return Math.round(clamp(this.body.scrollTop / room, 0, 1) * Math.max(this.total - this.seen + 1, 0));
     }
     resize(total) {
+        if (this.total === total) return;
         this.total = total;
         this.element.setAttribute("aria-rowcount", total);
         this.body.firstChild.style.height = `${Math.min(total * ROW, TALLEST)}px`;

@@ -35,10 +35,10 @@ static void expect(const struct gm_operator_row *r, uint64_t calls, int64_t tota
                    int64_t self_ns)
 {
     assert_int_equal(r->calls, calls);
-    assert_int_equal(r->device_bytes, total);
-    assert_int_equal(r->self_device_bytes, self);
-    assert_int_equal(r->time_ns, time_ns);
-    assert_int_equal(r->self_time_ns, self_ns);
+    assert_int_equal(r->total.device_bytes, total);
+    assert_int_equal(r->self.device_bytes, self);
+    assert_int_equal(r->total.time_ns, time_ns);
+    assert_int_equal(r->self.time_ns, self_ns);
 }
 
 /* One alone inside another of its name is not counted again, however often; two are. */
@@ -71,7 +71,7 @@ TEST(memory_of_all_threads)
     expect(find(&report.profile->operators, "x"), 1, 72, 72, 5000, 5000);
     expect(find(&report.profile->operators, "y"), 1, 64, 64, 5000, 5000);
     expect(find(&report.profile->operators, "[memory]"), 2, -3, -3, 0, 0);
-    assert_int_equal(find(&report.profile->operators, "[memory]")->host_bytes, 7);
+    assert_int_equal(find(&report.profile->operators, "[memory]")->total.host_bytes, 7);
     assert_int_equal(report.profile->operators.count, 3);
     gm_report_free(&report);
     gm_snapshot_free(&s);
@@ -92,10 +92,10 @@ TEST(kernels_and_shapes)
                                        "7, \"ts\": 30, \"dur\": 2, \"args\": {\"External id\": 3, \"bytes\": 640}},"));
     assert_int_equal(gm_profile_analyze(&report, s.profile, 0, NULL), GM_OK);
     const struct gm_operator_row *op = find(&report.profile->operators, "op");
-    assert_int_equal(op->device_time_ns, 22000);
-    assert_int_equal(op->self_device_time_ns, 2000);
+    assert_int_equal(op->total.device_time_ns, 22000);
+    assert_int_equal(op->self.device_time_ns, 2000);
     assert_true(find(&report.profile->operators, "k")->is_on_device);
-    assert_int_equal(find(&report.profile->operators, "k")->device_time_ns, 20000);
+    assert_int_equal(find(&report.profile->operators, "k")->total.device_time_ns, 20000);
     assert_string_equal(find(&report.profile->shapes, "op")->shapes, "[[], [], [4, 5]]");
     assert_string_equal(find(&report.profile->shapes, "in")->shapes, "[]");
     assert_int_equal(report.profile->copy_count, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/timeline/dims/dims_work.h"
 
+#include "analyze/base/ascii.h"
 #include "analyze/base/order.h"
 
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static bool parse_one(const char **text, struct gm_dims *dims)
         if (strncmp(*text, name, n) != 0 || (*text)[n] != '=')
             continue;
         const char *digit = *text + n + 1;
-        for (; *digit >= '0' && *digit <= '9' && value <= UINT32_MAX; digit++)
+        for (; gm_is_digit(*digit) && value <= UINT32_MAX; digit++)
             value = 10 * value + (uint64_t)(*digit - '0');
         if (value == 0 || value > UINT32_MAX || (*digit != '\0' && *digit != ','))
             return false;
@@ -72,8 +73,7 @@ static struct gm_size_row size_row(const struct gm_size_count *count)
             row.role = gm_role_name((enum gm_role)r);
         }
     }
-    if (__builtin_mul_overflow(row.bytes, row.blocks, &row.total))
-        row.total = UINT64_MAX - 1;
+    row.total = gm_known_mul(row.bytes, row.blocks);
     return row;
 }
 

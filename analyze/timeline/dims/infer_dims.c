@@ -81,12 +81,6 @@ static uint64_t made_of(const struct search *s, uint64_t rows, uint64_t numbers,
     return of_forward(s, &count);
 }
 
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
 /* The number whose square n is; 0: there is none. */
 static uint64_t root_of(uint64_t n)
 {
@@ -114,7 +108,7 @@ static void find_hidden(struct search *s)
                 const struct gm_size_count *count = &s->census->v[i];
                 const uint64_t h =
                     count->size % (widths[w] * joined) > 0 ? 0 : root_of(count->size / widths[w] / joined);
-                const uint64_t bytes = gm_sat_sub(times(count->size, parameters(count)), joined > 1);
+                const uint64_t bytes = gm_sat_sub(gm_known_mul(count->size, parameters(count)), joined > 1);
                 if (h < LEAST_HIDDEN || (hidden > 0 && h != hidden) || bytes <= best ||
                     parameters_of(s, h, widths[w]) + (uint64_t)parameters_of(s, h, 4) < 2)
                     continue;
@@ -145,7 +139,8 @@ static void find_ffn(struct search *s)
     for (size_t i = 0; i < s->census->n; i++) {
         const struct gm_size_count *c = &s->census->v[i];
         const uint64_t side = other_side(s, c);
-        const uint64_t bytes = parameters(c) > 2 ? times(c->size, parameters(c)) : parameters(c); /* two may be vocab */
+        const uint64_t bytes =
+            parameters(c) > 2 ? gm_known_mul(c->size, parameters(c)) : parameters(c); /* two may be vocab */
         if (side > 0 && parameters(c) >= 2 && bytes > best) {
             best = bytes;
             ffn = side;
@@ -218,7 +213,7 @@ static struct rows with_rows(const struct search *s, uint64_t rows)
         uint64_t bytes = 0;
         for (size_t w = 0; w < WIDTHS; w++) {
             const uint64_t side = s->model->dims.v[sides[i]];
-            bytes = gm_sat_add(bytes, times(made_of(s, rows, side, widths[w]), rows * side * widths[w]));
+            bytes = gm_sat_add(bytes, gm_known_mul(made_of(s, rows, side, widths[w]), rows * side * widths[w]));
         }
         out.sides += bytes > 0;
         out.bytes = gm_sat_add(out.bytes, bytes);
@@ -303,7 +298,7 @@ static void count_scores(const struct search *s, struct scores *out)
     const uint64_t tokens = s->model->dims.v[GM_DIM_TOKENS], row = out->heads * out->seq;
     for (uint64_t each = s->model->activation; each <= 4; each += 2) {
         const uint64_t made = is_another(s, row * each) ? 0 : made_of(s, tokens, row, each);
-        out->bytes = gm_sat_add(out->bytes, times(made, tokens * row * each));
+        out->bytes = gm_sat_add(out->bytes, gm_known_mul(made, tokens * row * each));
         out->signs += made > 0 && each == s->model->activation;
     }
 }

@@ -28,12 +28,6 @@ static uint64_t dim(const struct needs *n, enum gm_dim which)
     return n->model->dims.v[which];
 }
 
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX - 1 : product;
-}
-
 /* ---- measured ------------------------------------------------------------------------------------------------------
  */
 
@@ -101,22 +95,23 @@ static void add(struct needs *n, const char *name, uint64_t bytes, uint64_t meas
 /* Matrices of hidden*ffn in a layer: as there are, or two. */
 static unsigned ffns(const struct needs *n)
 {
-    const uint64_t size = times(times(dim(n, GM_DIM_HIDDEN), dim(n, GM_DIM_FFN)), n->model->weight);
-    const struct gm_size_count one = gm_census_find(n->census, size), two = gm_census_find(n->census, times(2, size));
+    const uint64_t size = gm_known_mul(gm_known_mul(dim(n, GM_DIM_HIDDEN), dim(n, GM_DIM_FFN)), n->model->weight);
+    const struct gm_size_count one = gm_census_find(n->census, size),
+                               two = gm_census_find(n->census, gm_known_mul(2, size));
     const uint64_t count = one.live[GM_ROLE_PARAMETER] + 2 * (uint64_t)two.live[GM_ROLE_PARAMETER];
     return count == 3 * dim(n, GM_DIM_LAYERS) ? 3 : 2;
 }
 
 static unsigned embeddings(const struct needs *n)
 {
-    const struct gm_size_count count =
-        gm_census_find(n->census, times(times(dim(n, GM_DIM_HIDDEN), dim(n, GM_DIM_VOCAB)), n->model->weight));
+    const struct gm_size_count count = gm_census_find(
+        n->census, gm_known_mul(gm_known_mul(dim(n, GM_DIM_HIDDEN), dim(n, GM_DIM_VOCAB)), n->model->weight));
     return count.live[GM_ROLE_PARAMETER] == 1 ? 1 : 2;
 }
 
 static uint64_t kv_width(const struct needs *n)
 {
-    const uint64_t kv = times(dim(n, GM_DIM_KV_HEADS), dim(n, GM_DIM_HEAD));
+    const uint64_t kv = gm_known_mul(dim(n, GM_DIM_KV_HEADS), dim(n, GM_DIM_HEAD));
     return kv > 0 ? kv : dim(n, GM_DIM_HIDDEN);
 }
 
@@ -124,10 +119,11 @@ static uint64_t kv_width(const struct needs *n)
 static uint64_t parameter_count(const struct needs *n)
 {
     const uint64_t hidden = dim(n, GM_DIM_HIDDEN);
-    const uint64_t attention = times(2 * hidden, gm_sat_add(hidden, kv_width(n)));
-    const uint64_t layer = gm_sat_add(attention, gm_sat_add(times(ffns(n) * hidden, dim(n, GM_DIM_FFN)), 2 * hidden));
-    return gm_sat_add(times(dim(n, GM_DIM_LAYERS), layer),
-                      gm_sat_add(times(embeddings(n) * hidden, dim(n, GM_DIM_VOCAB)), hidden));
+    const uint64_t attention = gm_known_mul(2 * hidden, gm_sat_add(hidden, kv_width(n)));
+    const uint64_t layer =
+        gm_sat_add(attention, gm_sat_add(gm_known_mul(ffns(n) * hidden, dim(n, GM_DIM_FFN)), 2 * hidden));
+    return gm_sat_add(gm_known_mul(dim(n, GM_DIM_LAYERS), layer),
+                      gm_sat_add(gm_known_mul(embeddings(n) * hidden, dim(n, GM_DIM_VOCAB)), hidden));
 }
 
 static void need_weights(struct needs *n)
@@ -140,15 +136,15 @@ static void need_weights(struct needs *n)
                                           "less than Adam's two: 8-bit, sharded or another optimizer"};
     const uint64_t numbers = parameter_count(n), each = n->model->weight;
     const bool has_kv = kv_width(n) != dim(n, GM_DIM_HIDDEN);
-    add(n, "Parameters", times(numbers, each), n->most[GM_ROLE_PARAMETER],
+    add(n, "Parameters", gm_known_mul(numbers, each), n->most[GM_ROLE_PARAMETER],
         gm_arena_printf(n->arena, "(layers*(%s + %u*hidden*ffn + 2*hidden) + %s*vocab + hidden)*%u B",
                         has_kv ? "2*hidden*hidden + 2*hidden*kv_heads*head" : "4*hidden*hidden", ffns(n),
                         embeddings(n) > 1 ? "2*hidden" : "hidden", (unsigned)each),
         &parameters);
     if (n->most[GM_ROLE_GRADIENT] > 0)
-        add(n, "Gradients", times(numbers, each), n->most[GM_ROLE_GRADIENT], "as parameters", &gradients);
+        add(n, "Gradients", gm_known_mul(numbers, each), n->most[GM_ROLE_GRADIENT], "as parameters", &gradients);
     if (n->most[GM_ROLE_OPTIMIZER_STATE] > 0)
-        add(n, "Optimizer state", times(numbers, 8), n->most[GM_ROLE_OPTIMIZER_STATE],
+        add(n, "Optimizer state", gm_known_mul(numbers, 8), n->most[GM_ROLE_OPTIMIZER_STATE],
             "two numbers of 4 B for each parameter (Adam)", &states);
 }
 
@@ -156,7 +152,8 @@ static void need_weights(struct needs *n)
 static uint64_t score_bytes(const struct needs *n)
 {
     const uint64_t size =
-        times(times(times(dim(n, GM_DIM_TOKENS), dim(n, GM_DIM_HEADS)), dim(n, GM_DIM_SEQ)), n->model->activation);
+        gm_known_mul(gm_known_mul(gm_known_mul(dim(n, GM_DIM_TOKENS), dim(n, GM_DIM_HEADS)), dim(n, GM_DIM_SEQ)),
+                     n->model->activation);
     return size > 0 && gm_census_find(n->census, size).made > 0 ? size : 0;
 }
 
@@ -168,12 +165,12 @@ static void need_activations(struct needs *n)
         "less than plain layers keep: no graph, checkpointing, fused kernels, or the trace has no whole forward pass"};
     static const struct remarks copies = {"several copies at once, as log_softmax, its gradient or a cast make them",
                                           NULL};
-    const uint64_t each = n->model->activation, row = times(dim(n, GM_DIM_TOKENS), each);
-    const uint64_t stream = times(row, dim(n, GM_DIM_HIDDEN)), logits = times(row, dim(n, GM_DIM_VOCAB));
+    const uint64_t each = n->model->activation, row = gm_known_mul(dim(n, GM_DIM_TOKENS), each);
+    const uint64_t stream = gm_known_mul(row, dim(n, GM_DIM_HIDDEN)), logits = gm_known_mul(row, dim(n, GM_DIM_VOCAB));
     const unsigned width = (unsigned)each, of_ffn = ffns(n) > 2 ? 4 : 2;
-    const uint64_t kv = times(row, 2 * kv_width(n)), scores = score_bytes(n);
-    const uint64_t layer =
-        gm_sat_add(gm_sat_add(times(6, stream), kv), gm_sat_add(scores, times(of_ffn * row, dim(n, GM_DIM_FFN))));
+    const uint64_t kv = gm_known_mul(row, 2 * kv_width(n)), scores = score_bytes(n);
+    const uint64_t layer = gm_sat_add(gm_sat_add(gm_known_mul(6, stream), kv),
+                                      gm_sat_add(scores, gm_known_mul(of_ffn * row, dim(n, GM_DIM_FFN))));
     add(n, "One tensor of the residual stream", stream,
         gm_census_find(n->census, stream).made > 0 ? stream : GM_REPORT_NONE,
         gm_arena_printf(n->arena, "batch*seq*hidden*%u B", width), NULL);
@@ -182,7 +179,7 @@ static void need_activations(struct needs *n)
                         kv == 2 * stream ? "8*batch*seq*hidden" : "6*batch*seq*hidden + 2*batch*seq*kv_heads*head",
                         scores > 0 ? " + batch*heads*seq*seq" : "", of_ffn, width),
         NULL);
-    add(n, "Activations of all layers", times(layer, dim(n, GM_DIM_LAYERS)),
+    add(n, "Activations of all layers", gm_known_mul(layer, dim(n, GM_DIM_LAYERS)),
         n->most[GM_ROLE_ACTIVATION] > 0 ? n->most[GM_ROLE_ACTIVATION] : GM_REPORT_NONE, "layers*that", &kept);
     add(n, "Logits", logits, n->most_logits > 0 ? n->most_logits : GM_REPORT_NONE,
         gm_arena_printf(n->arena, "batch*seq*vocab*%u B", width), &copies);
@@ -210,7 +207,7 @@ bool gm_dims_needs(struct gm_dims_report *out, const struct gm_model *model, con
     struct needs n = {.model = model, .census = census, .arena = arena};
     if (!name_missing(out, model, arena) || out->missing != NULL)
         return out->missing != NULL;
-    measure(&n, pass, times(times(dim(&n, GM_DIM_TOKENS), dim(&n, GM_DIM_VOCAB)), model->activation));
+    measure(&n, pass, gm_known_mul(gm_known_mul(dim(&n, GM_DIM_TOKENS), dim(&n, GM_DIM_VOCAB)), model->activation));
     need_weights(&n);
     need_activations(&n);
     struct gm_need_row *rows = gm_arena_calloc(arena, n.n, sizeof *rows);

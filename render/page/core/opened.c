@@ -208,24 +208,28 @@ struct gm_page_device *gm_opened_device(uint32_t handle, uint32_t device, struct
 /* ---- of all of it --------------------------------------------------------------------------------------------------
  */
 
-bool gm_opened_judge(struct gm_opened *o, struct gm_error *err)
+struct gm_opened *gm_opened_judged(uint32_t handle)
 {
+    struct gm_opened *o = gm_opened_get(handle);
+    struct gm_error err;
+    if (o == NULL || o->is_judged)
+        return o;
     if (o->is_brief)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "it was opened without what a report tells") == GM_OK;
-    o->is_judged = o->is_judged || gm_judge_end(&o->judged, &o->snapshot, err) == GM_OK;
-    return o->is_judged;
+        gm_fail(&err, GM_E_USAGE, GM_NO_OFFSET, "it was opened without what a report tells");
+    else
+        o->is_judged = gm_judge_end(&o->judged, &o->snapshot, &err) == GM_OK;
+    if (!o->is_judged)
+        gm_answer_fail(&err);
+    return o->is_judged ? o : NULL;
 }
 
 const struct gm_page_result *gm_page_json(uint32_t handle)
 {
     struct gm_text json = {0};
-    struct gm_error err;
     gm_answer_begin();
-    struct gm_opened *o = gm_opened_get(handle);
+    struct gm_opened *o = gm_opened_judged(handle);
     if (o == NULL)
         return NULL;
-    if (!gm_opened_judge(o, &err))
-        return gm_answer_fail(&err);
     gm_analysis_json(&json, &o->judged.report);
     return gm_answer_json(&json);
 }

@@ -69,8 +69,8 @@ extern const char *const gm_page_split_names[GM_PAGE_SPLITS];
 void gm_page_forget_table(struct gm_page_device *d);
 void gm_page_forget_events(struct gm_page_device *d);
 
-/* Judges to the end, once. false: it failed. */
-bool gm_opened_judge(struct gm_opened *o, struct gm_error *err);
+/* gm_opened_get, judged to the end. NULL: the answer says why. */
+struct gm_opened *gm_opened_judged(uint32_t handle);
 
 /* The value of `key` in a query, up to the end of its line; NULL: it is not in it. */
 const char *gm_query_value(const char *query, const char *key, size_t *length);

@@ -2,6 +2,7 @@
  *
  * The allocations that a finding is about, and where they are.
  */
+#include "analyze/base/ascii.h"
 #include "render/page/core/opened.h"
 #include "render/page/core/page_levels.h"
 
@@ -18,7 +19,7 @@ static bool is_told(const char *query, const char *key, const char *text)
 {
     size_t n;
     const char *value = gm_query_value(query, key, &n);
-    return value == NULL ? text == NULL : text != NULL && n == strlen(text) && memcmp(value, text, n) == 0;
+    return value == NULL ? text == NULL : text != NULL && gm_is_text(value, n, text);
 }
 
 /* The one that says that; false: there is none. */
@@ -110,14 +111,11 @@ static uint32_t device_of(const struct gm_opened *o, const struct gm_remedy *rem
 
 const struct gm_page_result *gm_page_finding(uint32_t handle, const char *query)
 {
-    struct gm_error err;
     struct accused f;
     gm_answer_begin();
-    struct gm_opened *o = gm_opened_get(handle);
+    struct gm_opened *o = gm_opened_judged(handle);
     if (o == NULL)
         return NULL;
-    if (!gm_opened_judge(o, &err))
-        return gm_answer_fail(&err);
     if (o->judged.kept.count == 0 || !find(&f, &o->judged.report.diagnosis, query))
         return gm_answer_refuse("the report has no such finding");
     const uint32_t device = device_of(o, f.remedy);
