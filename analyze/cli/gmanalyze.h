@@ -36,6 +36,9 @@ struct gm_analyze_options {
         .usual = GM_USUAL_DEFAULTS, .fail_above = UINT64_MAX, .fail_below_efficiency = -1, .fail_on = -1               \
     }
 
+/* Its command line: of a struct gm_analyze_options. */
+extern const struct gm_program gm_analyze_program;
+
 /* Read-only while jobs run. */
 struct gm_analyze_context {
     struct gm_analyze_options options;

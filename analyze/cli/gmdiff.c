@@ -3,12 +3,11 @@
  * gmdiff: a thin main. Options and operands in; summaries, their comparison, the run directory, messages and the exit
  * code out.
  */
+#include "analyze/cli/gmdiff.h"
+
 #include "analyze/base/threads.h"
 #include "analyze/cli/bar.h"
 #include "analyze/cli/page_runs.h"
-#include "analyze/cli/paths.h"
-#include "analyze/cli/shell.h"
-#include "analyze/compare/compare.h"
 #include "analyze/compare/summary_make.h"
 #include "analyze/document/documents.h"
 #include "analyze/formats/load.h"
@@ -17,92 +16,13 @@
 #include "render/render.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct diff_options {
-    struct gm_usual_options usual;
-    struct gm_growth_limit limit;
-};
-
-static bool parse_growth(const char *text, void *value)
-{
-    return gm_growth_limit_parse(value, text);
-}
-
-#define AT(field) .offset = offsetof(struct diff_options, field)
-
-static const struct gm_option option_table[] = {
-    GM_ROW_RESULTS,
-    GM_ROW_NAME("name of the run (default: BASE_vs_NEW)"),
-    {0, "fail-growth", "LIMIT",
-     "exit code 1 if peak reserved or peak allocated of any device grows over BASE by more than LIMIT, as in 2% or "
-     "500MiB (without a trace: the totals)",
-     GM_OPTION_PARSED, AT(limit), .parse = parse_growth, .wants = "as in 2%, 0.5%, 500MiB or 0"},
-    GM_ROW_JSON("write diff.json there too; - is stdout, instead of the summary"),
-    GM_ROW_CATEGORIES("category rules to use instead of the built-in ones"),
-    GM_ROW_DEVICE("compare this device only"),
-    GM_ROW_TOP("rows of each table in diff_report.txt (default: 50)"),
-    GM_ROW_JOBS("snapshots to read at the same time (default: one for each CPU)", 256),
-    GM_ROW_NO_CHARTS("no pictures"),
-    GM_ROW_NO_PAGE,
-    GM_ROW_MAX_MEMORY,
-    GM_ROW_SALVAGE("compare what is complete of a damaged file"),
-    GM_ROW_QUIET("no summary and no warnings, only errors"),
-    GM_ROW_VERBOSE("tell on stderr how long each phase took"),
-    GM_ROWS_PAGES,
-};
-
-static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err);
-
-static const struct gm_program program = {
-    .name = "gmdiff",
-    .head = "gmdiff: what changed in GPU memory between runs of a PyTorch program, and why\n"
-            "\n"
-            "Examples:\n"
-            "  gmdiff before.pickle after.pickle       a report in ./results/DATE_TIME_...\n"
-            "  gmdiff --fail-growth 2% base.gmtrace new.pickle   a gate for CI: exit code 1\n"
-            "  gmdiff ctx128.pickle ctx256.pickle ctx512.pickle  a table, and the law of it\n"
-            "  gmdiff --json - base.pickle new.pickle  diff.json on stdout\n"
-            "\n"
-            "Usage: gmdiff [options] BASE NEW [MORE...]\n"
-            "  BASE, NEW, MORE  memory snapshots: pickle, JSON, _memory_viz.py HTML or\n"
-            "                   .gmtrace, also .gz and .zst; - is stdin\n"
-            "\n"
-            "Options:\n",
-    .tail = "      --                  end of options\n"
-            "\n"
-            "Sizes are a number and a unit, all binary: 512MiB, 1.5GiB, 70G.\n"
-            "MORE are compared with BASE, each. Call sites are matched by their stacks: by\n"
-            "function and file, not by line, folder or address.\n"
-            "\n"
-            "Exit codes: 0 done; 1 done, but the growth is over the limit; 2 wrong usage;\n"
-            "3 an input is missing, damaged or no snapshot (unless it is BASE, the others\n"
-            "are compared all the same); 5 an output could not be written, or an internal\n"
-            "error.\n",
-    .options = option_table,
-    .option_count = sizeof option_table / sizeof option_table[0],
-    .check = check_options,
-};
-
 struct call {
     struct gm_shell shell;
-    struct diff_options options;
+    struct gm_diff_options options;
 };
-
-/* ---- the operands ------------------------------------------------------------------------------------------------ */
-
-static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err)
-{
-    const struct gm_usual_options *options = values;
-    if (*count < 2)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, *count == 0 ? "no BASE and no NEW given" : "no NEW given");
-    enum gm_status status = gm_paths_check_stdin(operands, (size_t)*count, 1, err);
-    for (int i = 0; status == GM_OK && i < *count; i++)
-        status = gm_paths_check_json(options->json, operands[i], err);
-    return status;
-}
 
 struct input {
     const char *path;
@@ -139,7 +59,7 @@ static void tell_inputs(struct call *call, const struct input *inputs, size_t co
 }
 
 /* "BASE_vs_NEW", "BASE_vs_NEW_and_2_more". */
-static void name_run(char out[GM_NAME_SIZE], const struct diff_options *options, const struct gm_comparison *c)
+static void name_run(char out[GM_NAME_SIZE], const struct gm_diff_options *options, const struct gm_comparison *c)
 {
     struct gm_text text = {0};
     if (options->usual.name != NULL)
@@ -218,7 +138,7 @@ static void free_inputs(struct input *inputs, size_t count)
 static enum gm_status compare(struct gm_comparison *c, struct call *call, const struct input *inputs, size_t count,
                               struct gm_error *err)
 {
-    const struct diff_options *options = &call->options;
+    const struct gm_diff_options *options = &call->options;
     const struct gm_compare_options compare_options = {.limit = options->limit, .top = (size_t)options->usual.top};
     const struct gm_summary **runs = calloc(count, sizeof *runs);
     size_t n = 0;
@@ -362,9 +282,9 @@ static enum gm_status run(struct call *call, char **paths, size_t count, struct 
 
 int main(int argc, char **argv)
 {
-    struct call call = {.options = {.usual = GM_USUAL_DEFAULTS}};
+    struct call call = {.options = GM_DIFF_DEFAULTS};
     struct gm_error err;
-    if (gm_call_begin(&call.shell.said, &program, &argc, argv, &call.options) &&
+    if (gm_call_begin(&call.shell.said, &gm_diff_program, &argc, argv, &call.options) &&
         run(&call, argv, (size_t)argc, &err) != GM_OK)
         gm_call_fail(&call.shell.said, NULL, &err);
     return gm_shell_end(&call.shell);

@@ -84,6 +84,27 @@ struct gm_replay_options {
     enum gm_compute_mode compute;
 };
 
+#define GM_REPLAY_DEFAULTS                                                                                             \
+    {                                                                                                                  \
+        .budget = -1, .memory = UINT64_MAX, .limit = UINT64_MAX                                                        \
+    }
+
+/* replay_options.c: its command line, of a struct gm_replay_options. */
+extern const struct gm_program gm_replay_program;
+
+/* What options have written. */
+enum gm_replay_output {
+    GM_REPLAY_JSON,
+    GM_REPLAY_CSV,
+    GM_REPLAY_SUMMARY,
+    GM_REPLAY_CHART,
+    GM_REPLAY_TRACE,
+    GM_REPLAY_SNAPSHOT,
+    GM_REPLAY_OUTPUTS
+};
+/* Where it goes; NULL: nobody asked for it. */
+const char *gm_replay_output_path(const struct gm_replay_options *options, int output);
+
 /* What a change came to. */
 struct gm_changed_class {
     const char *kind, *name; /* "role", "Activation" */

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/cli/gmanalyze.h"
+
+#include "analyze/cli/operands.h"
+#include "analyze/cli/paths.h"
+#include "analyze/export/export.h"
+#include "replay/whatif/gpus.h"
+
+#include <stddef.h>
+
+#define PLACES "as in 12345, event:12345, 3.5s, 120ms, step:12"
+static const char *const groups[] = {"stack", "function", "file", "category", "role", NULL}; /* GM_GROUP_STACK .. */
+static const char *const axes[] = {"time", "event", NULL};                                   /* GM_AXIS_TIME .. */
+static const char *const layers[] = {"role", "category", NULL};                              /* GM_LAYERS_BY_ROLE .. */
+
+static const char *const severities[] = {"info", "warning", "critical", NULL}; /* GM_INFO .. */
+
+#define AT(field) .offset = offsetof(struct gm_analyze_options, field)
+
+static const struct gm_option option_table[] = {
+    GM_ROW_RESULTS,
+    GM_ROW_NAME("name of the run; all operands are snapshots then"),
+    GM_ROW_JSON("write analysis.json there too; - is stdout, instead of the summary"),
+    GM_ROW_CATEGORIES("category rules to use instead of the built-in ones"),
+    GM_ROW_DEVICE("report on this device only"),
+    GM_ROW_TOP("how many blocks and call sites to list (default: 50)"),
+    {0, "from", "PLACE",
+     "look at the trace from there on: an event's number (12345), a time since its first event (3.5s, "
+     "120ms) or a step (step:12)",
+     GM_OPTION_PARSED, AT(timeline.from), .parse = gm_value_place, .wants = PLACES},
+    {0, "to", "PLACE", "... and up to there, included", GM_OPTION_PARSED, AT(timeline.to), .parse = gm_value_place,
+     .wants = PLACES},
+    {0, "stream", "HANDLE", "peaks and curves of this stream's allocations only", GM_OPTION_PARSED, AT(stream),
+     .parse = gm_value_stream, .wants = "a number of the file, as in 0 or 94219239492"},
+    {0, "min-size", "SIZE", "... of allocations of at least this many bytes only", GM_OPTION_SIZE,
+     AT(timeline.min_size)},
+    {0, "group", "BY", "one more table of the peak: by stack, function, file, category or role", GM_OPTION_CHOICE,
+     AT(timeline.group), .min = GM_GROUP_STACK, .choices = groups},
+    {0, "depth", "N", "frames of a stack that are told apart there and in the flame graph (default: all)",
+     GM_OPTION_INTEGER, AT(timeline.depth), .min = 1, .max = 1000000},
+    {0, "axis", "AXIS", "of the timeline: time or event (default: event if nearly all events crowd in little time)",
+     GM_OPTION_CHOICE, AT(timeline.axis), .min = GM_AXIS_TIME, .choices = axes},
+    {0, "layers", "BY", "of the timeline: role (what memory is for) or category (what code made it; default: role)",
+     GM_OPTION_CHOICE, AT(timeline.layers_by), .min = GM_LAYERS_BY_ROLE, .choices = layers},
+    {0, "cpp", NULL, "C++ frames below Python's in the flame graph and in exports of it", GM_OPTION_FLAG,
+     AT(timeline.has_native)},
+    {0, "source", "DIR", "the lines of DIR's files beside call sites and modules", GM_OPTION_TEXT, AT(source)},
+    {0, "explain", NULL, "tell why blocks were given their roles, on stdout", GM_OPTION_FLAG, AT(explain)},
+    {0, "memory-summary", NULL, "torch.cuda.memory_summary() at the peak and at the end, on stdout", GM_OPTION_FLAG,
+     AT(memory_summary)},
+    {0, "gpu", "NAME", "the card on which a model is served: what there is room for; list shows all", GM_OPTION_LISTED,
+     AT(gpu), .list = gm_gpu_list},
+    {0, "tokens", "N", "... that its KV cache has room for, of all sequences", GM_OPTION_INTEGER,
+     AT(timeline.serving.tokens), .min = 1, .max = INT64_C(1) << 50},
+    {0, "sequences", "N", "... that are served at once", GM_OPTION_INTEGER, AT(timeline.serving.sequences), .min = 1,
+     .max = INT64_C(1) << 50},
+    {0, "dims", "LIST",
+     "explain sizes by a transformer's dimensions, and tell what it should need: batch=4, seq=512, hidden=2560, "
+     "heads=32, "
+     "layers=32, vocab=10000, ffn=10240 without the blanks, a part of these, or infer",
+     GM_OPTION_PARSED, AT(timeline.dims), .parse = gm_dims_parse,
+     .wants = "infer, or as in batch=4,seq=512,hidden=768,heads=12,layers=12,vocab=50257,ffn=3072"},
+    {0, "export", "FORMAT",
+     "the peak for folded, speedscope, pprof, modules; the timeline for perfetto; several with commas",
+     GM_OPTION_CHOICES, AT(exports), .choices = gm_export_names},
+    {0, "csv-full", NULL, "timeline.csv with every event, not only the extremes", GM_OPTION_FLAG, AT(csv_full)},
+    GM_ROW_JOBS("threads to use (default: one for each CPU)", 256),
+    GM_ROW_NO_CHARTS("no PNG files"),
+    GM_ROW_NO_PAGE,
+    {0, "viewer", "FILE", "write the page without a trace to FILE: drop any snapshot on it", GM_OPTION_TEXT,
+     AT(viewer)},
+    GM_ROW_MAX_MEMORY,
+    GM_ROW_SALVAGE("analyse what is complete of a damaged file"),
+    {0, "fail-above", "SIZE", "exit code 1 if peak reserved is more on any device (without a trace: reserved)",
+     GM_OPTION_SIZE, AT(fail_above)},
+    {0, "fail-below-efficiency", "PERCENT", "exit code 1 if less of the reserved memory is allocated",
+     GM_OPTION_PERCENT, AT(fail_below_efficiency)},
+    {0, "fail-on", "SEVERITY", "exit code 1 if there is a finding as severe: info, warning or critical",
+     GM_OPTION_CHOICE, AT(fail_on), .min = GM_INFO, .choices = severities},
+    GM_ROWS_IGNORE,
+    GM_ROW_QUIET("no summary and no warnings, only errors"),
+    GM_ROW_VERBOSE("tell on stderr how long each phase took"),
+    GM_ROWS_PAGES,
+};
+
+/* What no single option can tell: that two of them disagree, or that the JSON file would be written over a snapshot
+ * (someone took --json for a flag). */
+static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err)
+{
+    struct gm_analyze_options *options = values;
+    struct gm_usual_options *usual = &options->usual;
+    if (options->viewer != NULL && *count == 0)
+        return GM_OK;
+    const struct gm_gpu *gpu;
+    char note[GM_GPU_NOTE];
+    enum gm_status status = options->gpu == NULL ? GM_OK : gm_gpu_choose(&gpu, note, options->gpu, err);
+    if (status != GM_OK)
+        return status;
+    status = gm_operands_sort(&usual->name, &usual->results, operands, count, err);
+    if (usual->results == NULL)
+        usual->results = "results";
+    if (status == GM_OK && options->timeline.from.kind == options->timeline.to.kind &&
+        options->timeline.from.value > options->timeline.to.value)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--from is after --to");
+    if (status == GM_OK && (options->explain || options->memory_summary) && gm_path_is_standard(usual->json))
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s and --json - both want standard output",
+                       options->explain ? "--explain" : "--memory-summary");
+    for (int i = 0; status == GM_OK && i < *count; i++)
+        status = gm_paths_check_json(usual->json, operands[i], err);
+    return status;
+}
+
+const struct gm_program gm_analyze_program = {
+    .name = "gmanalyze",
+    .head = "gmanalyze: where the GPU memory of a PyTorch program is, from a memory snapshot\n"
+            "\n"
+            "Examples:\n"
+            "  gmanalyze snapshot.pickle               a report in ./results/DATE_TIME_...\n"
+            "  gmanalyze snapshot.pickle before        the same, called 'before'\n"
+            "  gmanalyze iteration_1/*.pickle          one report for each rank\n"
+            "  gmanalyze --fail-above 70GiB s.pickle   a budget for CI: exit code 1 if over\n"
+            "  gmanalyze --json - s.pickle.gz          analysis.json on stdout\n"
+            "  gmanalyze --export speedscope s.pickle  the peak as a flame graph elsewhere\n"
+            "\n"
+            "Usage: gmanalyze [options] SNAPSHOT... [NAME]\n"
+            "  SNAPSHOT  pickle, JSON or _memory_viz.py HTML, or a trace of torch.profiler;\n"
+            "            also .gz and .zst; - is stdin\n"
+            "  NAME      name of the run (default: found in the path, as in iter1_rank0)\n"
+            "\n"
+            "Options:\n",
+    .tail = "      --                  end of options\n"
+            "\n"
+            "SIZE is a number and a unit, all binary: 512MiB, 1.5GiB, 70G.\n"
+            "With two or more operands the last is NAME if no such file exists and it does\n"
+            "not end like a snapshot (.pickle .pkl .snap .json .html .gmtrace, .gz, .zst).\n"
+            "Of three or more the last but one is DIR if it is a directory or ends in /.\n"
+            "\n"
+            "Exit codes: 0 done; 1 done, but a check failed; 2 wrong usage; 3 an input is\n"
+            "missing, damaged or no snapshot; 4 a capability is missing here; 5 an output\n"
+            "could not be written, or an internal error. Of several, the largest.\n",
+    .options = option_table,
+    .option_count = sizeof option_table / sizeof option_table[0],
+    .check = check_options,
+};
