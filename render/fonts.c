@@ -8,6 +8,7 @@
 
 #include "render/metric.h"
 
+#include "analyze/base/beside.h"
 #include "analyze/base/utf8.h"
 
 #include <fontconfig/fontconfig.h>
@@ -28,7 +29,9 @@ struct gm_painter {
     FcCharSet *covered; /* its characters; NULL if the font does not say */
 };
 
-/* Folders that do not exist are skipped by fontconfig. The caches are the system's. */
+/* Beside the programs where they bring their font; fontconfig skips folders that do not exist. The caches are the
+ * system's. */
+#define OWN_FONTS "../share/gmanalyze/fonts"
 static const char own_configuration[] = "<?xml version=\"1.0\"?><!DOCTYPE fontconfig SYSTEM \"fonts.dtd\"><fontconfig>"
                                         "<dir>/usr/share/fonts/truetype/dejavu</dir>"
                                         "<dir>/usr/share/fonts/dejavu-sans-fonts</dir>"
@@ -67,6 +70,12 @@ static bool is_of_family(const FcPattern *font, const char *family)
            strcmp((const char *)name, family) == 0;
 }
 
+static bool add_own_fonts(FcConfig *config)
+{
+    char folder[PATH_MAX];
+    return !gm_find_beside(folder, OWN_FONTS) || FcConfigAppFontAddDir(config, (const FcChar8 *)folder);
+}
+
 /* Tries our own configuration and makes it fontconfig's current one, so that pango does not read the system's. */
 static void use_own(struct gm_painter *painter)
 {
@@ -74,7 +83,7 @@ static void use_own(struct gm_painter *painter)
     if (config == NULL)
         return;
     if (FcConfigParseAndLoadFromMemory(config, (const FcChar8 *)own_configuration, FcFalse) &&
-        FcConfigBuildFonts(config)) {
+        FcConfigBuildFonts(config) && add_own_fonts(config)) {
         FcPattern *font = match(config, PREFERRED_FAMILY);
         if (is_of_family(font, PREFERRED_FAMILY) && FcConfigSetCurrent(config)) {
             painter->own = config;

@@ -6,6 +6,7 @@
  */
 #include "analyze/cli/gmfleet.h"
 
+#include "analyze/base/beside.h"
 #include "analyze/base/threads.h"
 #include "analyze/cli/mpi_module.h"
 #include "analyze/cli/paths.h"
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { TAG_READY = 1, TAG_UNABLE, TAG_RESULT, TAG_TASK, TAG_STOP };
 enum { PAUSE_NS = 500000 };
@@ -59,19 +59,11 @@ bool gm_fleet_mpi_is_helper(void)
     return false;
 }
 
-/* ../lib/gmfleet beside the folder of this program. */
 static void *open_library(void)
 {
-    static const char tail[] = "/../lib/gmfleet/" GM_MPI_FILE;
-    char path[4096 + sizeof tail];
-    const ssize_t n = readlink("/proc/self/exe", path, 4096);
-    char *slash;
-    if (n <= 0 || n >= 4096)
+    char path[PATH_MAX];
+    if (!gm_find_beside(path, GM_PRIVATE_PARTS GM_MPI_FILE))
         return NULL;
-    path[n] = '\0';
-    if ((slash = strrchr(path, '/')) == NULL)
-        return NULL;
-    memcpy(slash, tail, sizeof tail);
     return dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* global: MPI's own plug-ins want its symbols */
 }
 

@@ -14,7 +14,7 @@ from jobs import run, snapshot, write  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv[1])
 SKIPPED = 77
-MODULE = os.path.join(os.path.dirname(PROGRAM), "..", "lib", "gmfleet", "gmfleet_mpi.so")
+MODULE = os.path.join(os.path.dirname(PROGRAM), "..", "lib", "gmanalyze", "gmfleet_mpi.so")
 MPIRUN = ["mpirun", "--oversubscribe"]
 # What MPI does not give back is not our leak: gmfleet's own are looked for in check_fleet.
 ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

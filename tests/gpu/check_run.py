@@ -65,7 +65,7 @@ def check_page(folder, out):
     found = rows(text, "| `small.gmtrace` |")
     expect(len(found) == 1 and found[0][2:4] == ["yes", "0"] and len(found[0]) == 11 and float(found[0][10]) > 0,
            f"the trace's row: {found}")
-    if os.path.exists(os.path.join(BUILD, "lib", "libgmrecord.so")):
+    if os.path.exists(os.path.join(BUILD, "lib", "gmanalyze", "libgmrecord.so")):
         for words in ("- `attention`", "- `softmax_kernel`", "gmanalyze: 4 allocations, 2 frees, peak 0.146 GiB"):
             expect(words in text, f"recorder: '{words}' is missing:\n{text}")
     found = rows(text, "| toy |")

@@ -65,7 +65,7 @@ sanitize "\`${smallest##*/}\`, cudaMallocAsync, \`--compute full\`" \
 # ---- the recorder in a program that knows nothing of it
 
 recorded='not run: built without CUPTI'
-if [ -e "$build/lib/libgmrecord.so" ]; then
+if [ -e "$build/lib/gmanalyze/libgmrecord.so" ]; then
     recorded=$work/recorded.gmtrace
     if [ "${GM_GPU_FAKE:-}" = 1 ]; then
         # shellcheck disable=SC2016 # the inner shell expands it; this program always ends with 3
@@ -74,7 +74,7 @@ if [ -e "$build/lib/libgmrecord.so" ]; then
     else
         set -- "$build/tests/gpu_blas"
     fi
-    CUDA_INJECTION64_PATH=$build/lib/libgmrecord.so GM_RECORD_OUT=$recorded "$@" >"$work/program.log" 2>&1 ||
+    CUDA_INJECTION64_PATH=$build/lib/gmanalyze/libgmrecord.so GM_RECORD_OUT=$recorded "$@" >"$work/program.log" 2>&1 ||
         echo "exit code $?" >>"$work/program.log"
 fi
 

@@ -108,7 +108,9 @@ static void set_environment(const struct gm_dry_folder *folder, const struct gm_
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/lib", folder->path);
     put_before("LD_LIBRARY_PATH", path, ':');
-    put_before("LD_PRELOAD", folder->library, ':');
+    /* Paths end at blanks and colons there: then one of our links has to do. */
+    snprintf(path, sizeof path, "%s/lib/libcuda.so.1", folder->path);
+    put_before("LD_PRELOAD", strpbrk(folder->library, " :") != NULL ? path : folder->library, ':');
     snprintf(path, sizeof path, "%s/log", folder->path);
     setenv("GMDRY_LOG", path, 1);
     setenv("GMDRY_FOLDER", folder->path, 1);

@@ -6,6 +6,7 @@
  *     processes/  what the hook tells, a folder for each process
  *     log         what the stand-in tells
  */
+#include "analyze/base/beside.h"
 #include "analyze/cli/terminal.h"
 #include "replay/dry/cli/gmdry.h"
 
@@ -41,22 +42,6 @@ static const struct {
     const char *name, *text;
     size_t bytes;
 } scripts[] = {{"hook", hook, sizeof hook}, {"ranks", ranks, sizeof ranks}};
-
-/* Beside the program as it was built, or as it is installed. */
-static enum gm_status find_library(char path[PATH_MAX], struct gm_error *err)
-{
-    static const char *const places[] = {"../lib", "../" GM_LIBDIR};
-    char program[PATH_MAX];
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(program, '/');
-    for (size_t i = 0; slash != NULL && i < sizeof places / sizeof *places; i++) {
-        const int length = snprintf(path, PATH_MAX, "%.*s/%s/libgmdry.so", (int)(slash - program), program, places[i]);
-        if (length < PATH_MAX && access(path, R_OK) == 0)
-            return GM_OK;
-    }
-    return gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "libgmdry.so is not where gmdry looks for it: ../lib beside it");
-}
 
 static enum gm_status cannot(const char *path, struct gm_error *err)
 {
@@ -170,17 +155,16 @@ enum gm_status gm_dry_folder_make(struct gm_dry_folder *folder, struct gm_error 
 {
     const char *where = getenv("TMPDIR");
     folder->path[0] = '\0';
-    enum gm_status status = find_library(folder->library, err);
-    if (status != GM_OK)
-        return status;
+    if (!gm_find_beside(folder->library, GM_PRIVATE_PARTS "libgmdry.so"))
+        return gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "libgmdry.so is not in " GM_PRIVATE_PARTS " beside gmdry");
     const int n = snprintf(folder->path, sizeof folder->path, "%s/gmdry.XXXXXX",
                            where != NULL && where[0] == '/' ? where : "/tmp");
     if (n >= (int)sizeof folder->path || mkdtemp(folder->path) == NULL) {
-        status = cannot(folder->path, err);
+        const enum gm_status status = cannot(folder->path, err);
         folder->path[0] = '\0';
         return status;
     }
-    status = start_keeper(folder, err);
+    enum gm_status status = start_keeper(folder, err);
     if (status != GM_OK)
         return status;
     status = fill(folder, err);

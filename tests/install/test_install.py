@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cmake --install into a folder: what is there; that it works where the folder is moved to; and that `uninstall` leaves
+nothing. usage: test_install.py CMAKE BUILD"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CMAKE, BUILD = sys.argv[1], os.path.abspath(sys.argv[2])
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MANIFEST = os.path.join(BUILD, "install_manifest.txt")
+PROGRAMS = ["gmanalyze", "gmdiff", "gmdry", "gmfleet", "gmreplay"]
+FILES = ["lib/gmanalyze/libgmdry.so", "lib/gmanalyze/gmdry-cudnn", "share/gmanalyze/default.categories",
+         "share/gmanalyze/default.roles", "share/gmanalyze/gm_record.py", "share/gmanalyze/demo.gmtrace",
+         "share/doc/gmanalyze/copyright", "share/doc/gmanalyze/LICENSE", "share/doc/gmanalyze/README.md",
+         "share/doc/gmanalyze/docs/cli.md"]
+# What is built only where its tools are.
+PERHAPS = {"lib/gmanalyze/libgmrecord.so": "libgmrecord.so", "share/gmanalyze/memory.html": "memory.html"}
+
+
+def run(*command, **options):
+    return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+
+
+def files_in(folder):
+    return sorted(os.path.relpath(os.path.join(root, name), folder)
+                  for root, _, names in os.walk(folder) for name in names)
+
+
+class Install(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.work = holder.name
+        self.prefix = os.path.join(self.work, "first place")
+        # A user's own list of what he installed stays.
+        if os.path.exists(MANIFEST):
+            shutil.copy(MANIFEST, os.path.join(self.work, "manifest"))
+            self.addCleanup(shutil.copy, os.path.join(self.work, "manifest"), MANIFEST)
+        run(CMAKE, "--install", BUILD, "--prefix", self.prefix)
+
+    def test_files(self):
+        there = files_in(self.prefix)
+        for name in FILES + ["bin/" + program for program in PROGRAMS]:
+            self.assertIn(name, there)
+        for name, built in PERHAPS.items():
+            where = [os.path.join(BUILD, built), os.path.join(BUILD, "lib", "gmanalyze", built)]
+            self.assertEqual(name in there, any(map(os.path.exists, where)), name)
+
+    def test_moved(self):
+        moved = os.path.join(self.work, "second place")
+        os.rename(self.prefix, moved)
+        for program in PROGRAMS:
+            self.assertIn(program, run(os.path.join(moved, "bin", program), "--version"))
+        trace, results = os.path.join(moved, "share/gmanalyze/demo.gmtrace"), os.path.join(self.work, "results")
+        run(os.path.join(moved, "bin", "gmanalyze"), "-o", results, trace, "moved")
+        self.assertIn("memory_timeline.png", os.listdir(os.path.join(results, "latest")))
+        # The command has the stand-in of this place.
+        told = subprocess.run([os.path.join(moved, "bin", "gmdry"), "-q", "--", "cat", "/proc/self/maps"],
+                              capture_output=True, text=True, cwd=self.work)
+        self.assertIn(os.path.join(moved, "lib", "gmanalyze", "libgmdry.so"), told.stdout, told.stderr)
+
+    def test_uninstall(self):
+        theirs = os.path.join(self.prefix, "bin", "theirs")
+        with open(theirs, "w", encoding="utf-8"):
+            pass
+        run(CMAKE, "-DMANIFEST=" + MANIFEST, "-P", os.path.join(SOURCE, "analyze", "install", "uninstall.cmake"))
+        self.assertEqual(files_in(self.prefix), ["bin/theirs"])
+        self.assertFalse(os.path.exists(os.path.join(self.prefix, "share", "gmanalyze")))
+        self.assertFalse(os.path.exists(MANIFEST))
+
+
+unittest.main(argv=sys.argv[:1])
