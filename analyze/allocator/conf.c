@@ -383,6 +383,19 @@ static const struct {
     {"roundup_bypass_threshold_mb", key_bypass},            /* 1.13 and 2.0 */
 };
 
+void gm_conf_words(struct gm_text *out)
+{
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        read_key *const read = keys[k].read;
+        if (read == key_expandable || read == key_rejects || read == key_lock || read == key_ignored_bool)
+            gm_text_printf(out, "%s:True\n%s:False\n", keys[k].key, keys[k].key);
+        else if (read == key_backend)
+            gm_text_printf(out, "%s:native\n%s:cudaMallocAsync\n", keys[k].key, keys[k].key);
+        else
+            gm_text_printf(out, "%s:\n", keys[k].key);
+    }
+}
+
 /* Up to the next comma that is in no list. */
 static enum gm_status skip_value(struct parser *p)
 {

@@ -59,6 +59,8 @@ enum gm_status gm_conf_parse(struct gm_conf *conf, const char *text, size_t leng
 void gm_conf_read(struct gm_conf *conf, const char *text, size_t length, struct gm_text *odd);
 /* The text of *conf: what differs from the defaults, nothing if nothing does. Read again it gives the same settings. */
 void gm_conf_text(struct gm_text *out, const struct gm_conf *conf);
+/* Beginnings of pairs, a line each: "max_split_size_mb:"; whole pairs of settings that are one of few words. */
+void gm_conf_words(struct gm_text *out);
 /* Whether two settings let the allocator do the same. */
 bool gm_conf_equal(const struct gm_conf *a, const struct gm_conf *b);
 

@@ -3,6 +3,7 @@
 
 #include "analyze/cli/operands.h"
 #include "analyze/cli/paths.h"
+#include "analyze/cli/rules_file.h"
 #include "analyze/export/export.h"
 #include "replay/whatif/gpus.h"
 
@@ -27,9 +28,9 @@ static const struct gm_option option_table[] = {
     {0, "from", "PLACE",
      "look at the trace from there on: an event's number (12345), a time since its first event (3.5s, "
      "120ms) or a step (step:12)",
-     GM_OPTION_PARSED, AT(timeline.from), .parse = gm_value_place, .wants = PLACES},
+     GM_OPTION_PARSED, AT(timeline.from), .parse = gm_value_place, .wants = PLACES, .words = gm_place_words},
     {0, "to", "PLACE", "... and up to there, included", GM_OPTION_PARSED, AT(timeline.to), .parse = gm_value_place,
-     .wants = PLACES},
+     .wants = PLACES, .words = gm_place_words},
     {0, "stream", "HANDLE", "peaks and curves of this stream's allocations only", GM_OPTION_PARSED, AT(stream),
      .parse = gm_value_stream, .wants = "a number of the file, as in 0 or 94219239492"},
     {0, "min-size", "SIZE", "... of allocations of at least this many bytes only", GM_OPTION_SIZE,
@@ -49,7 +50,7 @@ static const struct gm_option option_table[] = {
     {0, "memory-summary", NULL, "torch.cuda.memory_summary() at the peak and at the end, on stdout", GM_OPTION_FLAG,
      AT(memory_summary)},
     {0, "gpu", "NAME", "the card on which a model is served: what there is room for; list shows all", GM_OPTION_LISTED,
-     AT(gpu), .list = gm_gpu_list},
+     AT(gpu), .list = gm_gpu_list, .words = gm_gpu_names},
     {0, "tokens", "N", "... that its KV cache has room for, of all sequences", GM_OPTION_INTEGER,
      AT(timeline.serving.tokens), .min = 1, .max = INT64_C(1) << 50},
     {0, "sequences", "N", "... that are served at once", GM_OPTION_INTEGER, AT(timeline.serving.sequences), .min = 1,
@@ -59,7 +60,8 @@ static const struct gm_option option_table[] = {
      "heads=32, "
      "layers=32, vocab=10000, ffn=10240 without the blanks, a part of these, or infer",
      GM_OPTION_PARSED, AT(timeline.dims), .parse = gm_dims_parse,
-     .wants = "infer, or as in batch=4,seq=512,hidden=768,heads=12,layers=12,vocab=50257,ffn=3072"},
+     .wants = "infer, or as in batch=4,seq=512,hidden=768,heads=12,layers=12,vocab=50257,ffn=3072",
+     .words = gm_dims_words, .is_list = true},
     {0, "export", "FORMAT",
      "the peak for folded, speedscope, pprof, modules; the timeline for perfetto; several with commas",
      GM_OPTION_CHOICES, AT(exports), .choices = gm_export_names},

@@ -2,6 +2,7 @@
 #include "analyze/cli/call.h"
 
 #include "analyze/cli/interrupt.h"
+#include "analyze/cli/manual.h"
 #include "analyze/cli/paths.h"
 
 #include <time.h>
@@ -82,6 +83,8 @@ static void print_page(struct gm_call *call, const struct gm_program *program, c
         gm_options_help(program, &text);
     else if (page->what == GM_PARSED_LIST)
         page->list(&text);
+    else if (page->what == GM_PARSED_MANUAL)
+        gm_manual(program, (enum gm_manual)page->form, &text);
     else
         gm_text_printf(&text, "%s %s\n", program->name, GM_VERSION);
     gm_call_print(call, &text);

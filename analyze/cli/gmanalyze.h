@@ -48,7 +48,8 @@ struct gm_analyze_context {
 };
 
 /* Each is the `parse` of a gm_option: text in, *value out; false if it is none. */
-bool gm_value_place(const char *text, void *value);  /* struct gm_place: 12345, event:12345, 3.5s, 120ms, step:12 */
+bool gm_value_place(const char *text, void *value); /* struct gm_place: 12345, event:12345, 3.5s, 120ms, step:12 */
+void gm_place_words(struct gm_text *out);
 bool gm_value_stream(const char *text, void *value); /* struct gm_wanted_stream: 0, 94219239492, 0x55d1c0 */
 
 #endif

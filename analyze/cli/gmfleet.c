@@ -35,7 +35,7 @@ static const struct gm_option option_table[] = {
     {0, "memory", "SIZE", "a device's memory: how many iterations are left until growth fills it", GM_OPTION_SIZE,
      AT(memory)},
     {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80 ...; list shows all", GM_OPTION_LISTED,
-     AT(gpu), .list = gm_gpu_list},
+     AT(gpu), .list = gm_gpu_list, .words = gm_gpu_names},
     {0, "each", NULL, "also the run directory that gmanalyze makes, for each snapshot", GM_OPTION_FLAG, AT(each)},
     {0, "resume", NULL, "take what an interrupted run with the same --results had finished", GM_OPTION_FLAG,
      AT(resume)},

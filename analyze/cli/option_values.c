@@ -69,6 +69,11 @@ bool gm_value_place(const char *text, void *value)
     return true;
 }
 
+void gm_place_words(struct gm_text *out)
+{
+    gm_text_add(out, "event:\nstep:\n");
+}
+
 bool gm_value_stream(const char *text, void *value)
 {
     bool is_negative = text[0] == '-'; /* a file's handles are signed */

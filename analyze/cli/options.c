@@ -13,12 +13,13 @@
 
 enum { GM_HELP_COLUMN = 26, GM_HELP_WIDTH = 80 };
 
-/* Adds `help` from column GM_HELP_COLUMN on, broken at blanks, with a final newline. */
+/* Adds `help`, without what is for the manual only, from column GM_HELP_COLUMN on, broken at blanks, with a final
+ * newline. */
 static void add_wrapped(struct gm_text *out, const char *help)
 {
     size_t column = GM_HELP_COLUMN;
-    while (*help != '\0') {
-        size_t word = strcspn(help, " ");
+    while (*help != '\0' && *help != *GM_MORE) {
+        size_t word = strcspn(help, " " GM_MORE);
         if (column > GM_HELP_COLUMN && column + 1 + word > GM_HELP_WIDTH) {
             gm_text_add_char(out, '\n');
             gm_text_repeat(out, ' ', GM_HELP_COLUMN);
@@ -179,8 +180,9 @@ static enum gm_status store(const struct gm_option *option, const char *shown, c
         return GM_OK;
     case GM_OPTION_FLAG:
     case GM_OPTION_HELP:
+    case GM_OPTION_MANUAL:
     case GM_OPTION_VERSION:
-        break; /* no argument */
+        break; /* no argument, or none to keep */
     }
     return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "%s: an option of an unknown kind", shown);
 }
@@ -231,7 +233,11 @@ static enum gm_status take(struct cursor *at, const struct gm_option *option, co
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s needs an argument: %s", shown, option->argument);
     const char *argument = glued != NULL ? glued : at->argv[at->next++];
     if (option->kind == GM_OPTION_LISTED && (strcmp(argument, "list") == 0 || strcmp(argument, "help") == 0))
-        at->parsed = (struct gm_parsed){GM_PARSED_LIST, option->list};
+        at->parsed = (struct gm_parsed){.what = GM_PARSED_LIST, .list = option->list};
+    if (option->kind == GM_OPTION_MANUAL) {
+        at->parsed.what = GM_PARSED_MANUAL;
+        return store_choices(option, shown, argument, &at->parsed.form, err);
+    }
     return store(option, shown, argument, at->values, err);
 }
 
@@ -275,7 +281,7 @@ static enum gm_status take_short(struct cursor *at, const char *word, struct gm_
 enum gm_status gm_options_parse(const struct gm_program *program, int argc, char **argv, void *values, int *operands,
                                 struct gm_parsed *parsed, struct gm_error *err)
 {
-    struct cursor at = {program, argv, argc, 1, values, {GM_PARSED_RUN, NULL}};
+    struct cursor at = {program, argv, argc, 1, values, {.what = GM_PARSED_RUN}};
     bool options_ended = false;
     *operands = 0;
     *parsed = at.parsed;

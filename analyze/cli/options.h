@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Command lines. A program describes itself in one const table: what the parser accepts, what --help prints and where
- * each value goes is the same row, so the three cannot disagree. All programs of the project share this parser.
+ * Command lines. A program describes itself in one const table: what the parser accepts, where each value goes, what
+ * --help, the manual page and docs/cli.md say and what shells propose is the same row, so they cannot disagree. All
+ * programs of the project share this parser.
  */
 #ifndef GM_CLI_OPTIONS_H
 #define GM_CLI_OPTIONS_H
@@ -26,8 +27,12 @@ enum gm_option_kind {
     GM_OPTION_CHOICES, /* unsigned: a bit for each of `choices`, several with commas; repeated options add to it */
     GM_OPTION_PARSED,  /* whatever `parse` makes of the argument; `wants` says what that is */
     GM_OPTION_HELP,    /* ends parsing: print the help */
+    GM_OPTION_MANUAL,  /* ends parsing: print one of `choices` (analyze/cli/manual.h) */
     GM_OPTION_VERSION  /* ends parsing: print the version */
 };
+
+/* In a help text: what follows is for the manual only, whole sentences in Markdown (`words`, [links](page.md)). */
+#define GM_MORE "\f"
 
 struct gm_option {
     char letter;          /* 'o' for -o; 0: has only a long name */
@@ -41,7 +46,13 @@ struct gm_option {
     const char *wants;                            /* for the message: "as in 12345, 3.5s, step:12" */
     const char *const *choices;                   /* up to a NULL */
     void (*list)(struct gm_text *out);
+    /* What a shell proposes, beside `choices`, a line each; to what ends in ':' or '=' something is to be added. NULL:
+     * files or directories if `argument` is FILE, OUT or DIR, else nothing. */
+    void (*words)(struct gm_text *out);
+    bool is_list; /* several with commas; GM_OPTION_CHOICES always are */
 };
+
+enum gm_operands { GM_OPERANDS_SNAPSHOTS, GM_OPERANDS_COMMAND }; /* for a shell that proposes some */
 
 struct gm_program {
     const char *name; /* "gmanalyze" */
@@ -51,6 +62,7 @@ struct gm_program {
     size_t option_count;
     /* What no single option can tell; NULL: nothing. `values` as for gm_options_parse. */
     enum gm_status (*check)(void *values, char **operands, int *count, struct gm_error *err);
+    enum gm_operands operands;
 };
 
 enum { GM_TEXTS_MOST = 64 };
@@ -122,13 +134,15 @@ struct gm_usual_options {
     {                                                                                                                  \
         0, "salvage", NULL, text, GM_OPTION_FLAG, GM_USUAL(salvage)                                                    \
     }
+/* For programs that include rules_file.h. */
 #define GM_ROWS_IGNORE                                                                                                 \
     {0,                                                                                                                \
      "ignore",                                                                                                         \
      "ID[:SITE]",                                                                                                      \
      "leave out findings of that id (at that site); repeat it for more",                                               \
      GM_OPTION_TEXTS,                                                                                                  \
-     GM_USUAL(ignore)},                                                                                                \
+     GM_USUAL(ignore),                                                                                                 \
+     .words = gm_ignore_words},                                                                                        \
     {                                                                                                                  \
         0, "ignore-file", "FILE", "... as many as FILE has lines; # begins a comment", GM_OPTION_TEXTS,                \
             GM_USUAL(ignore_files)                                                                                     \
@@ -143,15 +157,25 @@ struct gm_usual_options {
     }
 /* Of all programs, and at the end of the table. */
 #define GM_ROWS_PAGES                                                                                                  \
-    {'h', "help", NULL, "print this page", GM_OPTION_HELP, .offset = 0},                                               \
+    {0,                                                                                                                \
+     "manual",                                                                                                         \
+     "FORM",                                                                                                           \
+     "print the manual: man, markdown (its options); or what completes a command line in bash, zsh or fish",           \
+     GM_OPTION_MANUAL,                                                                                                 \
+     .offset = 0,                                                                                                      \
+     .choices = gm_manual_forms},                                                                                      \
+        {'h', "help", NULL, "print this page", GM_OPTION_HELP, .offset = 0},                                           \
     {                                                                                                                  \
         'V', "version", NULL, "print the version", GM_OPTION_VERSION, .offset = 0                                      \
     }
 
+extern const char *const gm_manual_forms[]; /* enum gm_manual (analyze/cli/manual.h), then a NULL */
+
 /* What there is to do: run, or print a page. */
 struct gm_parsed {
-    enum { GM_PARSED_RUN, GM_PARSED_HELP, GM_PARSED_VERSION, GM_PARSED_LIST } what;
+    enum { GM_PARSED_RUN, GM_PARSED_HELP, GM_PARSED_VERSION, GM_PARSED_LIST, GM_PARSED_MANUAL } what;
     void (*list)(struct gm_text *out); /* of GM_PARSED_LIST */
+    int form;                          /* of GM_PARSED_MANUAL: an enum gm_manual */
 };
 
 /* Parses argv[1 .. argc). Values go into *values (whose defaults the caller has set; a repeated option: the last one

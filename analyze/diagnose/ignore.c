@@ -28,6 +28,12 @@ static enum gm_status check_id(const char *id, const char *place, struct gm_erro
                    gm_closest_hint(&closest, "").text);
 }
 
+void gm_ignore_words(struct gm_text *out)
+{
+    for (size_t i = 0; gm_rule_at(i) != NULL; i++)
+        gm_text_printf(out, "%s\n", gm_rule_at(i)->id);
+}
+
 enum gm_status gm_ignore_add(struct gm_ignore *ignore, const char *text, size_t length, const char *place,
                              struct gm_error *err)
 {

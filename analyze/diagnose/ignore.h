@@ -8,6 +8,7 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/error.h"
+#include "analyze/base/text.h"
 #include "analyze/base/vec.h"
 #include "analyze/report/report.h"
 
@@ -28,6 +29,7 @@ struct gm_ignored_by {
  * if no finding has that id, with the nearest one in the message. */
 enum gm_status gm_ignore_add(struct gm_ignore *ignore, const char *text, size_t length, const char *place,
                              struct gm_error *err);
+void gm_ignore_words(struct gm_text *out); /* the ids of all findings, a line each */
 /* The rules of a file: one a line; empty lines do not count, nor what follows a '#' at the beginning of a line or
  * behind a blank. */
 enum gm_status gm_ignore_add_lines(struct gm_ignore *ignore, const char *text, size_t length, const char *path,

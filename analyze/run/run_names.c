@@ -120,6 +120,9 @@ static void add_word(struct gm_name_word *found, size_t *count, const struct gm_
         found[(*count)++] = *word;
 }
 
+const char *const gm_snapshot_suffixes[] = {".pickle", ".pkl", ".snap", ".json", ".html", ".gmtrace", NULL};
+const char *const gm_compression_suffixes[] = {".gz", ".zst", NULL};
+
 /* Length of `suffix` if s[0..n) ends in it, in any case; else 0. */
 static size_t ends_in(const char *s, size_t n, const char *suffix)
 {
@@ -127,23 +130,24 @@ static size_t ends_in(const char *s, size_t n, const char *suffix)
     return n >= m && strncasecmp(s + n - m, suffix, m) == 0 ? m : 0;
 }
 
+static size_t ends_in_one(const char *s, size_t n, const char *const *suffixes)
+{
+    size_t m = 0;
+    for (size_t i = 0; m == 0 && suffixes[i] != NULL; i++)
+        m = ends_in(s, n, suffixes[i]);
+    return m;
+}
+
 static size_t compression_suffix(const char *s, size_t n)
 {
-    size_t m = ends_in(s, n, ".gz");
-    return m > 0 ? m : ends_in(s, n, ".zst");
+    return ends_in_one(s, n, gm_compression_suffixes);
 }
 
 /* Length of the snapshot suffix that s[0..n) ends in, compression included; else 0. */
 static size_t snapshot_suffix(const char *s, size_t n)
 {
-    static const char *const suffixes[] = {".pickle", ".pkl", ".snap", ".json", ".html", ".gmtrace"};
-    size_t packed = compression_suffix(s, n);
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        size_t m = ends_in(s, n - packed, suffixes[i]);
-        if (m > 0)
-            return m + packed;
-    }
-    return 0;
+    const size_t packed = compression_suffix(s, n), m = ends_in_one(s, n - packed, gm_snapshot_suffixes);
+    return m > 0 ? m + packed : 0;
 }
 
 bool gm_name_has_snapshot_suffix(const char *name)

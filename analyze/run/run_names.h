@@ -38,8 +38,8 @@ bool gm_name_next_word(struct gm_name_word *word, const struct gm_name_part *par
 /* iterN, stepN, rankN, lbsN ... found in the last four parts of `path`, joined by '_'; else the file's stem (all
  * snapshot suffixes removed). "-" gives "stdin". Cleaned. */
 void gm_name_detect(char out[GM_NAME_SIZE], const char *path);
-/* Whether `name` ends in a snapshot suffix (.pickle .pkl .snap .json .html .gmtrace, each also with .gz or .zst), in
- * any case. */
+extern const char *const gm_snapshot_suffixes[], *const gm_compression_suffixes[]; /* up to a NULL */
+/* Whether `name` ends in a snapshot suffix, which may have one of a compression behind it, in any case. */
 bool gm_name_has_snapshot_suffix(const char *name);
 
 #endif

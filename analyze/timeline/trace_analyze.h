@@ -6,6 +6,7 @@
 #define GM_TIMELINE_TRACE_ANALYZE_H
 
 #include "analyze/base/error.h"
+#include "analyze/base/text.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/timeline/history/history.h"
@@ -93,6 +94,7 @@ struct gm_wanted_dims {
 };
 /* "infer", or "batch=4,hidden=512". A `parse` of options.h. */
 bool gm_dims_parse(const char *text, void *value);
+void gm_dims_words(struct gm_text *out); /* "infer", "batch=" ...: a line each */
 
 struct gm_timeline_options {
     const struct gm_category_rules *rules;

@@ -47,6 +47,28 @@ bool gm_value_drop(const char *text, void *value)
     return add(value, text, strlen(text), 0);
 }
 
+static void add_classes(struct gm_text *out, const char *behind)
+{
+    struct gm_category_rules *rules;
+    struct gm_error err;
+    for (size_t r = 0; r < GM_ROLE_COUNT; r++)
+        gm_text_printf(out, "%s%s\n", gm_role_name(r), behind);
+    out->failed |= gm_category_rules_default(&rules, &err) != GM_OK;
+    for (uint32_t c = 0; !out->failed && c < gm_category_count(rules); c++)
+        gm_text_printf(out, "%s%s\n", gm_category_name(rules, c), behind);
+    gm_category_rules_free(rules);
+}
+
+void gm_scale_words(struct gm_text *out)
+{
+    add_classes(out, "=");
+}
+
+void gm_drop_words(struct gm_text *out)
+{
+    add_classes(out, "");
+}
+
 /* The rest of `name` after "role:" or "category:", in any case; NULL: it does not begin so. */
 static const char *after(const char *name, const char *prefix)
 {

@@ -243,6 +243,8 @@ enum gm_status gm_replay_changes(struct gm_replay_run *run, struct gm_error *err
 bool gm_replay_change_requests(struct gm_replay_device *device);
 bool gm_value_scale(const char *text, void *value); /* a gm_option's parse: CLASS=FACTOR */
 bool gm_value_drop(const char *text, void *value);  /* CLASS */
+void gm_scale_words(struct gm_text *out);           /* "Activation=" ... */
+void gm_drop_words(struct gm_text *out);            /* roles and built-in categories */
 
 /* run_parts.c: the parts of the device into *options, if --csv, --members or --steps wants them. */
 enum gm_status gm_replay_parts(struct gm_replay_device *device, struct gm_whatif_options *options,

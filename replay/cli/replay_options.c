@@ -2,6 +2,7 @@
 #include "replay/cli/gmreplay.h"
 
 #include "analyze/cli/paths.h"
+#include "analyze/cli/rules_file.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -31,20 +32,20 @@ static const struct gm_option option_table[] = {
     {0, "verify", NULL, "follow the recording and let the model choose every address; exit code 1 if one differs",
      GM_OPTION_FLAG, AT(verify)},
     {0, "alloc-conf", "STRING", "allocator settings, as in PYTORCH_ALLOC_CONF (default: the recorded ones)",
-     GM_OPTION_TEXT, AT(alloc_conf)},
+     GM_OPTION_TEXT, AT(alloc_conf), .words = gm_conf_words, .is_list = true},
     {0, "torch", "VERSION", "rules of that PyTorch: 2.10, 2.15 (default: those that the recording shows)",
      GM_OPTION_PARSED, AT(torch), .parse = parse_torch, .wants = "a version of PyTorch, as in 2.10"},
     {0, "memory", "SIZE", "memory of the device (default: unlimited)", GM_OPTION_SIZE, AT(memory)},
     {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80, rtx-4090 ...; list shows all",
-     GM_OPTION_LISTED, AT(gpu), .list = gm_gpu_list},
+     GM_OPTION_LISTED, AT(gpu), .list = gm_gpu_list, .words = gm_gpu_names},
     {0, "scale", "CLASS=FACTOR", "sizes of a role or category: Activation=0.5", GM_OPTION_PARSED, AT(changes),
-     .parse = gm_value_scale, .wants = "as in Activation=0.5 or category:Attention=2"},
+     .parse = gm_value_scale, .wants = "as in Activation=0.5 or category:Attention=2", .words = gm_scale_words},
     {0, "drop", "CLASS", "leave a role or category out, as if it were offloaded", GM_OPTION_PARSED, AT(changes),
-     .parse = gm_value_drop, .wants = "a role or a category"},
+     .parse = gm_value_drop, .wants = "a role or a category", .words = gm_drop_words},
     {0, "sweep", NULL, "try some 90 allocator settings and name the best", GM_OPTION_FLAG, AT(sweep)},
     {0, "fit", NULL, "find the smallest memory, and card, that runs it", GM_OPTION_FLAG, AT(fit)},
     {0, "plan", "CARD", "the shortest list of fixes after which it runs there, with 5 % to spare; exit code 1: none",
-     GM_OPTION_TEXT, AT(plan)},
+     GM_OPTION_LISTED, AT(plan), .list = gm_gpu_list, .words = gm_gpu_names},
     {0, "chart", "FILE", "... as a picture (PNG): how the peak goes down, fix after fix, to what the card has",
      GM_OPTION_TEXT, AT(chart)},
     {0, "budget", "SECONDS",

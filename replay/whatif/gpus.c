@@ -309,6 +309,12 @@ enum gm_status gm_gpu_choose(const struct gm_gpu **gpu, char note[GM_GPU_NOTE], 
 
 /* ---- the table as text ------------------------------------------------------------------------------------------- */
 
+void gm_gpu_names(struct gm_text *out)
+{
+    for (size_t i = 0; i < gm_gpu_count(); i++)
+        gm_text_printf(out, "%s\n", gpus[i].name);
+}
+
 void gm_gpu_list(struct gm_text *out)
 {
     char total[GM_SIZE_TEXT], usable[GM_SIZE_TEXT];

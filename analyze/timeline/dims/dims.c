@@ -31,6 +31,13 @@ static bool parse_one(const char **text, struct gm_dims *dims)
     return false;
 }
 
+void gm_dims_words(struct gm_text *out)
+{
+    gm_text_add(out, "infer\n");
+    for (int dim = 0; dim < GM_DIM_COUNT; dim++)
+        gm_text_printf(out, "%s=\n", gm_dim_name((enum gm_dim)dim));
+}
+
 bool gm_dims_parse(const char *text, void *value)
 {
     struct gm_wanted_dims wanted = {.is_wanted = true};

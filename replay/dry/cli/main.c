@@ -4,9 +4,10 @@
  * run directories as gmanalyze makes them.
  */
 #include "analyze/cli/gmanalyze.h"
-#include "analyze/cli/operands.h"
 #include "analyze/cli/job.h"
+#include "analyze/cli/operands.h"
 #include "analyze/cli/paths.h"
+#include "analyze/cli/rules_file.h"
 #include "replay/dry/cli/gmdry.h"
 
 #include <stddef.h>
@@ -28,11 +29,16 @@ static bool parse_events(const char *text, void *value)
     return text[0] >= '0' && text[0] <= '9' && *end == '\0' && *events <= 1000000000;
 }
 
+static void event_words(struct gm_text *out)
+{
+    gm_text_add(out, "now\nsync\n");
+}
+
 #define AT(field) .offset = offsetof(struct gm_dry_options, field)
 
 static const struct gm_option option_table[] = {
     {0, "gpu", "NAME", "the card to answer as (default: h100-80); list shows all", GM_OPTION_LISTED, AT(gpu),
-     .list = gm_gpu_list},
+     .list = gm_gpu_list, .words = gm_gpu_names},
     {0, "memory", "SIZE", "memory of each device, in place of the card's", GM_OPTION_SIZE, AT(memory)},
     {0, "devices", "N", "how many of it there are (default: 1)", GM_OPTION_INTEGER, AT(devices), .min = 1,
      .max = GM_DRY_DEVICES},
@@ -41,7 +47,8 @@ static const struct gm_option option_table[] = {
     {0, "data", "WHAT", "what is read back from the device: zeros (default), ones, random, half", GM_OPTION_CHOICE,
      AT(data), .min = GM_DRY_ZEROS, .choices = gm_dry_data_names},
     {0, "events", "WHEN", "the device lags: events are complete now (default), at a sync, or after N polls",
-     GM_OPTION_PARSED, AT(events), .parse = parse_events, .wants = "now, sync, or a number of polls"},
+     GM_OPTION_PARSED, AT(events), .parse = parse_events, .wants = "now, sync, or a number of polls",
+     .words = event_words},
     {0, "stacks", "WHAT", "of each allocation: python (default), or all, with C++", GM_OPTION_CHOICE, AT(stacks),
      .min = GM_DRY_PYTHON, .choices = gm_dry_stack_names},
     {0, "limit", "SIZE", "exit code 1 if more is reserved on any device", GM_OPTION_SIZE, AT(limit)},
@@ -90,6 +97,7 @@ static const struct gm_program program = {
     .options = option_table,
     .option_count = sizeof option_table / sizeof option_table[0],
     .check = check_options,
+    .operands = GM_OPERANDS_COMMAND,
 };
 
 static enum gm_status check_find(const struct gm_dry_options *o, char *const *command, struct gm_error *err)
