@@ -6,14 +6,18 @@
     torchrun --nproc-per-node 8 gm_record.py -- train.py    every rank
 
     import gm_record                                        a part of a program
-    with gm_record.record("warmup") as rec:
+    with gm_record.record("warmup", steps=3) as rec:
         for batch in loader:
             train_step(batch)
             rec.step()                                      not needed where an optimizer makes the steps
 
+    @gm_record.record("epoch")                              every call of a function
+    callbacks=[gm_record.LightningCallback("fit")]          Lightning's trainer
+    callbacks=[gm_record.TrainerCallback("fit")]            that of transformers
+
 Copy this one file beside your program; it needs nothing but Python 3.8 and PyTorch 2.1 or newer. Under DIR (-o):
     [NAME/]iteration_N/rankR_memory_snapshot.pickle       at the end, after N steps; with --every also in between
-    [NAME/]iteration_N/rankR_oom_memory_snapshot.pickle   at the moment when memory ran out
+    [NAME/]iteration_N/rankR_oom_memory_snapshot.pickle   at the moment when memory ran out; why, in a .txt beside it
     [NAME/]rankR_memory_steps.csv                         peaks of every step
 
 Whatever goes wrong here is told on stderr and leaves the program alone: its exit code is kept, and without CUDA nothing
@@ -21,21 +25,26 @@ happens at all. CUDA is not touched before the program does so itself."""
 import argparse
 import atexit
 import datetime
+import functools
+import importlib
 import importlib.util
 import inspect
 import io
 import os
+import re
 import runpy
 import sys
 import threading
 import types
 import weakref
 
-OOM_FILES = 3  # a program that catches the exception and tries again may run out of memory a thousand times
+OOM_FILES = 3  # of a recording: a program that catches the exception and tries again may run out of memory a thousand times
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK")
 COLUMNS = "timestamp,member,step,allocated_GB,reserved_GB,current_GB\n"
 
 _active = None  # the Recorder at work; one is enough for a process, since the allocator has one history
+_names = set()  # every path that this process wrote, so that a second recording does not replace what the first one has
+_written = []  # the snapshots (_File) that this process wrote and has not removed, the oldest first
 
 
 def say(text):
@@ -95,29 +104,105 @@ def thousandths(count):
     return "%d.%03d" % (rounded // 1000, rounded % 1000)
 
 
+def parse_size(size):
+    """Bytes: a number, or text as in 512MiB, 1.5G (all binary)."""
+    if isinstance(size, int):
+        return size
+    found = re.match(r"(\d+(?:\.\d+)?) *([KMGT]?)(?:i?B)?$", size.strip(), re.IGNORECASE)
+    if found is None:
+        raise ValueError("%r is no size, as in 512MiB or 10G" % size)
+    return int(float(found.group(1)) * 1024 ** " KMGT".index(found.group(2).upper() or " "))
+
+
 def timestamp():
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-class Recorder:
+class _File:
+    """A file that appears when it is complete: written under a hidden name, then renamed."""
+
+    def __init__(self, path, write, is_periodic=False):
+        folder, name = os.path.split(path)
+        self.path, self.is_periodic = path, is_periodic
+        part = os.path.join(folder, ".%s.part%d" % (name, os.getpid()))
+        os.makedirs(folder, exist_ok=True)
+        try:
+            write(part)
+            self.about = self._look(part)
+            os.replace(part, path)
+        except BaseException:
+            if os.path.exists(part):
+                os.unlink(part)
+            raise
+        self.bytes = self.about[2]
+        self.reason = None  # a file beside it, which goes when it goes
+
+    @staticmethod
+    def _look(path):
+        about = os.stat(path)
+        return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+
+    def remove(self):
+        """Unless somebody else has put another file there."""
+        if self.reason is not None:
+            self.reason.remove()
+        if os.path.exists(self.path) and self._look(self.path) == self.about:
+            os.unlink(self.path)
+            try:
+                os.rmdir(os.path.dirname(self.path))
+            except OSError:
+                pass  # other ranks, or an out-of-memory snapshot, are in it
+
+
+def _text_file(path, text):
+    def write(part):
+        with open(part, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    return _File(path, write)
+
+
+class _Decorates:
+    """record() before a function: every call of it is a recording of its own."""
+
+    made_of = (None, {})  # the arguments of record()
+
+    def __call__(self, function):
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise TypeError("%s runs after its call has returned: use `with` inside of it" % function.__name__)
+        name, options = self.made_of
+
+        @functools.wraps(function)
+        def recorded(*args, **kwargs):
+            with record(name, **options):
+                return function(*args, **kwargs)
+
+        return recorded
+
+
+class Recorder(_Decorates):
     """One recording. Use record() or the command; step() may be called from any thread."""
 
-    def __init__(self, name=None, output="memory_snapshot", max_entries=100000, stacks="all", every=0, keep=0, csv=True,
-                 auto_step=True, keep_peaks=False):
+    def __init__(self, name=None, output="memory_snapshot", max_entries=100000, stacks="all", steps=0, every=0, keep=0,
+                 max_files=0, max_bytes="10GiB", csv=True, auto_step=True, keep_peaks=False):
         if stacks not in ("python", "all"):
             raise ValueError("stacks must be 'python' or 'all'")
         self.folder = os.path.abspath(os.path.join(output, name) if name else output)
+        restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        if restart.isdigit() and int(restart) > 0:  # torchrun began again: what led to that stays
+            self.folder = os.path.join(self.folder, "restart_%d" % int(restart))
         self.max_entries, self.stacks, self.every, self.keep = max_entries, stacks, every, keep
+        self.only, self.max_files, self.max_bytes = steps, max_files, parse_size(max_bytes)
         self.wants_csv, self.auto_step, self.keep_peaks = csv, auto_step, keep_peaks
         self.torch = None
         self.is_on = False  # history is being recorded
         self.is_over = False
         self.pid = os.getpid()  # a forked child has this object, too, and must not write
         self.steps = 0
-        self.files = []  # written, in order
+        self.files = []  # paths of what was written and is there, in order
         self.ooms = 0
+        self.dropped = 0  # snapshots, for want of room
         self._lock = threading.RLock()
-        self._periodic = []
         self._why_not = "the program did not import torch"
         self._hook = None
         self._optimizer = None  # a weak reference to the one whose steps are counted
@@ -168,7 +253,8 @@ class Recorder:
 
     @quietly
     def _follow_optimizers(self):
-        register = getattr(self.torch.optim.optimizer, "register_optimizer_step_post_hook", None)
+        optimizers = importlib.import_module("torch.optim.optimizer")  # torch.optim hides it
+        register = getattr(optimizers, "register_optimizer_step_post_hook", None)
         if register is None:
             say("this torch has no hook for optimizers: call step() yourself")
             return
@@ -197,11 +283,13 @@ class Recorder:
 
     def step(self):
         """Ends a step. From the first call on, optimizers are no longer looked at."""
+        was_counted = self.auto_step and self.steps == 1  # the optimizer's part in this very step
         self.auto_step = False
         hook, self._hook = self._hook, None
         if hook is not None:
             quietly(hook.remove)()
-        self._count_step()
+        if not was_counted:
+            self._count_step()
 
     @quietly
     def _count_step(self):
@@ -213,21 +301,26 @@ class Recorder:
                 return
             if self.wants_csv:
                 self._add_rows(str(self.steps))
-            if self.every > 0 and self.steps % self.every == 0:
-                path = self.snapshot()
-                if path is not None:
-                    self._periodic.append(path)
-                    self._drop_old()
+            if self.only > 0 and self.steps >= self.only:
+                self.stop()
+            elif self.every > 0 and self.steps % self.every == 0:
+                self.snapshot(is_periodic=True)
 
     def _drop_old(self):
-        while self.keep > 0 and len(self._periodic) > self.keep:
-            path = self._periodic.pop(0)
-            self.files.remove(path)
-            os.unlink(path)
-            try:
-                os.rmdir(os.path.dirname(path))
-            except OSError:
-                pass  # other ranks, or an out-of-memory snapshot, are in it
+        """The oldest go first: those of `every`, then the others. The newest stays, however large it is."""
+        periodic = [one for one in _written if one.is_periodic and one.path in self.files]
+        for one in periodic[:-self.keep] if self.keep > 0 else ():
+            self._drop(one)
+        while len(_written) > 1 and (0 < self.max_files < len(_written) or
+                                     0 < self.max_bytes < sum(one.bytes for one in _written)):
+            self._drop(next((one for one in _written[:-1] if one.is_periodic), _written[0]))
+            self.dropped += 1
+
+    def _drop(self, one):
+        if one.path in self.files:
+            self.files.remove(one.path)
+        _written.remove(one)
+        one.remove()
 
     # ---- the table ----
 
@@ -269,7 +362,7 @@ class Recorder:
             return
         if self._csv is None:
             os.makedirs(self.folder, exist_ok=True)
-            self._csv_path = os.path.join(self.folder, "rank%d_memory_steps.csv" % find_rank(self.torch))
+            self._csv_path = self._free_path(self.folder, "", "memory_steps.csv")
             self._csv = open("%s.part%d" % (self._csv_path, self.pid), "w", encoding="utf-8", newline="")
             self._csv.write(COLUMNS)
         self._csv.write("".join(rows))
@@ -285,32 +378,31 @@ class Recorder:
 
     # ---- snapshots ----
 
+    def _free_path(self, folder, kind, last):
+        """A path that this process has not written: "rank0_memory_snapshot.pickle", "rank0_2_memory_snapshot.pickle"."""
+        start, count = os.path.join(folder, "rank%d_" % find_rank(self.torch)) + kind, 1
+        path = start + last
+        while path in _names:
+            count += 1
+            path = "%s%d_%s" % (start, count, last)
+        _names.add(path)
+        return path
+
     @quietly
-    def snapshot(self, kind=""):
+    def snapshot(self, kind="", is_periodic=False):
         """Writes a snapshot of this moment and returns its path, or None."""
         with self._lock:
             if not self.is_on or os.getpid() != self.pid:
                 return None
-            folder = os.path.join(self.folder, "iteration_%d" % self.steps)
-            start = os.path.join(folder, "rank%d_%s" % (find_rank(self.torch), kind + "_" if kind else ""))
-            path, count = start + "memory_snapshot.pickle", 1
-            while path in self.files:
-                count += 1
-                path = "%s%d_memory_snapshot.pickle" % (start, count)
-            os.makedirs(folder, exist_ok=True)
-            part = os.path.join(folder, ".%s.part%d" % (os.path.basename(path), self.pid))
-            try:
-                self.torch.cuda.memory._dump_snapshot(part)
-                os.replace(part, path)
-            except BaseException:
-                if os.path.exists(part):
-                    os.unlink(part)
-                raise
+            path = self._free_path(os.path.join(self.folder, "iteration_%d" % self.steps), kind + "_" if kind else "",
+                                   "memory_snapshot.pickle")
+            _written.append(_File(path, self.torch.cuda.memory._dump_snapshot, is_periodic))
             self.files.append(path)
+            self._drop_old()
             return path
 
     @quietly
-    def _out_of_memory(self, device, requested, *rest):
+    def _out_of_memory(self, device, requested, total=None, free=None, *rest):
         if self.is_over or os.getpid() != self.pid:
             return
         with self._lock:
@@ -318,8 +410,14 @@ class Recorder:
             if self.ooms > OOM_FILES:
                 return
             path = self.snapshot("oom")
-        if path is not None:
-            say("out of memory on device %s (%s bytes were asked for): %s" % (device, requested, path))
+            if path is None:
+                return
+            why = "out of memory on device %s (%s bytes were asked for)" % (device, requested)
+            say("%s: %s" % (why, path))
+            rows = (("time", timestamp()), ("rank", find_rank(self.torch)), ("step", self.steps), ("device", device),
+                    ("requested_bytes", requested), ("device_total_bytes", total), ("device_free_bytes", free))
+            _written[-1].reason = _text_file(path[:-len("pickle")] + "txt", why + "\n\n" + "".join(
+                "%s: %s\n" % row for row in rows if row[1] is not None))
 
     # ---- end ----
 
@@ -349,6 +447,9 @@ class Recorder:
         quietly(self.torch.cuda.memory._record_memory_history)(None)
         if self.ooms > OOM_FILES:
             say("memory ran out %d times; the first %d have snapshots" % (self.ooms, OOM_FILES))
+        if self.dropped > 0:
+            say("removed %d older snapshot%s to stay within max_files and max_bytes" % (self.dropped,
+                                                                                        "s"[self.dropped == 1:]))
         if self.files:
             say("%d step%s, %d file%s in %s" % (self.steps, "s"[self.steps == 1:], len(self.files),
                                                 "s"[len(self.files) == 1:], self.folder))
@@ -363,7 +464,7 @@ class Recorder:
         return False
 
 
-class _Joined:
+class _Joined(_Decorates):
     """record() inside of another recording: the outer one goes on, and has all of it."""
 
     def __init__(self, recorder):
@@ -405,10 +506,99 @@ class _AfterImport:
 
 
 def record(name=None, **options):
-    """A context manager that records what happens inside; see Recorder and the command's --help for the options."""
-    if _active is not None and _active.pid == os.getpid():
-        return _Joined(_active)
-    return Recorder(name, **options)
+    """A context manager, or a decorator, that records what happens inside; see Recorder and the command's --help for
+    the options."""
+    is_inside = _active is not None and _active.pid == os.getpid()
+    recording = _Joined(_active) if is_inside else Recorder(name, **options)
+    recording.made_of = (name, options)
+    return recording
+
+
+# ---- trainers: classes that are made when they are first asked for, so that nothing is imported for them before ----
+
+class _Follows:
+    """What both callbacks do: a recording from the trainer's beginning to its end, its steps being the trainer's."""
+
+    def __init__(self, name=None, **options):
+        super().__init__()
+        self._made_of = (name, dict(options, auto_step=False))
+        self._recording = self._recorder = None
+        Recorder(name, **options)  # a wrong option is told now
+
+    def _begin(self):
+        if self._recording is None:
+            self._recording = record(self._made_of[0], **self._made_of[1])
+            self._recorder = self._recording.__enter__()
+
+    def _end(self):
+        recording, self._recording, self._recorder = self._recording, None, None
+        if recording is not None:
+            recording.__exit__(None, None, None)
+
+
+def _make_lightning_callback():
+    names = ("lightning.pytorch", "pytorch_lightning")  # two packages of one trainer: the one that the program has
+    found = [name for name in names if name in sys.modules] or [name for name in names
+                                                                if importlib.util.find_spec(name.partition(".")[0])]
+    base = importlib.import_module((found or names)[0]).Callback
+
+    class LightningCallback(_Follows, base):
+        """Trainer(callbacks=[LightningCallback("fit", steps=10)]): a step is a batch after which weights changed."""
+
+        def setup(self, trainer, pl_module, stage=None):
+            if stage in (None, "fit"):
+                self._begin()
+
+        def on_train_start(self, trainer, pl_module):
+            self._seen = trainer.global_step
+
+        def on_train_batch_end(self, trainer, *unused):
+            if self._recorder is not None and trainer.global_step != self._seen:
+                self._seen = trainer.global_step
+                self._recorder.step()
+
+        def on_exception(self, trainer, pl_module, exception):
+            self._end()
+
+        def teardown(self, trainer, pl_module, stage=None):
+            self._end()
+
+    return LightningCallback
+
+
+def _make_trainer_callback():
+    base = importlib.import_module("transformers").TrainerCallback
+
+    class TrainerCallback(_Follows, base):
+        """Trainer(callbacks=[TrainerCallback("fit", steps=10)]): a step is the trainer's, of the optimizer. Recording
+        begins with the callback itself, since the trainer moves the weights to the device when it is made."""
+
+        def __init__(self, name=None, **options):
+            super().__init__(name, **options)
+            self._begin()
+
+        def on_train_begin(self, args, state, control, **unused):
+            self._begin()
+
+        def on_step_end(self, args, state, control, **unused):
+            self._recorder.step()
+
+        def on_train_end(self, args, state, control, **unused):
+            self._end()
+
+    return TrainerCallback
+
+
+_MAKERS = {"LightningCallback": _make_lightning_callback, "TrainerCallback": _make_trainer_callback}
+
+
+def __getattr__(name):
+    if name not in _MAKERS:
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+    made = _MAKERS[name]()
+    made.__module__, made.__qualname__ = "gm_record", name  # so that it can be pickled, as spawned ranks need it
+    globals()[name] = made
+    return made
 
 
 # ---- the command ----
@@ -446,8 +636,12 @@ def make_parser():
     add("-n", "--name", help="a folder of its own in DIR")
     add("--max-entries", type=int, default=100000, metavar="N", help="events kept for each device (%(default)s)")
     add("--stacks", choices=("all", "python"), default="all", help="all: C++ frames, too (%(default)s)")
+    add("--steps", type=int, default=0, metavar="N", help="end the recording after N steps; the program goes on")
     add("--every", type=int, default=0, metavar="N", help="a snapshot after every N steps, too")
     add("--keep", type=int, default=0, metavar="K", help="of those, keep the newest K")
+    add("--max-files", type=int, default=0, metavar="N", help="of all snapshots of a rank, keep the newest N")
+    add("--max-bytes", type=parse_size, default="10GiB", metavar="SIZE",
+        help="... and no more than SIZE; 0: no limit (%(default)s)")
     add("--no-csv", dest="csv", action="store_false", help="no table of steps")
     add("--no-auto-step", dest="auto_step", action="store_false", help="steps are not counted by the optimizer")
     add("--keep-peaks", action="store_true", help="do not reset PyTorch's peak counters: the program reads them, too")
@@ -456,7 +650,7 @@ def make_parser():
 
 def split(argv):
     """Our options, and the program's words: from `--`, `-m` or the first word that is no option's value."""
-    with_value = {"-o", "--output", "-n", "--name", "--max-entries", "--stacks", "--every", "--keep"}
+    with_value = {word for option in make_parser()._actions if option.nargs != 0 for word in option.option_strings}
     i = 0
     while i < len(argv):
         if argv[i] == "--":

@@ -53,7 +53,8 @@ class Case(unittest.TestCase):
     def python(self, *words, **environment):
         kept = {name: value for name, value in os.environ.items()
                 if not name.startswith(("FAKE_", "OMPI_", "SLURM_", "PMI_")) and name not in ("RANK", "LOCAL_RANK")}
-        kept.update(environment, PYTHONPATH=os.path.join(HERE, "fake_torch"), PYTHONDONTWRITEBYTECODE="1")
+        fakes = os.pathsep.join(os.path.join(HERE, name) for name in ("fake_torch", "fake_trainers"))
+        kept.update(environment, PYTHONPATH=fakes, PYTHONDONTWRITEBYTECODE="1")
         return subprocess.run([sys.executable, *words], cwd=self.at, env=kept, capture_output=True, text=True,
                               timeout=60)
 
@@ -126,6 +127,12 @@ class Written(Case):
         self.assertFalse(os.path.exists(os.path.join(self.at, "memory_snapshot/iteration_1")))
         self.assertEqual(len(load(os.path.join(self.at, "memory_snapshot", self.files()[0]))["device_traces"][0]), 22)
 
+    def test_steps(self):
+        done = self.record(TRAIN + "print('end')", "--steps", "2", "--max-files=7", "--max-bytes", "1G")
+        self.assertEqual(done.stdout, "end\n")
+        self.assertEqual(self.files()[0], "iteration_2/rank0_memory_snapshot.pickle")
+        self.assertIn("2 steps, 2 files", done.stderr)
+
     def test_name_and_output(self):
         self.record(TRAIN, "-o", "out", "--name=bs8")
         self.assertEqual(self.files("out"), ["bs8/iteration_5/rank0_memory_snapshot.pickle",
@@ -147,6 +154,11 @@ class Written(Case):
         self.assertIn(f"out of memory on device 0 ({2 << 30} bytes were asked for)", done.stderr)
         self.assertEqual(self.files()[:2], ["iteration_5/rank0_memory_snapshot.pickle",
                                             "iteration_5/rank0_oom_memory_snapshot.pickle"])
+        with open(os.path.join(self.at, "memory_snapshot", self.files()[2]), encoding="utf-8") as file:
+            why = file.read()
+        self.assertRegex(why, rf"^out of memory on device 0 \({2 << 30} bytes were asked for\)\n\ntime: \S+\nrank: 0\nstep: 5\n"
+                              rf"device: 0\nrequested_bytes: {2 << 30}\ndevice_total_bytes: {1 << 30}\n"
+                              rf"device_free_bytes: {924 << 20}\n$")
         last = load(os.path.join(self.at, "memory_snapshot", self.files()[1]))["device_traces"][0][-1]
         self.assertEqual((last["action"], last["size"]), ("oom", 2 << 30))
 
@@ -160,7 +172,7 @@ for _ in range(10):
 print("survived")
 """)
         self.assertEqual((done.returncode, done.stdout), (0, "survived\n"))
-        self.assertEqual(sum("oom" in path for path in self.files()), 3)
+        self.assertEqual(sum("oom" in path and path.endswith(".pickle") for path in self.files()), 3)
         self.assertIn("memory ran out 10 times; the first 3 have snapshots", done.stderr)
 
     def test_two_optimizers_make_one_step(self):
@@ -323,13 +335,17 @@ if __name__ == "__main__":
         self.assertIn("failed: ", done.stderr)
 
 
-class Context(Case):
+class Program(Case):
+    """One that has the recorder beside it."""
+
     def program(self, text, **environment):
         path = self.write("train.py", text)
         with open(TOOL, encoding="utf-8") as file:
             self.write("gm_record.py", file.read())
         return self.python(path, **environment)
 
+
+class Context(Program):
     def test_steps_by_hand(self):
         done = self.program("""
 import torch, gm_record
@@ -370,6 +386,108 @@ with gm_record.record("second"):
                                         "second/iteration_0/rank0_memory_snapshot.pickle",
                                         "second/rank0_memory_steps.csv"])
 
+    def test_both_kinds_of_steps_are_one(self):
+        done = self.program("""
+import torch, gm_record
+optimizer = torch.optim.Optimizer()
+with gm_record.record() as rec:
+    for step in range(3):
+        torch.Tensor(1 << 20).free()
+        optimizer.step()
+        rec.step()
+print(rec.steps)
+""")
+        self.assertEqual(done.stdout, "3\n", done.stderr)
+
+    def test_so_many_steps(self):
+        done = self.program("""
+import torch, gm_record
+with gm_record.record("out", steps=2, every=1) as rec:
+    for step in range(5):
+        torch.Tensor(1 << 20).free()
+        rec.step()
+torch.Tensor(1 << 20)
+print(rec.steps, torch.CALLS[-1][0], [path.rpartition("memory_snapshot/")[2] for path in rec.files])
+""")
+        self.assertEqual(done.stdout, "2 None ['out/iteration_1/rank0_memory_snapshot.pickle', 'out/rank0_memory_steps.csv',"
+                                      " 'out/iteration_2/rank0_memory_snapshot.pickle']\n", done.stderr)
+        self.assertEqual(len(load(os.path.join(self.at, "memory_snapshot/out", self.files("memory_snapshot/out")[1]))
+                             ["device_traces"][0]), 10)
+
+    def test_before_a_function(self):
+        done = self.program("""
+import torch, gm_record
+
+@gm_record.record("epoch", csv=False)
+def epoch(n, by=1):
+    "told"
+    for step in range(n):
+        torch.Tensor(by << 20).free()
+        torch.optim.Optimizer().step()
+    return n * by
+
+print(epoch(2), epoch(2, by=3), epoch.__name__, epoch.__doc__)
+try:
+    @gm_record.record()
+    def later():
+        yield 1
+except TypeError as error:
+    print(error)
+with gm_record.record("outer"):
+    epoch(1)
+""")
+        self.assertEqual(done.stdout, "2 6 epoch told\nlater runs after its call has returned: use `with` inside of it\n",
+                         done.stderr)
+        self.assertEqual(self.files(), ["epoch/iteration_2/rank0_2_memory_snapshot.pickle",
+                                        "epoch/iteration_2/rank0_memory_snapshot.pickle",
+                                        "outer/iteration_1/rank0_memory_snapshot.pickle", "outer/rank0_memory_steps.csv"])
+
+    def test_no_more_room_than_was_given(self):
+        done = self.program("""
+import os, torch, gm_record
+os.makedirs("memory_snapshot/iteration_1")
+for name in ("rank1_memory_snapshot.pickle", "mine.txt"):
+    open("memory_snapshot/iteration_1/" + name, "w").close()
+with gm_record.record(every=1, max_files=3, csv=False) as rec:
+    for step in range(4):
+        if step == 1:
+            try:
+                torch.Tensor(2 << 30)
+            except torch.cuda.OutOfMemoryError:
+                pass
+        torch.Tensor(1 << 20).free()
+        rec.step()
+        if step == 2:  # somebody's own file under the name of ours
+            os.remove("memory_snapshot/iteration_3/rank0_memory_snapshot.pickle")
+            open("memory_snapshot/iteration_3/rank0_memory_snapshot.pickle", "w").close()
+""")
+        self.assertEqual(self.files(), ["iteration_1/mine.txt", "iteration_1/rank0_oom_memory_snapshot.pickle",
+                                        "iteration_1/rank0_oom_memory_snapshot.txt",
+                                        "iteration_1/rank1_memory_snapshot.pickle",
+                                        "iteration_3/rank0_memory_snapshot.pickle",
+                                        "iteration_4/rank0_2_memory_snapshot.pickle",
+                                        "iteration_4/rank0_memory_snapshot.pickle"])
+        self.assertEqual(os.path.getsize(os.path.join(self.at, "memory_snapshot/iteration_3/rank0_memory_snapshot.pickle")), 0)
+        self.assertIn("removed 3 older snapshots", done.stderr)
+
+    def test_bytes_are_bounded(self):
+        self.program("""
+import torch, gm_record
+with gm_record.record(every=1, max_bytes="4KiB", csv=False) as rec:
+    for step in range(20):
+        torch.Tensor(1 << 20).free()
+        rec.step()
+""")
+        sizes = [os.path.getsize(os.path.join(self.at, "memory_snapshot", path)) for path in self.files()]
+        self.assertTrue(len(sizes) == 1 or sum(sizes) <= 4096, sizes)
+        self.assertIn("iteration_20/rank0_2_memory_snapshot.pickle", self.files())
+        self.assertIn("is no size", self.program("import gm_record\ngm_record.record(max_bytes='much')\n").stderr)
+
+    def test_restarts_of_torchrun(self):
+        self.program("import torch, gm_record\nwith gm_record.record(csv=False):\n    torch.Tensor(1)\n",
+                     TORCHELASTIC_RESTART_COUNT="2", RANK="3")
+        self.assertEqual(self.files(), ["restart_2/iteration_0/rank3_memory_snapshot.pickle"])
+
     def test_inside_of_the_command_it_joins(self):
         path = self.write("train.py", """
 import gm_record, torch
@@ -390,6 +508,85 @@ torch.Tensor(1 << 20)
         done = self.program("import torch, gm_record\nrec = gm_record.record()\nrec.start()\ntorch.Tensor(1 << 20)\n")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("iteration_0/rank0_memory_snapshot.pickle", self.files())
+
+
+TRAINED = """
+import sys, pickle, gm_record
+assert not {"torch", "lightning", "pytorch_lightning", "transformers"} & set(sys.modules)
+import torch
+
+class Model:
+    def to_device(self):
+        self.weights, self.optimizer = torch.Tensor(100 << 20), torch.optim.Optimizer()
+
+    def training_step(self, batch):
+        torch.Tensor(batch << 20).free()
+"""
+
+
+class Trainers(Program):
+    """Callbacks in trainers that call the hooks of the real ones; test_gm_record_torch.py has those."""
+
+    def events(self, path):
+        return len(load(os.path.join(self.at, "memory_snapshot", path))["device_traces"][0])
+
+    def test_lightning(self):
+        done = self.program(TRAINED + """
+import lightning.pytorch as L
+callback = pickle.loads(pickle.dumps(gm_record.LightningCallback("fit", every=2, csv=False)))
+trainer = L.Trainer([callback], accumulate_grad_batches=2)
+trainer.validate(Model())
+trainer.fit(Model(), [1] * 8)
+""")
+        self.assertEqual((done.returncode, self.files()), (0, ["fit/iteration_2/rank0_memory_snapshot.pickle",
+                                                               "fit/iteration_4/rank0_2_memory_snapshot.pickle",
+                                                               "fit/iteration_4/rank0_memory_snapshot.pickle"]), done.stderr)
+        self.assertEqual(self.events(self.files()[1]), 2 + 8 * 5)  # the weights, too
+
+    def test_lightning_fails(self):
+        done = self.program(TRAINED + """
+import lightning.pytorch as L
+L.Trainer([gm_record.LightningCallback(csv=False)]).fit(Model(), [1, 2, 2000])
+""")
+        self.assertIn("OutOfMemoryError: CUDA out of memory", done.stderr)
+        self.assertEqual(self.files(), ["iteration_2/rank0_memory_snapshot.pickle",
+                                        "iteration_2/rank0_oom_memory_snapshot.pickle",
+                                        "iteration_2/rank0_oom_memory_snapshot.txt"])
+
+    def test_transformers(self):
+        done = self.program(TRAINED + """
+from transformers import Trainer
+trainer = Trainer(Model(), [gm_record.TrainerCallback("fit", steps=3)])
+trainer.train([1] * 5)
+Trainer(Model(), [gm_record.TrainerCallback]).train([1] * 2)
+""")
+        self.assertEqual((done.returncode, self.files()), (0, ["fit/iteration_3/rank0_memory_snapshot.pickle",
+                                                               "fit/rank0_memory_steps.csv",
+                                                               "iteration_2/rank0_memory_snapshot.pickle",
+                                                               "rank0_memory_steps.csv"]), done.stderr)
+        self.assertEqual(self.events(self.files()[0]), 2 + 3 * 5)
+
+    def test_inside_of_the_command(self):
+        path = self.write("train.py", TRAINED.replace('"torch", ', "") + """
+from transformers import Trainer
+from gm_record import TrainerCallback
+Trainer(Model(), [TrainerCallback("fit")]).train([1] * 5)
+torch.Tensor(1)
+""")
+        done = self.python(TOOL, "--no-csv", "--", path)
+        self.assertEqual((done.returncode, self.files()), (0, ["iteration_5/rank0_memory_snapshot.pickle"]), done.stderr)
+
+    def test_nothing_else_is_there(self):
+        done = self.program("""
+import gm_record
+try:
+    gm_record.Nothing
+except AttributeError as error:
+    print(error)
+gm_record.LightningCallback(stacks="c")
+""")
+        self.assertEqual(done.stdout, "module 'gm_record' has no attribute 'Nothing'\n")
+        self.assertIn("stacks must be", done.stderr)
 
 
 class Itself(unittest.TestCase):

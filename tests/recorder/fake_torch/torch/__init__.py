@@ -198,3 +198,4 @@ class Optimizer:
 optimizer.Optimizer = optim.Optimizer = Optimizer
 if os.environ.get("FAKE_NO_HOOK") is None:
     optimizer.register_optimizer_step_post_hook = _Handle
+del optim.optimizer  # as torch does
