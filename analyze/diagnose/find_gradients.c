@@ -37,7 +37,7 @@ static uint32_t *ends_of_backward(const struct gm_lives *l)
 static bool is_left_behind(const struct gm_lives *l, size_t a)
 {
     const struct gm_history *h = l->h;
-    return h->freed[a] == GM_NEVER && gm_lives_is_of_backward(l, a) && gm_lives_round(l, h->born[a]) <= 1 &&
+    return gm_lives_is_left(l, a) && gm_lives_is_of_backward(l, a) && gm_lives_round(l, h->born[a]) <= 1 &&
            (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || gm_lives_is_role(l, a, GM_ROLE_PARAMETER));
 }
 

@@ -46,7 +46,7 @@ static struct members list_members(struct gm_case *c)
         const char *site = gm_names_site(&l->names, (struct gm_stack_id){l->h->stack[a]});
         c->failed |=
             site == NULL || !GM_VEC_PUSH(&found, ((struct member){site, l->h->requested[a], (uint32_t)a, l->h->born[a],
-                                                                  gm_lives_by(l, a), l->h->freed[a] != GM_NEVER}));
+                                                                  gm_lives_by(l, a), !gm_lives_is_left(l, a)}));
     }
     if (found.n > 0)
         qsort(found.v, found.n, sizeof *found.v, by_site);

@@ -406,7 +406,7 @@ const struct gm_roster *gm_lives_roster(struct gm_lives *l)
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)
 {
     const struct gm_history *h = l->h;
-    return h->freed[a] > l->last_made && (h->born[a] == 0 || gm_lives_round(l, h->born[a]) <= 1);
+    return gm_lives_is_left(l, a) && (h->born[a] == 0 || gm_lives_round(l, h->born[a]) <= 1);
 }
 
 uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned others)

@@ -94,7 +94,12 @@ static inline bool gm_lives_is_of_engine(const struct gm_lives *l, size_t a)
 {
     return (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_BACKWARD)) != 0;
 }
-/* Whether it was made before the trace or in its first rounds, and is there to the end. */
+/* Whether it is there to the end: never freed, or by the end of the program. */
+static inline bool gm_lives_is_left(const struct gm_lives *l, size_t a)
+{
+    return l->h->freed[a] > l->last_made;
+}
+/* The same of what was made before the trace or in its first rounds. */
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a);
 
 /* The moment at which so many others have been made after it. */

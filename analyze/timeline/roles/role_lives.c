@@ -194,12 +194,15 @@ static enum gm_life life_of_free(const struct lives *l, uint32_t event, uint32_t
     return is_brief && (made == GM_PART_FORWARD || is_of_program) ? GM_LIFE_BRIEF : GM_LIFE_LATER;
 }
 
-/* Whether the end of an inference program frees it, not a line that is done with it. */
+/* Whether the end of the program frees it, not a line that is done with it. In training that is what two backward
+ * passes have left alone. */
 static bool is_freed_at_exit(const struct lives *l, size_t a)
 {
     const uint32_t born = l->w->h->born[a];
-    return !l->has_training && l->w->h->freed[a] > l->last_of_all &&
-           (born <= l->run_start || born + GM_BRIEF_EVENTS <= l->last_of_all);
+    const size_t backwards = l->w->backwards.n;
+    return l->w->h->freed[a] > l->last_of_all &&
+           (l->has_training ? born > 0 && backwards >= 2 && born <= l->w->backwards.v[backwards - 2]
+                            : born <= l->run_start || born + GM_BRIEF_EVENTS <= l->last_of_all);
 }
 
 static bool walk(struct lives *l)
