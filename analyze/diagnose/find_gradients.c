@@ -182,8 +182,8 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
     uint64_t *sums = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *sums);
     c->failed |= sums == NULL || !gm_sizes_of_role(&weights, l, GM_ROLE_GRADIENT);
     for (size_t a = 0; !c->failed && gradients >= GM_MIB && a < l->h->allocation_count; a++) {
-        if (is_gradient(l, a))
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+        if (is_gradient(l, a)) /* backward still makes it, to add it to the view at once */
+            c->failed |= !gm_set_add(&set, a, gm_lives_after_others(l, a, 1), GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
         else if (is_bucket(l, a, &weights))
             sums[bucket_of(l, a)] += l->h->requested[a];
     }

@@ -197,7 +197,7 @@ static void find_states(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     uint64_t bytes = 0;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
-        if (l->role[a] != GM_ROLE_OPTIMIZER_STATE)
+        if (l->role[a] != GM_ROLE_OPTIMIZER_STATE || l->taken[a])
             continue;
         bytes += gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
         c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, l->h->requested[a] / 4);
@@ -217,20 +217,37 @@ static bool is_activation(const struct gm_lives *l, size_t a)
            (gm_lives_by(l, a) & GM_BY_RECOMPUTE) == 0;
 }
 
-enum { PART_OF_LAYER = 50 };
+enum { PART_OF_LAYER = 50, SMALL_PART = 10000 /* of the peak */, LONG_LOOP = 16 /* passes of one line */ };
 
-/* A stack that makes one activation in each layer: the first such one. There are as many layers as some activations
- * have siblings of their stack, if most bytes of the peak have as many or some times as many (one line makes several in
- * a layer); else as most bytes have. 0: there are none. */
-static uint32_t find_anchor(const struct gm_lives *l, uint32_t *counts, uint64_t *bytes_of_count)
+static bool is_large(const struct gm_lives *l, size_t a)
+{
+    return l->h->requested[a] >= l->at_peak / SMALL_PART;
+}
+
+/* Whether the forward pass that leads to the peak makes it: a backward pass that has begun has freed some by then. */
+static bool is_of_peak(const struct gm_lives *l, size_t a)
+{
+    return is_activation(l, a) && is_large(l, a) && l->h->born[a] <= l->peak &&
+           gm_lives_round(l, l->h->born[a]) == gm_lives_round(l, l->peak);
+}
+
+/* A stack that makes as many activations in each layer. stack 0: there is none. */
+struct anchor {
+    uint32_t stack;
+    size_t each, layers;
+};
+
+/* The first such one: layers begin with it. There are as many layers as some activations have siblings of their stack,
+ * if most bytes of the peak's round have as many or some times as many; else as most bytes have. */
+static void find_anchor(const struct gm_lives *l, uint32_t *counts, uint64_t *bytes_of_count, struct anchor *anchor)
 {
     size_t layers = 0, most = 3;
     uint64_t all = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (is_activation(l, a) && gm_lives_at_peak(l, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
+        if (is_of_peak(l, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
             counts[l->h->stack[a]]++;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (is_activation(l, a) && gm_lives_at_peak(l, a))
+        if (is_of_peak(l, a))
             bytes_of_count[counts[l->h->stack[a]]] += l->h->requested[a];
     for (size_t n = 3; n <= l->h->allocation_count; n++)
         all += bytes_of_count[n];
@@ -242,13 +259,17 @@ static uint32_t find_anchor(const struct gm_lives *l, uint32_t *counts, uint64_t
     }
     for (size_t n = 3; n <= l->h->allocation_count && layers == 0; n++)
         most = bytes_of_count[n] > bytes_of_count[most] ? n : most;
+    if (layers == 0 && bytes_of_count[most] < all / 2)
+        return;
     layers = layers == 0 ? most : layers;
-    for (uint32_t e = 0; e < l->h->count; e++) {
+    for (uint32_t e = 0; e < l->peak; e++) {
         const uint32_t a = l->h->of_event[e];
-        if (a != GM_NEVER && l->h->born[a] == e + 1 && counts[l->h->stack[a]] == layers && layers > 0)
-            return l->h->stack[a];
+        const size_t count = a == GM_NEVER ? 0 : counts[l->h->stack[a]];
+        if (count == 0 || l->h->born[a] != e + 1 || !is_of_peak(l, a) || count % layers != 0)
+            continue;
+        *anchor = (struct anchor){l->h->stack[a], count / layers, layers};
+        return;
     }
-    return 0;
 }
 
 /* The activations of one layer: away from the end of its forward to where its backward begins, but for its last. */
@@ -265,23 +286,29 @@ static bool add_layer(struct gm_set *set, const struct gm_lives *l, const uint32
     return ok;
 }
 
-/* A layer ends where the next begins; the last one, where it has as many as the one before. */
-static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_t anchor)
+/* A layer ends where the next begins, so many allocations of the anchor's stack later; the last one, where it has as
+ * many as the one before. */
+static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_t anchor, size_t each)
 {
     struct GM_VEC(uint32_t) layer = {.v = NULL};
-    size_t before = SIZE_MAX;
+    size_t before = SIZE_MAX, met = 0;
     bool ok = true, is_open = false;
     for (uint32_t e = 0; ok && e < l->h->count; e++) {
         const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || l->h->born[a] != e + 1 || !is_activation(l, a))
+        if (a == GM_NEVER || l->h->born[a] != e + 1)
             continue;
-        if (is_open && (l->h->stack[a] == anchor || layer.n == before)) {
+        is_open &= !gm_lives_is_of_backward(l, a);
+        if (!is_activation(l, a))
+            continue;
+        met += l->h->stack[a] == anchor && is_large(l, a);
+        if (is_open && (met > each || layer.n == before)) {
             ok = add_layer(set, l, layer.v, layer.n, e);
             before = layer.n;
             is_open = false;
         }
-        if (l->h->stack[a] == anchor && !is_open) {
+        if (l->h->stack[a] == anchor && is_large(l, a) && !is_open) {
             layer.n = 0;
+            met = 1;
             is_open = true;
         }
         ok = ok && (!is_open || GM_VEC_PUSH(&layer, a));
@@ -301,9 +328,20 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
     for (size_t a = 0; a < l->h->allocation_count; a++)
         bytes += is_activation(l, a) && gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
     if (!c->failed && l->has_backward && gm_is_share(bytes, l->at_peak, 0.5)) {
-        const uint32_t anchor = find_anchor(l, counts, bytes_of_count);
-        c->failed |= anchor != 0 && !collect_layers(&set, l, anchor);
+        struct anchor anchor = {0};
+        size_t segments = 1;
+        find_anchor(l, counts, bytes_of_count, &anchor);
+        c->failed |= anchor.stack != 0 && !collect_layers(&set, l, anchor.stack, anchor.each);
+        while (segments * segments < anchor.layers)
+            segments++;
+        if (!c->failed && set.n == 0 && anchor.layers >= LONG_LOOP) /* each is one line */
+            c->failed |= !collect_layers(&set, l, anchor.stack, anchor.each * segments);
     }
+    bytes = 0;
+    for (size_t i = 0; i < set.n; i++)
+        bytes += gm_lives_at_peak(l, set.v[i].allocation) ? l->h->requested[set.v[i].allocation] : 0;
+    if (!gm_is_share(bytes, l->at_peak, 0.25))
+        set.n = 0;
     free(counts);
     free(bytes_of_count);
     const char *site = set.n == 0 ? NULL : gm_lives_caller(c->lives, &set);
@@ -355,7 +393,9 @@ static const struct gm_rule rules[] = {
                 "+ x = checkpoint(layer, x, use_reentrant=False)",
      .cost = "time: each layer's forward runs twice, about a third more",
      .severity = "info",
-     .when = "activations of layers that repeat at least 3 times hold half of the peak, and none is checkpointed",
+     .when =
+         "activations hold half of the peak, a quarter of it those of layers that repeat at least 3 times, or of one "
+         "line that runs at least 16 times, and none is checkpointed",
      .what_to_do = "`torch.utils.checkpoint`, or a smaller batch"},
     {.id = "optimizer-state-dominates",
      .title = "States of the optimizer make much of the peak",

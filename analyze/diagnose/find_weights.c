@@ -31,9 +31,9 @@ static bool is_of_start(const struct gm_lives *l, size_t a)
 static bool is_set_up(const struct gm_lives *l, size_t a)
 {
     const uint8_t role = l->role[a];
-    return is_of_start(l, a) &&
-           (role == GM_ROLE_PARAMETER || role == GM_ROLE_UNKNOWN || role == GM_ROLE_INPUT || role == GM_ROLE_KV_CACHE ||
-            (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING)) != 0);
+    return is_of_start(l, a) && (role == GM_ROLE_PARAMETER || role == GM_ROLE_OPTIMIZER_STATE ||
+                                 role == GM_ROLE_UNKNOWN || role == GM_ROLE_INPUT || role == GM_ROLE_KV_CACHE ||
+                                 (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING)) != 0);
 }
 
 static struct members list_members(struct gm_case *c)
@@ -107,32 +107,97 @@ static const struct part *spare(const struct part *a, const struct part *b, bool
     return a->born < b->born ? b : a;
 }
 
-/* Training without an optimizer of PyTorch's keeps states of its own, as large as the weights. */
-static bool may_be_states(const struct gm_lives *l, const struct part *a, const struct part *b)
+enum { LEAST_MADE = 3 };
+
+/* What a stack makes in the rounds: activations, anything. */
+struct made {
+    uint32_t kept, all;
+};
+
+static bool is_same_line(struct gm_names *names, uint32_t a, uint32_t b)
 {
+    const struct gm_frame_row *one = gm_names_telling_frame(names, (struct gm_stack_id){a});
+    const struct gm_frame_row *other = gm_names_telling_frame(names, (struct gm_stack_id){b});
+    return one != NULL && other != NULL && one->line == other->line && one->filename != NULL &&
+           other->filename != NULL && strcmp(one->filename, other->filename) == 0;
+}
+
+/* Whether the line that makes activations runs, called from elsewhere, as often without: a second model has no graph.
+ */
+static bool has_second_forward(struct gm_case *c)
+{
+    struct gm_lives *l = c->lives;
+    const size_t stacks = l->snapshot->stacks.count;
+    struct made *made = calloc(stacks + 1, sizeof *made);
+    bool is_found = false;
+    c->failed |= made == NULL;
+    for (size_t a = 0; made != NULL && a < l->h->allocation_count; a++)
+        if (l->h->born[a] > 0 && !gm_lives_is_of_engine(l, a)) {
+            made[l->h->stack[a]].all++;
+            made[l->h->stack[a]].kept += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION);
+        }
+    for (uint32_t s = 0; made != NULL && s < stacks; s++)
+        for (uint32_t t = 0; made[s].kept >= LEAST_MADE && !is_found && t < stacks; t++)
+            is_found = made[t].kept == 0 && made[t].all >= LEAST_MADE && made[t].all >= made[s].kept &&
+                       is_same_line(&l->names, s, t);
+    free(made);
+    return is_found;
+}
+
+/* Training without an optimizer of PyTorch's keeps states of its own, as large as the weights. */
+static bool may_be_states(struct gm_case *c)
+{
+    const struct gm_lives *l = c->lives;
     for (size_t i = 0; i < l->snapshot->stacks.count; i++)
         if ((l->by[i] & GM_BY_OPTIMIZER) != 0)
             return false;
-    return l->has_backward && ((a->by | b->by) & GM_BY_COPYING) == 0;
+    return l->has_backward && !has_second_forward(c);
+}
+
+GM_ORDERING(by_size, struct member, GM_DOWN(bytes));
+
+/* Whether a part has the sizes of all other weights, which several lines made before it. false, too: no memory. */
+static bool is_like_all_others(struct gm_case *c, const struct members *m, const struct part *a)
+{
+    struct members others = {.v = NULL};
+    bool is_later = a->to - a->from >= 2;
+    for (size_t i = 0; is_later && !c->failed && i < m->n; i++)
+        if ((i < a->from || i >= a->to) && gm_lives_is_role(c->lives, m->v[i].allocation, GM_ROLE_PARAMETER)) {
+            is_later = m->v[i].born < a->born;
+            c->failed |= !GM_VEC_PUSH(&others, m->v[i]);
+        }
+    bool is_like = is_later && !c->failed && others.n == a->to - a->from;
+    if (is_like)
+        qsort(others.v, others.n, sizeof *others.v, by_size);
+    for (size_t i = 0; is_like && i < others.n; i++)
+        is_like = others.v[i].bytes == m->v[a->from + i].bytes;
+    free(others.v);
+    return is_like;
+}
+
+static void drop_part(struct gm_case *c, const struct members *m, const struct part *part, struct gm_set *set)
+{
+    for (size_t i = part->from; i < part->to; i++)
+        c->failed |= !gm_set_add(set, m->v[i].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
 }
 
 static void find_twice(struct gm_case *c, const struct gm_rule *rule, bool is_wanted_of_file, const char *evidence)
 {
     struct members m = list_members(c);
     struct gm_set set = {.v = NULL};
+    const bool are_states = may_be_states(c);
     for (size_t i = 0; !c->failed && i < m.n;) {
         const struct part a = part_at(&m, i);
         for (size_t k = a.to; !c->failed && k < m.n;) {
             const struct part b = part_at(&m, k);
             const bool is_file = is_of_file(c->lives, &a, &b);
             if (is_file == is_wanted_of_file && are_alike(&m, &a, &b) &&
-                (is_file || !may_be_states(c->lives, &a, &b))) {
-                const struct part *drop = spare(&a, &b, is_file);
-                for (size_t j = drop->from; j < drop->to; j++)
-                    c->failed |= !gm_set_add(&set, m.v[j].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-            }
+                (is_file || !are_states || ((a.by | b.by) & GM_BY_COPYING) != 0))
+                drop_part(c, &m, spare(&a, &b, is_file), &set);
             k = b.to;
         }
+        if (!is_wanted_of_file && !are_states && set.n == 0 && is_like_all_others(c, &m, &a))
+            drop_part(c, &m, &a, &set);
         i = a.to;
     }
     free(m.v);
@@ -217,8 +282,9 @@ static const struct gm_rule rules[] = {
      .cost = "a copy to the device where it is used",
      .severity = "warning",
      .when =
-         "the same, of two lines of which none read a file; in training without code of `torch.optim`, of which one "
-         "copies by its name: else they may be states of an optimizer",
+         "the same, of two lines of which none read a file, or of one line and all weights that were made before; in "
+         "training without code of `torch.optim`, where one copies by its name, or a line of the forward pass runs "
+         "a second time without keeping anything: else they may be states of an optimizer",
      .what_to_do = "The average or teacher on the host or in bf16; adapters instead of a reference model"},
     {.id = "data-set-on-gpu",
      .title = "Data lie on the device for the whole run",

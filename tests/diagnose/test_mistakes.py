@@ -256,7 +256,7 @@ class Mistakes(unittest.TestCase):
         def flat(mib):
             t = train(5)
             return t if mib == 0 else self.with_flat(mib)
-        self.expect(flat(128), "flat-gradient-buckets", 120, 136, "train.py:6")
+        self.expect(flat(128), "flat-gradient-buckets", 60, 100, "train.py:6")  # each is made, and added soon
         self.expect_none(flat(0), "flat-gradient-buckets")
         self.expect_none(flat(80), "flat-gradient-buckets")
         self.expect_none(flat(128), "data-set-on-gpu")

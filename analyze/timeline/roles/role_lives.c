@@ -319,7 +319,11 @@ bool gm_role_lives(struct gm_role_work *w)
     for (size_t a = 0; a < h->allocation_count; a++)
         w->life[a] = GM_LIFE_UNDECIDED;
     for (uint32_t i = 0; i < h->count; i++)
-        l.last_of_all = l.events->action[h->first + i] == GM_ACTION_ALLOC ? i : l.last_of_all;
+        if (l.events->action[h->first + i] == GM_ACTION_ALLOC) {
+            l.last_of_all = i;
+            w->has_engine |=
+                w->empty_is_backward && gm_is_of_backward(gm_stack_ask(w->stacks, l.events->stack[h->first + i]));
+        }
     for (uint32_t i = 0; i < h->count; i++) /* what is freed before the first allocation is freed in its part */
         if (l.events->action[h->first + i] == GM_ACTION_ALLOC && h->of_event[i] != GM_NEVER) {
             part_of_alloc(&l, i, gm_role_says(w, h->of_event[i]), &l.part);

@@ -136,7 +136,7 @@ static bool count_one(struct sizes *s, const struct walk *at, uint32_t a)
     enum gm_life life = gm_life_of(w, a);
     enum gm_says says = gm_role_says(w, a);
     bool is_bare_one = is_bare(w, a), is_new = w->h->born[a] != 0;
-    bool is_gradient = gm_is_of_backward(says) &&
+    bool is_gradient = gm_is_of_backward(says) && !gm_is_beside_backward(w, a) &&
                        (gm_outlived(w, a) || life == GM_LIFE_OPEN || life == GM_LIFE_TAIL || life == GM_LIFE_OLD);
     bool is_state = gm_is_of_optimizer(says) && (gm_outlived(w, a) || !is_new);
     s->has_old_forward |= !is_new && (says == GM_SAYS_FORWARD || says == GM_SAYS_KV_CACHE);
@@ -513,6 +513,17 @@ static bool is_copy_size(const struct sizes *s, const struct size_row *row)
     return half != NULL && half->gradients.most > 0 && half->states.most == 0 && half->parameters >= row->parameters;
 }
 
+/* Whether gradients of that size are made, or of one that another type has. */
+static bool is_of_gradients(const struct sizes *s, uint64_t bytes)
+{
+    for (uint64_t f = 1; f <= 4; f *= 2) {
+        const struct size_row *less = bytes % f == 0 ? find(s, bytes / f) : NULL, *more = find(s, bytes * f);
+        if ((less != NULL && less->gradients.most > 0) || (more != NULL && more->gradients.most > 0))
+            return true;
+    }
+    return false;
+}
+
 /* Claims of blocks with a stack, and of what is no business of sizes. */
 static void claim_others(struct sizes *s)
 {
@@ -533,6 +544,9 @@ static void claim_others(struct sizes *s)
         else if (life == GM_LIFE_LASTING && gm_life_part(w, a) == GM_PART_FORWARD && w->backwards.n > 0 &&
                  h->born[a] > w->backwards.v[0] && gm_role_says(w, a) <= GM_SAYS_OTHER)
             w->claim[a] = GM_CLAIM_LEFT;
+        else if (life == GM_LIFE_LASTING && gm_is_beside_backward(w, a) && w->optimizers.n == 0 &&
+                 is_of_gradients(s, h->requested[a]))
+            w->claim[a] = GM_CLAIM_OWN_STATE;
         else if (gm_life_part(w, a) != GM_PART_FORWARD && is_parameter_size(find(s, h->requested[a])))
             w->claim[a] = GM_CLAIM_FITS;
     }

@@ -54,6 +54,8 @@ static const struct rule rules[] = {
     {GM_ROLE_TEMPORARY, 95, OPTIMIZERS, ANY, ANY, ANY, ANY, "made and freed in one optimizer step"},
 
     /* backward */
+    {GM_ROLE_OPTIMIZER_STATE, 60, ANY, L(LASTING), C(OWN_STATE), P(BACKWARD), ANY,
+     "made by the program's own code after a backward, never freed, and of a parameter's size in some type"},
     {GM_ROLE_TEMPORARY, 85, S(RECOMPUTE), L(BRIEF), ANY, ANY, ANY, "recomputed in backward and freed at once"},
     {GM_ROLE_ACTIVATION, 88, S(RECOMPUTE), ANY, ANY, ANY, ANY, "recomputed in backward (activation checkpointing)"},
     {GM_ROLE_GRADIENT, 97, S(ACCUMULATE), OUTLIVED | L(OPEN) | OLD_ONES, ANY, ANY, ANY,

@@ -108,6 +108,7 @@ struct gm_role_work {
     struct gm_trace_pass *pass;
     const struct gm_history *h;
     struct gm_role_stacks *stacks;
+    bool has_engine;        /* autograd's own code or thread shows in stacks */
     bool empty_is_backward; /* a stack without frames is autograd's thread: others of the trace have frames */
     enum gm_world world;
     uint32_t most_states; /* that the run's optimizers keep for each parameter, by their names */
@@ -138,6 +139,13 @@ static inline void gm_life_set(struct gm_role_work *w, size_t a, enum gm_life li
 
 /* What the stack of an allocation says; where it says nothing, what the phases of steps.c say. */
 enum gm_says gm_role_says(struct gm_role_work *w, size_t a);
+
+/* Whether a line of the program made it while a backward seems to go on, of which autograd's own allocations tell. */
+static inline bool gm_is_beside_backward(const struct gm_role_work *w, size_t a)
+{
+    return w->has_engine && w->h->born[a] > 0 && gm_life_part(w, a) == GM_PART_BACKWARD &&
+           gm_stack_ask(w->stacks, (struct gm_stack_id){w->h->stack[a]}) == GM_SAYS_OTHER;
+}
 
 /* Whether the allocation lived on after the backward or the optimizer step that made it, as far as can be told. */
 static inline bool gm_outlived(const struct gm_role_work *w, size_t a)
