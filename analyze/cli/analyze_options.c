@@ -21,63 +21,106 @@ static const char *const severities[] = {"info", "warning", "critical", NULL}; /
 static const struct gm_option option_table[] = {
     GM_ROW_RESULTS,
     GM_ROW_NAME("name of the run; all operands are snapshots then"),
-    GM_ROW_JSON("write analysis.json there too; - is stdout, instead of the summary"),
+    GM_ROW_JSON("write analysis.json there too; - is stdout, instead of the summary" GM_MORE
+                "Of several snapshots an array, in the order of the operands."),
     GM_ROW_CATEGORIES("category rules to use instead of the built-in ones"),
-    GM_ROW_DEVICE("report on this device only"),
+    GM_ROW_DEVICE("report on this device only" GM_MORE "Totals are its totals then."),
     GM_ROW_TOP("how many blocks and call sites to list (default: 50)"),
     {0, "from", "PLACE",
      "look at the trace from there on: an event's number (12345), a time since its first event (3.5s, "
-     "120ms) or a step (step:12)",
+     "120ms) or a step (step:12)" GM_MORE
+     "What is looked for there are peaks; the books are always those of the whole trace. A step begins with its first "
+     "event. If no device has that place, that is wrong usage; a device that lacks it is reported on in full.",
      GM_OPTION_PARSED, AT(timeline.from), .parse = gm_value_place, .wants = PLACES, .words = gm_place_words},
-    {0, "to", "PLACE", "... and up to there, included", GM_OPTION_PARSED, AT(timeline.to), .parse = gm_value_place,
-     .wants = PLACES, .words = gm_place_words},
-    {0, "stream", "HANDLE", "peaks and curves of this stream's allocations only", GM_OPTION_PARSED, AT(stream),
-     .parse = gm_value_stream, .wants = "a number of the file, as in 0 or 94219239492"},
-    {0, "min-size", "SIZE", "... of allocations of at least this many bytes only", GM_OPTION_SIZE,
-     AT(timeline.min_size)},
+    {0, "to", "PLACE", "look at the trace up to there, included" GM_MORE "Of a step: up to its last event.",
+     GM_OPTION_PARSED, AT(timeline.to), .parse = gm_value_place, .wants = PLACES, .words = gm_place_words},
+    {0, "stream", "HANDLE",
+     "peaks and curves of this stream's allocations only" GM_MORE
+     "HANDLE is the number that the file gives it, decimal or as `0x...`.",
+     GM_OPTION_PARSED, AT(stream), .parse = gm_value_stream, .wants = "a number of the file, as in 0 or 94219239492"},
+    {0, "min-size", "SIZE", "peaks and curves of allocations of at least this many requested bytes only",
+     GM_OPTION_SIZE, AT(timeline.min_size)},
     {0, "group", "BY", "one more table of the peak: by stack, function, file, category or role", GM_OPTION_CHOICE,
      AT(timeline.group), .min = GM_GROUP_STACK, .choices = groups},
-    {0, "depth", "N", "frames of a stack that are told apart there and in the flame graph (default: all)",
+    {0, "depth", "N",
+     "frames of a stack that are told apart there and in the flame graph (default: all)" GM_MORE
+     "From the outermost by the flame graph and the exports, from the innermost by `--group stack`.",
      GM_OPTION_INTEGER, AT(timeline.depth), .min = 1, .max = 1000000},
-    {0, "axis", "AXIS", "of the timeline: time or event (default: event if nearly all events crowd in little time)",
+    {0, "axis", "AXIS",
+     "of the timeline: time or event (default: event if nearly all events crowd in little time)" GM_MORE
+     "That is: where nine of ten events (100 or more) are in less than 10 % of the time, as bursts beside idle time "
+     "cannot be read on an axis of time; the picture says so.",
      GM_OPTION_CHOICE, AT(timeline.axis), .min = GM_AXIS_TIME, .choices = axes},
     {0, "layers", "BY", "of the timeline: role (what memory is for) or category (what code made it; default: role)",
      GM_OPTION_CHOICE, AT(timeline.layers_by), .min = GM_LAYERS_BY_ROLE, .choices = layers},
-    {0, "cpp", NULL, "C++ frames below Python's in the flame graph and in exports of it", GM_OPTION_FLAG,
-     AT(timeline.has_native)},
-    {0, "source", "DIR", "the lines of DIR's files beside call sites and modules", GM_OPTION_TEXT, AT(source)},
-    {0, "explain", NULL, "tell why blocks were given their roles, on stdout", GM_OPTION_FLAG, AT(explain)},
-    {0, "memory-summary", NULL, "torch.cuda.memory_summary() at the peak and at the end, on stdout", GM_OPTION_FLAG,
-     AT(memory_summary)},
-    {0, "gpu", "NAME", "the card on which a model is served: what there is room for; list shows all", GM_OPTION_LISTED,
-     AT(gpu), .list = gm_gpu_list, .words = gm_gpu_names},
-    {0, "tokens", "N", "... that its KV cache has room for, of all sequences", GM_OPTION_INTEGER,
-     AT(timeline.serving.tokens), .min = 1, .max = INT64_C(1) << 50},
-    {0, "sequences", "N", "... that are served at once", GM_OPTION_INTEGER, AT(timeline.serving.sequences), .min = 1,
-     .max = INT64_C(1) << 50},
+    {0, "cpp", NULL,
+     "C++ frames below Python's in the flame graph and in exports of it" GM_MORE
+     "These are `folded`, `speedscope` and `pprof`. Without it C++ frames stand only where a stack has no Python "
+     "frame.",
+     GM_OPTION_FLAG, AT(timeline.has_native)},
+    {0, "source", "DIR",
+     "the lines of DIR's files beside call sites and modules" GM_MORE
+     "DIR is a checkout of the program. A file is the one whose path has the longest end in common with the recorded "
+     "path; if several fit as well, or the line is beyond its end, that is said. Recorded paths are only compared with "
+     "a list of DIR's regular files (no links, nothing hidden, 100,000 at most), so nothing outside of DIR is read.",
+     GM_OPTION_TEXT, AT(source)},
+    {0, "explain", NULL,
+     "tell why blocks were given their roles, on stdout" GM_MORE
+     "After the summary, for each role: how sure that is, and how many blocks and bytes it decided at the peak and at "
+     "the end.",
+     GM_OPTION_FLAG, AT(explain)},
+    {0, "memory-summary", NULL,
+     "torch.cuda.memory_summary() at the peak and at the end, on stdout" GM_MORE
+     "After the summary, of each device, counted from the first event of the trace: "
+     "[reading.md](reading.md#the-table-of-torchcudamemory_summary).",
+     GM_OPTION_FLAG, AT(memory_summary)},
+    {0, "gpu", "NAME",
+     "the card on which a model is served: what there is room for; list shows all" GM_MORE
+     "And the plan for that card: the fewest fixes after which the run fits with 5 % to spare, or by how much all of "
+     "them are not enough; as a line of the summary, a section, `plan` in JSON and `plan.png` "
+     "([search.md](search.md#--plan)). All less the CUDA context. No plan is made without a trace, of a part of one, "
+     "or of more than 100,000 events (`gmreplay --plan` takes a million). What is told of a server: "
+     "[reading.md](reading.md#serving).",
+     GM_OPTION_LISTED, AT(gpu), .list = gm_gpu_list, .words = gm_gpu_names},
+    {0, "tokens", "N", "tokens that its KV cache has room for, of all sequences" GM_MORE "No snapshot says that.",
+     GM_OPTION_INTEGER, AT(timeline.serving.tokens), .min = 1, .max = INT64_C(1) << 50},
+    {0, "sequences", "N", "sequences that are served at once" GM_MORE "No snapshot says that, either.",
+     GM_OPTION_INTEGER, AT(timeline.serving.sequences), .min = 1, .max = INT64_C(1) << 50},
     {0, "dims", "LIST",
      "explain sizes by a transformer's dimensions, and tell what it should need: batch=4, seq=512, hidden=2560, "
      "heads=32, "
-     "layers=32, vocab=10000, ffn=10240 without the blanks, a part of these, or infer",
+     "layers=32, vocab=10000, ffn=10240 without the blanks, a part of these, or infer" GM_MORE
+     "Also `tokens`, `kv_heads`, `head`. What is left out is inferred; `infer` infers all: "
+     "[reading.md](reading.md#dimensions).",
      GM_OPTION_PARSED, AT(timeline.dims), .parse = gm_dims_parse,
      .wants = "infer, or as in batch=4,seq=512,hidden=768,heads=12,layers=12,vocab=50257,ffn=3072",
      .words = gm_dims_words, .is_list = true},
     {0, "export", "FORMAT",
-     "the peak for folded, speedscope, pprof, modules; the timeline for perfetto; several with commas",
+     "the peak for folded, speedscope, pprof, modules; the timeline for perfetto; several with commas" GM_MORE
+     "Or repeat the option: [exports.md](exports.md).",
      GM_OPTION_CHOICES, AT(exports), .choices = gm_export_names},
-    {0, "csv-full", NULL, "timeline.csv with every event, not only the extremes", GM_OPTION_FLAG, AT(csv_full)},
-    GM_ROW_JOBS("threads to use (default: one for each CPU)", 256),
-    GM_ROW_NO_CHARTS("no PNG files"),
+    {0, "csv-full", NULL,
+     "timeline.csv with every event, not only the extremes" GM_MORE "Its columns: [exports.md](exports.md).",
+     GM_OPTION_FLAG, AT(csv_full)},
+    GM_ROW_JOBS("threads to use (default: one for each CPU)" GM_MORE
+                "Several snapshots are analysed at once; what is left over draws.",
+                256),
+    GM_ROW_NO_CHARTS("no PNG files" GM_MORE "And no SVG files. Half of the time of a small snapshot is drawing."),
     GM_ROW_NO_PAGE,
-    {0, "viewer", "FILE", "write the page without a trace to FILE: drop any snapshot on it", GM_OPTION_TEXT,
-     AT(viewer)},
+    {0, "viewer", "FILE",
+     "write the page without a trace to FILE: drop any snapshot on it" GM_MORE
+     "Needs no SNAPSHOT. Exit code 4 if the program was built without it.",
+     GM_OPTION_TEXT, AT(viewer)},
     GM_ROW_MAX_MEMORY,
     GM_ROW_SALVAGE("analyse what is complete of a damaged file"),
-    {0, "fail-above", "SIZE", "exit code 1 if peak reserved is more on any device (without a trace: reserved)",
+    {0, "fail-above", "SIZE",
+     "exit code 1 if peak reserved is more on any device (without a trace: reserved)" GM_MORE
+     "At any moment of the whole trace.",
      GM_OPTION_SIZE, AT(fail_above)},
     {0, "fail-below-efficiency", "PERCENT", "exit code 1 if less of the reserved memory is allocated",
      GM_OPTION_PERCENT, AT(fail_below_efficiency)},
-    {0, "fail-on", "SEVERITY", "exit code 1 if there is a finding as severe: info, warning or critical",
+    {0, "fail-on", "SEVERITY",
+     "exit code 1 if there is a finding as severe: info, warning or critical" GM_MORE "Or of a higher severity.",
      GM_OPTION_CHOICE, AT(fail_on), .min = GM_INFO, .choices = severities},
     GM_ROWS_IGNORE,
     GM_ROW_QUIET("no summary and no warnings, only errors"),

@@ -17,11 +17,11 @@ static const struct gm_option option_table[] = {
     GM_ROW_NAME("name of the run (default: BASE_vs_NEW)"),
     {0, "fail-growth", "LIMIT",
      "exit code 1 if peak reserved or peak allocated of any device grows over BASE by more than LIMIT, as in 2% or "
-     "500MiB (without a trace: the totals)",
+     "500MiB (without a trace: the totals)" GM_MORE "What it compares: [diff.md](diff.md#a-gate).",
      GM_OPTION_PARSED, AT(limit), .parse = parse_growth, .wants = "as in 2%, 0.5%, 500MiB or 0"},
     GM_ROW_JSON("write diff.json there too; - is stdout, instead of the summary"),
     GM_ROW_CATEGORIES("category rules to use instead of the built-in ones"),
-    GM_ROW_DEVICE("compare this device only"),
+    GM_ROW_DEVICE("compare this device only" GM_MORE "Totals are its totals then."),
     GM_ROW_TOP("rows of each table in diff_report.txt (default: 50)"),
     GM_ROW_JOBS("snapshots to read at the same time (default: one for each CPU)", 256),
     GM_ROW_NO_CHARTS("no pictures"),

@@ -30,15 +30,23 @@ static const struct gm_option option_table[] = {
     GM_ROW_NAME("name of the run (default: that of the operand, or fleet)"),
     {0, "pattern", "PATTERN",
      "how rank and iteration stand in the paths, as in 'job*/it{iteration}/r{rank}.pickle'; it must match the end of "
-     "a path from a / on",
+     "a path from a / on" GM_MORE "What stands for what: [fleet.md](fleet.md#rank-and-iteration).",
      GM_OPTION_TEXT, AT(pattern)},
     {0, "memory", "SIZE", "a device's memory: how many iterations are left until growth fills it", GM_OPTION_SIZE,
      AT(memory)},
-    {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80 ...; list shows all", GM_OPTION_LISTED,
-     AT(gpu), .list = gm_gpu_list, .words = gm_gpu_names},
-    {0, "each", NULL, "also the run directory that gmanalyze makes, for each snapshot", GM_OPTION_FLAG, AT(each)},
-    {0, "resume", NULL, "take what an interrupted run with the same --results had finished", GM_OPTION_FLAG,
-     AT(resume)},
+    {0, "gpu", "NAME",
+     "a device's memory as that of a card, less its CUDA context: h100-80 ...; list shows all" GM_MORE
+     "The slope is that of growth from iteration to iteration: [fleet.md](fleet.md#what-is-compared).",
+     GM_OPTION_LISTED, AT(gpu), .list = gm_gpu_list, .words = gm_gpu_names},
+    {0, "each", NULL,
+     "also the run directory that gmanalyze makes, for each snapshot" GM_MORE
+     "It reads each file a second time. Equal names get `_2`, `_3` ... in the order of the paths; `latest` points at "
+     "the page.",
+     GM_OPTION_FLAG, AT(each)},
+    {0, "resume", NULL,
+     "take what an interrupted run with the same --results had finished" GM_MORE
+     "What is kept, and when it is taken: [fleet.md](fleet.md#interruption).",
+     GM_OPTION_FLAG, AT(resume)},
     GM_ROW_JSON("write fleet.json there too; - is stdout, instead of the summary"),
     GM_ROW_CATEGORIES("category rules to use instead of the built-in ones"),
     GM_ROW_DEVICE("this device of each snapshot only"),

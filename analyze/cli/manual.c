@@ -49,7 +49,18 @@ static bool is_link(const char *at)
 
 static void add_word(struct filling *f, const char *word, size_t length)
 {
-    if (f->column > 0 && f->column + 1 + length > WIDTH) {
+    struct gm_text escaped = {0};
+    for (size_t i = 0; i < length; i++) {
+        if (word[i] == '`')
+            gm_text_add(&escaped, (f->is_code = !f->is_code) ? "\\fB" : "\\fR");
+        else if (!f->is_code && is_link(word + i))
+            continue;
+        else if (!f->is_code && word[i] == ']' && word[i + 1] == '(')
+            i += strcspn(word + i, ")"); /* its page is named by its words */
+        else
+            add_plain(&escaped, word[i]);
+    }
+    if (f->column > 0 && f->column + 1 + escaped.length > WIDTH) {
         gm_text_add_char(f->out, '\n');
         f->column = 0;
     } else if (f->column > 0) {
@@ -58,17 +69,10 @@ static void add_word(struct filling *f, const char *word, size_t length)
     }
     if (f->column == 0 && (word[0] == '.' || word[0] == '\''))
         gm_text_add(f->out, "\\&");
-    for (size_t i = 0; i < length; i++) {
-        if (word[i] == '`')
-            gm_text_add(f->out, (f->is_code = !f->is_code) ? "\\fB" : "\\fR");
-        else if (!f->is_code && is_link(word + i))
-            continue;
-        else if (!f->is_code && word[i] == ']' && i + 1 < length && word[i + 1] == '(')
-            gm_text_add_char(f->out, ' ');
-        else
-            add_plain(f->out, word[i]);
-    }
-    f->column += length;
+    gm_text_add_bytes(f->out, escaped.data, escaped.length);
+    f->column += escaped.length;
+    f->out->failed |= escaped.failed;
+    gm_text_free(&escaped);
 }
 
 static void fill(struct filling *f, const char *text, size_t length)
@@ -253,7 +257,8 @@ static void add_man(struct gm_text *out, const struct gm_program *program)
     for (size_t i = 0, n = 0; i < sizeof programs / sizeof *programs; i++)
         if (strcmp(programs[i], program->name) != 0)
             gm_text_printf(out, "%s.BR %s (1)", n++ == 0 ? "" : " ,\n", programs[i]);
-    gm_text_add_char(out, '\n');
+    gm_text_add(out,
+                "\n.PP\nPages that are called *.md here are in\n.I share/doc/gmanalyze/docs\nof an installation.\n");
 }
 
 static void add_markdown(struct gm_text *out, const struct gm_program *program)

@@ -88,7 +88,8 @@ struct gm_usual_options {
 #define GM_USUAL(field) .offset = offsetof(struct gm_usual_options, field)
 #define GM_ROW_RESULTS                                                                                                 \
     {                                                                                                                  \
-        'o', "results", "DIR", "where run directories go (default: results)", GM_OPTION_TEXT, GM_USUAL(results)        \
+        'o', "results", "DIR", "where run directories go (default: results)" GM_MORE "It is made if it is missing.",   \
+            GM_OPTION_TEXT, GM_USUAL(results)                                                                          \
     }
 #define GM_ROW_NAME(text)                                                                                              \
     {                                                                                                                  \
@@ -100,7 +101,8 @@ struct gm_usual_options {
     }
 #define GM_ROW_CATEGORIES(text)                                                                                        \
     {                                                                                                                  \
-        0, "categories", "FILE", text, GM_OPTION_TEXT, GM_USUAL(categories)                                            \
+        0, "categories", "FILE", text GM_MORE "How they are written: [categories.md](categories.md).", GM_OPTION_TEXT, \
+            GM_USUAL(categories)                                                                                       \
     }
 #define GM_ROW_DEVICE(text)                                                                                            \
     {                                                                                                                  \
@@ -120,14 +122,16 @@ struct gm_usual_options {
     }
 #define GM_ROW_NO_PAGE                                                                                                 \
     {                                                                                                                  \
-        0, "no-page", NULL, "no memory.html (the traces, to be looked at in a browser)", GM_OPTION_FLAG,               \
-            GM_USUAL(no_page)                                                                                          \
+        0, "no-page", NULL,                                                                                            \
+            "no memory.html (the traces, to be looked at in a browser)" GM_MORE                                        \
+            "What it shows: [page.md](page.md). A program that was built without the page's toolchain makes none.",    \
+            GM_OPTION_FLAG, GM_USUAL(no_page)                                                                          \
     }
 #define GM_ROW_MAX_MEMORY                                                                                              \
     {                                                                                                                  \
         0, "max-memory", "SIZE",                                                                                       \
             "memory that a snapshot may need, or it is refused (default: 512 MiB and 100 times the file, at most the " \
-            "machine's)",                                                                                              \
+            "machine's)" GM_MORE "Refused is exit code 3: [loading.md](loading.md#limits).",                           \
             GM_OPTION_SIZE, GM_USUAL(max_memory)                                                                       \
     }
 #define GM_ROW_SALVAGE(text)                                                                                           \
@@ -139,12 +143,13 @@ struct gm_usual_options {
     {0,                                                                                                                \
      "ignore",                                                                                                         \
      "ID[:SITE]",                                                                                                      \
-     "leave out findings of that id (at that site); repeat it for more",                                               \
+     "leave out findings of that id (at that site); repeat it for more" GM_MORE                                        \
+     "What is left out, and what SITE may be: [cli.md](cli.md#ignored-findings).",                                     \
      GM_OPTION_TEXTS,                                                                                                  \
      GM_USUAL(ignore),                                                                                                 \
      .words = gm_ignore_words},                                                                                        \
     {                                                                                                                  \
-        0, "ignore-file", "FILE", "... as many as FILE has lines; # begins a comment", GM_OPTION_TEXTS,                \
+        0, "ignore-file", "FILE", "--ignore for each line of FILE; # begins a comment", GM_OPTION_TEXTS,               \
             GM_USUAL(ignore_files)                                                                                     \
     }
 #define GM_ROW_QUIET(text)                                                                                             \
@@ -160,7 +165,8 @@ struct gm_usual_options {
     {0,                                                                                                                \
      "manual",                                                                                                         \
      "FORM",                                                                                                           \
-     "print the manual: man, markdown (its options); or what completes a command line in bash, zsh or fish",           \
+     "print the manual: man, markdown (its options); or what completes a command line in bash, zsh or fish" GM_MORE    \
+     "An installation has all of them in their places.",                                                               \
      GM_OPTION_MANUAL,                                                                                                 \
      .offset = 0,                                                                                                      \
      .choices = gm_manual_forms},                                                                                      \

@@ -31,43 +31,82 @@ static bool parse_torch(const char *text, void *value)
 static const struct gm_option option_table[] = {
     {0, "verify", NULL, "follow the recording and let the model choose every address; exit code 1 if one differs",
      GM_OPTION_FLAG, AT(verify)},
-    {0, "alloc-conf", "STRING", "allocator settings, as in PYTORCH_ALLOC_CONF (default: the recorded ones)",
+    {0, "alloc-conf", "STRING",
+     "allocator settings, as in PYTORCH_ALLOC_CONF (default: the recorded ones)" GM_MORE
+     "They are checked as PyTorch checks them; those not named have PyTorch's defaults, not the recorded values.",
      GM_OPTION_TEXT, AT(alloc_conf), .words = gm_conf_words, .is_list = true},
-    {0, "torch", "VERSION", "rules of that PyTorch: 2.10, 2.15 (default: those that the recording shows)",
+    {0, "torch", "VERSION",
+     "rules of that PyTorch: 2.10, 2.15 (default: those that the recording shows)" GM_MORE
+     "That is: which of equal free blocks is taken. Up to 2.11 the lowest, 2.12 the block that was made first, from "
+     "2.13 on that of the oldest segment.",
      GM_OPTION_PARSED, AT(torch), .parse = parse_torch, .wants = "a version of PyTorch, as in 2.10"},
-    {0, "memory", "SIZE", "memory of the device (default: unlimited)", GM_OPTION_SIZE, AT(memory)},
-    {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80, rtx-4090 ...; list shows all",
+    {0, "memory", "SIZE",
+     "memory of the device (default: unlimited)" GM_MORE
+     "Without it, or a card, `per_process_memory_fraction` limits nothing.",
+     GM_OPTION_SIZE, AT(memory)},
+    {0, "gpu", "NAME",
+     "memory of a card, less its CUDA context: h100-80, rtx-4090 ...; list shows all" GM_MORE
+     "A memory fraction is one of the whole card, as in PyTorch, with what the CUDA context has. Which cards: "
+     "[replay.md](replay.md#cards).",
      GM_OPTION_LISTED, AT(gpu), .list = gm_gpu_list, .words = gm_gpu_names},
-    {0, "scale", "CLASS=FACTOR", "sizes of a role or category: Activation=0.5", GM_OPTION_PARSED, AT(changes),
-     .parse = gm_value_scale, .wants = "as in Activation=0.5 or category:Attention=2", .words = gm_scale_words},
-    {0, "drop", "CLASS", "leave a role or category out, as if it were offloaded", GM_OPTION_PARSED, AT(changes),
-     .parse = gm_value_drop, .wants = "a role or a category", .words = gm_drop_words},
-    {0, "sweep", NULL, "try some 90 allocator settings and name the best", GM_OPTION_FLAG, AT(sweep)},
-    {0, "fit", NULL, "find the smallest memory, and card, that runs it", GM_OPTION_FLAG, AT(fit)},
-    {0, "plan", "CARD", "the shortest list of fixes after which it runs there, with 5 % to spare; exit code 1: none",
+    {0, "scale", "CLASS=FACTOR",
+     "sizes of a role or category: Activation=0.5" GM_MORE
+     "Of its requested bytes. May be repeated. CLASS is as in `--drop`.",
+     GM_OPTION_PARSED, AT(changes), .parse = gm_value_scale, .wants = "as in Activation=0.5 or category:Attention=2",
+     .words = gm_scale_words},
+    {0, "drop", "CLASS",
+     "leave a role or category out, as if it were offloaded" GM_MORE
+     "None of its requests are made. May be repeated. CLASS is `role:NAME` or `category:NAME`; a bare name is a role "
+     "first, then a category; any case: [roles.md](roles.md), [categories.md](categories.md).",
+     GM_OPTION_PARSED, AT(changes), .parse = gm_value_drop, .wants = "a role or a category", .words = gm_drop_words},
+    {0, "sweep", NULL,
+     "try some 90 allocator settings and name the best" GM_MORE
+     "Which, and the JSON keys: [search.md](search.md#--sweep).",
+     GM_OPTION_FLAG, AT(sweep)},
+    {0, "fit", NULL, "find the smallest memory, and card, that runs it" GM_MORE "See [search.md](search.md#--fit).",
+     GM_OPTION_FLAG, AT(fit)},
+    {0, "plan", "CARD",
+     "the shortest list of fixes after which it runs there, with 5 % to spare; exit code 1: none" GM_MORE
+     "See [search.md](search.md#--plan).",
      GM_OPTION_LISTED, AT(plan), .list = gm_gpu_list, .words = gm_gpu_names},
-    {0, "chart", "FILE", "... as a picture (PNG): how the peak goes down, fix after fix, to what the card has",
+    {0, "chart", "FILE", "--plan as a picture (PNG): how the peak goes down, fix after fix, to what the card has",
      GM_OPTION_TEXT, AT(chart)},
     {0, "budget", "SECONDS",
-     "... in that time, then what was found (default: 60, and 60 for each million events; 0: any)", GM_OPTION_INTEGER,
-     AT(budget), .min = 0, .max = 1000000000},
+     "time for --sweep, --fit and --plan, then what was found (default: 60, and 60 for each million events; 0: "
+     "any)" GM_MORE "See [search.md](search.md).",
+     GM_OPTION_INTEGER, AT(budget), .min = 0, .max = 1000000000},
     GM_ROW_JOBS("threads for --sweep and --fit (default: one for each CPU)", 1024),
     {0, "limit", "SIZE",
-     "exit code 1 if peak reserved is more on any device; else PASS, with cards and recommendations", GM_OPTION_SIZE,
-     AT(limit)},
-    {'o', "output", "OUT", "write the snapshot that the replay would have left, as a pickle; .zst and .gz compress it",
+     "exit code 1 if peak reserved is more on any device; else PASS, with cards and recommendations" GM_MORE
+     "PASS is at most SIZE, on every device: [replay.md](replay.md#--limit).",
+     GM_OPTION_SIZE, AT(limit)},
+    {'o', "output", "OUT",
+     "write the snapshot that the replay would have left, as a pickle; .zst and .gz compress it" GM_MORE
+     "What is in it: [replay.md](replay.md#regenerated-snapshots).",
      GM_OPTION_TEXT, AT(output)},
-    {0, "csv", "FILE", "a row for each step: peaks of allocated and reserved memory", GM_OPTION_TEXT, AT(csv)},
-    {0, "members", "N", "forecast: repeat the last complete step, so that N members ...", GM_OPTION_INTEGER,
-     AT(members), .min = 1, .max = 1 << 20},
-    {0, "steps", "M", "... have M steps each (default: as many as were recorded)", GM_OPTION_INTEGER, AT(steps),
+    {0, "csv", "FILE",
+     "a row for each step: peaks of allocated and reserved memory" GM_MORE
+     "Columns: `timestamp,member,step,allocated_GB,reserved_GB,current_GB`; a row for what is before the first step "
+     "(`init`), each step, and what comes after the last (`final`): [replay.md](replay.md#--csv).",
+     GM_OPTION_TEXT, AT(csv)},
+    {0, "members", "N",
+     "forecast: repeat the last complete step, so that there are N members" GM_MORE
+     "See [replay.md](replay.md#--members-and---steps).",
+     GM_OPTION_INTEGER, AT(members), .min = 1, .max = 1 << 20},
+    {0, "steps", "M", "steps that a member has (default: as many as were recorded)", GM_OPTION_INTEGER, AT(steps),
      .min = 1, .max = 1 << 20},
-    {0, "summary", "FILE", "the text with more: utilisation, fragmentation, members, cards that run it", GM_OPTION_TEXT,
-     AT(summary)},
-    {0, "trace-out", "FILE", "write the recorded trace as a compact .gmtrace, to archive it", GM_OPTION_TEXT,
-     AT(trace_out)},
+    {0, "summary", "FILE",
+     "the text with more: utilisation, fragmentation, members, cards that run it" GM_MORE
+     "See [replay.md](replay.md#--summary).",
+     GM_OPTION_TEXT, AT(summary)},
+    {0, "trace-out", "FILE",
+     "write the recorded trace as a compact .gmtrace, to archive it" GM_MORE
+     "Whole; gmanalyze and gmreplay read it like the snapshot it was made of: [gmtrace.md](gmtrace.md).",
+     GM_OPTION_TEXT, AT(trace_out)},
     GM_ROW_JSON("all numbers; - is stdout, instead of the summary"),
-    {0, "backend", "NAME", "what is behind the allocator: sim (default), null (never full), cuda, cuda-async",
+    {0, "backend", "NAME",
+     "what is behind the allocator: sim (default), null (never full), cuda, cuda-async" GM_MORE
+     "`cuda` and `cuda-async`: exit code 4 where gmreplay was built without CUDA ([compute.md](compute.md)).",
      GM_OPTION_CHOICE, AT(backend), .choices = gm_replay_backend_names},
     {0, "compute", "WHAT", "on a GPU: none (default); touch: fill and verify each block; full: kernels too",
      GM_OPTION_CHOICE, AT(compute), .choices = compute_names},

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of each program's table of options: manual pages, and completion in bash, zsh and fish as it is typed."""
+"""What is made of each program's table of options: manual pages, docs/cli.md's tables, and completion in bash, zsh and fish
+as it is typed. `update` as argument writes the tables."""
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 PROGRAMS = {name: os.environ[name.upper()] for name in ("gmanalyze", "gmdiff", "gmdry", "gmfleet", "gmreplay")}
-SUFFIXES = [name + packed for name in ("pickle", "pkl", "snap", "json", "html", "gmtrace") for packed in ("", ".gz", ".zst")]
+DOCS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "docs")
 # What is typed, of which program; what is among the proposals, and what must not be.
 CASES = [
     ("gmanalyze --fail", {"--fail-above", "--fail-on", "--fail-below-efficiency"}, {"--gpu"}),
@@ -81,6 +83,26 @@ def options_of(program):
     return re.findall(r"(?m)^ +(?:-\w, )?(--[a-z-]+)", run(PROGRAMS[program], "--help").stdout)
 
 
+def table_of(program):
+    return re.compile(rf"(?<=<!-- made by {program} --manual markdown: tests/cli/test_manual.py update -->\n\n)(?:\|.*\n)+")
+
+
+def headings_of(page):
+    with open(os.path.join(DOCS, page), encoding="utf-8") as file:
+        for heading in re.findall(r"(?m)^#+ (.*)$", file.read()):
+            yield re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def update():
+    with open(os.path.join(DOCS, "cli.md"), encoding="utf-8") as file:
+        text = file.read()
+    for program in PROGRAMS:
+        made = run(PROGRAMS[program], "--manual", "markdown").stdout
+        text = table_of(program).sub(lambda _: made, text)
+    with open(os.path.join(DOCS, "cli.md"), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 def needs(tool):
     return unittest.skipUnless(shutil.which(tool), f"no {tool}")
 
@@ -109,6 +131,15 @@ class Manual(unittest.TestCase):
                 for form, mark in (("man", "\\fB" + option.replace("-", "\\-")), ("markdown", f"`{option}"), ("bash", f" {option} "),
                                    ("zsh", option), ("fish", f" -l {bare} ")):
                     self.assertRegex(forms[form], re.escape(mark).rstrip("\\ ") + r"(?![\w-])", (program, form))
+
+    def test_the_documentation_has_these_tables(self):
+        with open(os.path.join(DOCS, "cli.md"), encoding="utf-8") as file:
+            text = file.read()
+        for program in PROGRAMS:
+            made = self.manual(program, "markdown")
+            self.assertEqual(table_of(program).findall(text), [made], "stale: run this file with 'update'")
+            for page, heading in re.findall(r"\]\(([a-z_]+\.md)(?:#([^)]*))?\)", made):
+                self.assertIn(heading, {"", *headings_of(page)}, page)
 
     def test_a_manual_page_has_its_sections(self):
         for program in PROGRAMS:
@@ -180,4 +211,7 @@ class Manual(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    if sys.argv[1:] == ["update"]:
+        update()
+    else:
+        unittest.main()
