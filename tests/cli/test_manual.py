@@ -10,8 +10,10 @@ import sys
 import tempfile
 import unittest
 
-PROGRAMS = {name: os.environ[name.upper()] for name in ("gmanalyze", "gmdiff", "gmdry", "gmfleet", "gmreplay")}
-DOCS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "docs")
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAMS = {name: os.environ.get(name.upper(), os.path.join(SOURCE, "build", "bin", name))
+            for name in ("gmanalyze", "gmdiff", "gmdry", "gmfleet", "gmreplay")}
+DOCS = os.path.join(SOURCE, "docs")
 # What is typed, of which program; what is among the proposals, and what must not be.
 CASES = [
     ("gmanalyze --fail", {"--fail-above", "--fail-on", "--fail-below-efficiency"}, {"--gpu"}),
