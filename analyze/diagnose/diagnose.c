@@ -14,10 +14,6 @@ static const struct gm_theme *const themes[] = {
     &gm_theme_kept,      &gm_theme_features, &gm_theme_odd,       &gm_theme_run,       &gm_theme_training,
     &gm_theme_file,      &gm_theme_oom,      &gm_theme_cache,     &gm_theme_allocator, &gm_theme_peak,
     &gm_theme_settings,  &gm_theme_healthy};
-enum {
-    LEAST_MIB = 8,      /* of saving, or it is no mistake worth a word */
-    LEAST_OF_CACHE = 20 /* of the peak: what an empty cache may save by chance */
-};
 enum { THEMES = sizeof themes / sizeof *themes };
 
 const struct gm_rule *gm_rule_at(size_t i)
@@ -243,12 +239,7 @@ static bool is_in_vain(const struct gm_finding *f, bool is_doubtful)
 {
     if (f->rank != GM_RANK_MISTAKE || f->remedy == NULL)
         return false;
-    const struct gm_remedy_saving *saving = &f->remedy->saving;
-    const bool is_of_cache = f->remedy->count > 0 && f->remedy->changes[0].allocation == GM_REMEDY_NEVER;
-    if (saving->alone == GM_REPORT_NONE)
-        return is_doubtful;
-    return saving->alone < saving->before / (is_of_cache ? LEAST_OF_CACHE : GM_LEAST_SHARE) ||
-           saving->alone < LEAST_MIB * GM_MIB;
+    return f->remedy->saving.alone == GM_REPORT_NONE ? is_doubtful : gm_remedy_is_in_vain(f->remedy);
 }
 
 static void keep(struct gm_case *c, const struct gm_finding *findings, size_t n)

@@ -345,10 +345,15 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
     free(counts);
     free(bytes_of_count);
     const char *site = set.n == 0 ? NULL : gm_lives_caller(c->lives, &set);
+    char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,
-        "activations of layers that repeat are kept from the forward to the backward pass and make most of "
-        "the peak");
+        gm_case_printf(c,
+                       "activations of layers that repeat, kept from the forward to the backward pass, of %s that all "
+                       "activations make (%s %%)",
+                       gm_size_format(all, bytes), gm_share_format(share, bytes, l->at_peak)));
+    if (f != NULL)
+        f->bytes = bytes;
     if (f != NULL && site != NULL)
         f->site = site;
 }

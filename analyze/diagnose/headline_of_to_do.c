@@ -71,7 +71,9 @@ static void make_why(struct gm_case *c, struct gm_heading *line, const struct gm
     line->are_sentences = true;
     if (c->has_oom)
         add_oom(c, line, highest);
-    if (f != NULL && !c->has_oom)
+    if (c->report->diagnosis.is_healthy && f != NULL && gm_is_choice(f))
+        gm_headline_add(c, line, "No known mistake; %c%s", tolower((unsigned char)told->title[0]), told->title + 1);
+    else if (f != NULL && !c->has_oom)
         gm_headline_add(c, line, "%s", told->title);
     else if (f != NULL && f->rank != GM_RANK_OUT_OF_MEMORY)
         gm_headline_add(c, line, "%c%s", tolower((unsigned char)f->title[0]), f->title + 1);
@@ -80,25 +82,40 @@ static void make_why(struct gm_case *c, struct gm_heading *line, const struct gm
                         highest == NULL ? "" : ", and no single call site makes the peak");
 }
 
+/* In few words. */
+static void add_price(struct gm_case *c, struct gm_heading *line, const char *cost)
+{
+    if (cost != NULL && strncmp(cost, "none", strlen("none")) != 0)
+        gm_headline_add(c, line, "price: %.*s", (int)strcspn(cost, ":;"), cost);
+}
+
+/* Of a choice its price comes before what is reserved then: a narrow line drops its end. */
 static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f)
 {
     const struct gm_remedy_saving *saving = f == NULL || f->remedy == NULL ? NULL : &f->remedy->saving;
+    const bool is_choice = f != NULL && gm_is_choice(f) && !c->has_oom;
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     line->label = "Do this";
     if (f == NULL) {
         gm_headline_add_nothing(c, line, "nothing");
         return;
     }
-    gm_headline_add(c, line, "%s", f->brief != NULL ? f->brief : f->fix != NULL ? f->fix : f->title);
+    gm_headline_add(c, line, "%s%s%s", is_choice && c->report->diagnosis.is_healthy ? "nothing; " : "",
+                    is_choice ? "by choice: " : "",
+                    f->brief != NULL ? f->brief
+                    : f->fix != NULL ? f->fix
+                                     : f->title);
     if (f->rank != GM_RANK_MISTAKE || saving == NULL || saving->alone == GM_REPORT_NONE)
         return;
     gm_headline_add(c, line, "saves %s", gm_bytes_format(a, saving->alone));
+    if (is_choice)
+        add_price(c, line, f->cost);
     gm_headline_add(c, line, "then %s reserved%s", gm_bytes_format(b, saving->before - saving->alone),
                     saving->card == NULL || saving->rank > 0 || saving->before <= saving->card_usable
                         ? ""
                         : gm_case_printf(c, " (fits on %s)", saving->card));
-    if (f->cost != NULL && strncmp(f->cost, "none", strlen("none")) != 0)
-        gm_headline_add(c, line, "price: %s", f->cost);
+    if (!is_choice)
+        add_price(c, line, f->cost);
 }
 
 /* The call site that holds most at the peak, of those with a stack. */

@@ -131,6 +131,11 @@ size_t gm_site_innermost(const char *site);
 void gm_to_do_rank(struct gm_case *c);
 /* Whether it is a setting that a replay has shown to save enough to be something to do. */
 bool gm_is_worth_setting(const struct gm_finding *f);
+/* Whether it is no mistake, but what less memory would cost. */
+static inline bool gm_is_choice(const struct gm_finding *f)
+{
+    return f->rank == GM_RANK_MISTAKE && f->severity == GM_INFO && f->remedy != NULL && f->remedy->has_price;
+}
 /* reliability.c, to_do.c: parts of report->diagnosis. */
 void gm_reliability_tell(struct gm_case *c);
 void gm_to_do_tell(struct gm_case *c);

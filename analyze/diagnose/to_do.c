@@ -8,7 +8,11 @@
 
 #include <string.h>
 
-enum { LEAST_MIB = 32 /* that a role holds, or it asks for nothing */ };
+enum {
+    LEAST_MIB = 32,  /* that a role holds, or it asks for nothing */
+    LEAST_CHOICE = 5 /* of so many parts of the peak one is saved, or a choice is not the first thing told of a run in
+                        which nothing is wrong */
+};
 
 static const char *sentence(struct gm_case *c, const char *clause, const char *end)
 {
@@ -118,19 +122,28 @@ bool gm_is_worth_setting(const struct gm_finding *f)
     return is_setting(f) && is_replayed(f) && f->remedy->saving.alone >= f->remedy->saving.before / GM_LEAST_OF_SETTING;
 }
 
-/* Mistakes and settings that save much are one list, by what they save; what has a price comes after. */
-static int place_of(const struct gm_finding *f)
+static bool is_large_choice(const struct gm_finding *f)
+{
+    return gm_is_choice(f) && (!is_replayed(f) || f->remedy->saving.alone >= f->remedy->saving.before / LEAST_CHOICE);
+}
+
+/* Mistakes and settings that save much are one list, by what they save; what has a price comes after, and what saves
+ * little for it after that nothing is wrong. */
+static int place_of(const struct gm_case *c, const struct gm_finding *f)
 {
     if (is_setting(f))
         return is_replayed(f) && gm_remedy_place(f->remedy) == 0 ? 2 * GM_RANK_MISTAKE : 2 * f->rank;
+    if (c->report->diagnosis.is_healthy && gm_is_choice(f) && !is_large_choice(f))
+        return 2 * GM_RANK_OTHERS + 1;
     return 2 * f->rank + (f->rank == GM_RANK_MISTAKE && f->severity == GM_INFO);
 }
 
-static bool is_before(const struct gm_finding *f, const struct gm_finding *other)
+static bool is_before(const struct gm_case *c, const struct gm_finding *f, const struct gm_finding *other)
 {
-    if (place_of(f) != place_of(other))
-        return place_of(f) < place_of(other);
-    return place_of(f) / 2 == GM_RANK_MISTAKE && weight_of(f) > weight_of(other);
+    const int place = place_of(c, f), others = place_of(c, other);
+    if (place != others)
+        return place < others;
+    return (place == 2 * GM_RANK_MISTAKE || gm_is_choice(f)) && weight_of(f) > weight_of(other);
 }
 
 /* A setting that saves little, or nothing beside what is mended above it, is a fact, and nothing to do. */
@@ -145,16 +158,19 @@ static bool is_worth_it(const struct gm_finding *f)
 static void rank_judged(struct gm_case *c, struct gm_finding *list)
 {
     const struct gm_diagnosis *diagnosis = &c->report->diagnosis;
-    bool has_mistake = false;
-    for (size_t i = 0; i < diagnosis->finding_count; i++)
+    bool has_mistake = false, has_choice = false;
+    for (size_t i = 0; i < diagnosis->finding_count; i++) {
         has_mistake |= diagnosis->findings[i].rank == GM_RANK_MISTAKE;
+        has_choice |= is_large_choice(&diagnosis->findings[i]);
+    }
     for (size_t i = 0; i < diagnosis->finding_count; i++) {
         const struct gm_finding *f = &diagnosis->findings[i];
-        const bool is_fact = f->rank == GM_RANK_OTHERS && f->severity == GM_INFO && strcmp(f->id, "healthy") != 0;
+        const bool is_fact =
+            f->rank == GM_RANK_OTHERS && f->severity == GM_INFO && (has_choice || strcmp(f->id, "healthy") != 0);
         if (is_fact || !is_worth_it(f) || (has_mistake && f->rank == GM_RANK_OUT_OF_MEMORY)) /* the headline has that */
             continue;
         size_t at = c->to_do_count++;
-        for (; at > 0 && is_before(f, &list[at - 1]); at--)
+        for (; at > 0 && is_before(c, f, &list[at - 1]); at--)
             list[at] = list[at - 1];
         list[at] = *f;
     }
@@ -263,6 +279,7 @@ void gm_to_do_tell(struct gm_case *c)
                               .cost = f->cost,
                               .brief = brief_of(f),
                               .snippet = snippet_of(c, f),
+                              .is_choice = gm_is_choice(f),
                               .saving = f->remedy != NULL ? f->remedy->saving : GM_REMEDY_NOT_REPLAYED};
     }
     diagnosis->to_do = rows;

@@ -59,21 +59,21 @@ void gm_section_marks(struct gm_doc *d, const struct gm_report *report)
 /* ---- the headline --------------------------------------------------------------------------------------------------
  */
 
-/* "Parameter 12.69 GiB (24.9 %)" without what stands in parentheses at its end, if it fits then; else nothing. */
-static void add_without_remark(struct gm_text *out, const char *piece, size_t left)
+/* "Parameter 12.69 GiB (24.9 %)" without what stands in parentheses at its end, if it fits then; else nothing, and
+ * false. */
+static bool add_without_remark(struct gm_text *out, const char *piece, const char *comma, size_t left)
 {
     struct gm_text head = {0};
     const size_t n = strlen(piece);
     const char *remark = n > 0 && piece[n - 1] == ')' ? strrchr(piece, '(') : NULL;
     if (remark == NULL || remark - piece < 2)
-        return;
-    gm_text_add_bytes(&head, piece, (size_t)(remark - piece - 1));
-    if (!head.failed && gm_columns(head.data) + 2 <= left) {
-        gm_text_add(out, ", ");
-        gm_columns_cut(out, head.data, left - 2, false);
-    }
+        return false;
+    gm_text_printf(&head, "%s%.*s", comma, (int)(remark - piece - 1), piece);
+    const bool fits = !head.failed && gm_columns(head.data) <= left;
+    gm_text_add(out, fits ? head.data : "");
     out->failed |= head.failed;
     gm_text_free(&head);
+    return fits;
 }
 
 /* As many pieces as fit the line. The first is cut if it must be, later ones only if they are sentences, not figures.
@@ -90,11 +90,11 @@ static void add_heading(struct gm_text *out, const struct gm_heading *line, size
         size_t comma = i > 0 ? 2 : 0, wants = gm_columns(line->pieces[i]) + comma;
         size_t room = i + 1 < line->count ? left : site < left ? left - site : 0;
         is_cut = wants > room;
-        if (i > 0 && is_cut && !(line->are_sentences && room > columns / 4)) {
-            if (!line->are_sentences)
-                add_without_remark(out, line->pieces[i], left);
+        if (is_cut && (i > 0 || line->are_sentences) &&
+            add_without_remark(out, line->pieces[i], i > 0 ? ", " : "", left))
             break;
-        }
+        if (i > 0 && is_cut && !(line->are_sentences && room > columns / 4))
+            break;
         gm_text_add(out, i > 0 ? ", " : "");
         gm_columns_cut(out, line->pieces[i], room - comma, false);
         left -= wants < room ? wants : room;
@@ -304,7 +304,8 @@ static union gm_value fix_note(const struct gm_cell_of *c)
     return (union gm_value){.s = any ? text : NULL};
 }
 
-static void say_fixes(struct gm_doc *d, const struct gm_diagnosis *diagnosis)
+/* What is wrong, or what is a choice: the two are never one table. */
+static void say_fixes(struct gm_doc *d, const struct gm_diagnosis *diagnosis, bool are_choices)
 {
     static const struct gm_column columns[] = {
         GM_FIELD(GM_COUNT, GM_READ, NULL, "#", struct fix, number),
@@ -318,11 +319,12 @@ static void say_fixes(struct gm_doc *d, const struct gm_diagnosis *diagnosis)
     size_t n = 0;
     for (size_t i = 0; rows != NULL && i < diagnosis->to_do_count; i++) {
         const struct gm_to_do *item = &diagnosis->to_do[i];
-        if (item->saving.on_top != GM_REPORT_NONE)
+        if (item->saving.on_top != GM_REPORT_NONE && item->is_choice == are_choices)
             rows[n++] = (struct fix){i + 1, item->brief, item->cost, item->saving};
     }
     GM_TABLE(d, columns, rows, n, .in = GM_READ, .txt_max = FIXES, .md_max = FIXES,
-             .title = gm_doc_printf(d, "Peak of reserved bytes, replayed through a model of the allocator: %s as it is",
+             .title = gm_doc_printf(d, "%s. Peak of reserved bytes, replayed: %s as it is",
+                                    are_choices ? "By choice, at a price" : "To mend",
                                     n == 0 ? "" : gm_doc_bytes(d, rows[0].saving.before)));
 }
 
@@ -337,8 +339,8 @@ static size_t say_details(struct gm_doc *d, const struct gm_to_do *items, size_t
             break;
         room -= takes;
         gm_columns_cut(&cut, items[from].detail, gm_doc_is(d, GM_MD) ? DETAIL : SIZE_MAX, false);
-        gm_doc_say(d, GM_SAY_STEP, GM_READ, gm_severity_name(items[from].severity), "%s\n%s", items[from].title,
-                   gm_doc_take(d, &cut));
+        gm_doc_say(d, GM_SAY_STEP, GM_READ, items[from].is_choice ? "choice" : gm_severity_name(items[from].severity),
+                   "%s\n%s", items[from].title, gm_doc_take(d, &cut));
         if (items[from].snippet != NULL)
             gm_doc_say(d, GM_SAY_DIFF, GM_READ, NULL, "%s", items[from].snippet);
     }
@@ -357,6 +359,7 @@ void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
         GM_KEY(GM_TEXT, "fix", struct gm_to_do, fix),
         GM_KEY(GM_TEXT, "cost", struct gm_to_do, cost),
         GM_KEY(GM_TEXT, "snippet", struct gm_to_do, snippet),
+        GM_KEY(GM_BOOL, "is_choice", struct gm_to_do, is_choice),
         GM_KEY(GM_BYTES, "saves_bytes", struct gm_to_do, saving.alone),
         GM_KEY(GM_BYTES, "saves_after_those_above", struct gm_to_do, saving.on_top),
         GM_KEY(GM_BYTES, "peak_reserved_then_bytes", struct gm_to_do, saving.peak),
@@ -369,7 +372,10 @@ void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
         gm_doc_open(d, NULL, "To do");
         if (n == 0)
             gm_doc_tell(d, "Nothing stands out.");
-        say_fixes(d, &report->diagnosis);
+        if (report->diagnosis.is_healthy && n > 0 && items[n - 1].is_choice)
+            gm_doc_tell(d, "No known mistake was found. What would need less memory has a price.");
+        say_fixes(d, &report->diagnosis, false);
+        say_fixes(d, &report->diagnosis, true);
         const size_t told = say_details(d, items, 0, n, FIRST);
         if (told < n) {
             gm_doc_fold(d, NULL, "To do, continued");

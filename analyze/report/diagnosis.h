@@ -77,6 +77,7 @@ struct gm_to_do {
     const char *site, *fix, *cost;  /* as in gm_finding */
     const char *brief;              /* what to do, in a few words */
     const char *snippet;            /* as lines of a diff, the first one the place where it is known; NULL */
+    bool is_choice;                 /* it has a price, and nothing is wrong without it */
     struct gm_remedy_saving saving; /* of its remedy */
 };
 
@@ -88,7 +89,7 @@ struct gm_diagnosis {
     struct gm_ignore_rule *ignore_rules; /* set before gm_diagnose; not the report's own */
     size_t ignore_rule_count;
     bool is_judged;                           /* mistakes were looked for, allocation by allocation */
-    bool is_healthy;                          /* and there is none */
+    bool is_healthy;                          /* and there is none, but for choices */
     struct gm_heading headline[GM_HEADLINES]; /* of the peak; without a trace, of the end */
     struct gm_heading at_end[GM_HEADLINES];
     struct gm_heading summary[GM_HEADLINES]; /* the same with marks, for a terminal */

@@ -65,16 +65,28 @@ struct gm_remedy {
 /* Parts of the peak: settings cost nothing, but are easily set in vain. */
 enum { GM_MUCH_OF_SETTING = 10, GM_LEAST_OF_SETTING = 20 };
 
+/* Of the peak: what saves less is no mistake worth a word; nor is what an empty cache may save by chance. */
+enum { GM_LEAST_OF_REMEDY = 100, GM_LEAST_OF_CACHE = 20, GM_LEAST_REMEDY_MIB = 8 };
+
+/* Whether a replay has shown that it saves nothing to speak of. */
+static inline bool gm_remedy_is_in_vain(const struct gm_remedy *r)
+{
+    const bool is_of_cache = r->count > 0 && r->changes != NULL && r->changes[0].allocation == GM_REMEDY_NEVER;
+    return r->saving.alone < r->saving.before / (is_of_cache ? GM_LEAST_OF_CACHE : GM_LEAST_OF_REMEDY) ||
+           r->saving.alone < (uint64_t)GM_LEAST_REMEDY_MIB << 20;
+}
+
 /* Where one stands that was replayed alone: mistakes, and settings that save much (0), what has a price (1), settings
- * that save little (2), a guess, which is not advised beside any of these (3), settings that are not worth it (4).
- * At one place those with more weight are above the others; equals as they were given. */
+ * that save little (2), a guess, which is not advised beside any of these (3), what is not worth it (4), which nothing
+ * that is told stands on top of. At one place those with more weight are above the others; equals as they were given.
+ */
 static inline int gm_remedy_place(const struct gm_remedy *r)
 {
     if (r->settings != NULL)
         return r->saving.alone >= r->saving.before / GM_MUCH_OF_SETTING    ? 0
                : r->saving.alone >= r->saving.before / GM_LEAST_OF_SETTING ? 2
                                                                            : 4;
-    return r->is_guess ? 3 : r->has_price;
+    return r->is_guess ? 3 : gm_remedy_is_in_vain(r) ? 4 : r->has_price;
 }
 
 /* What it saves alone; half of it for a setting, which only makes up for what a mistake does. */

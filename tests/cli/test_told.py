@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an engineer is told first, in cases made by hand: the summary's width, findings of the whole, and that nothing is
 said of a peak or a history that the file does not have."""
+import os
 import unicodedata
 
 from harness import MIB, Allocator, Case, Clock, Run, frame, main, write
 
 STEP = [frame("forward", "/app/model/attention.py", 12), frame("main", "/app/train.py", 3)]
+ZOO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data/zoo")
 OTHER = [frame("forward", "/app/model/mlp.py", 7), frame("main", "/app/train.py", 3)]
 
 
@@ -103,8 +105,33 @@ class Told(Case):
             server.free(server.alloc(size * MIB, STEP))
         told = self.run_it("--no-charts", write(self.at("s.pickle"), {
             "segments": server.snapshot_segments(), "device_traces": [server.trace]})).stdout.decode()
-        self.assertRegex(told, r"\nWhy +The cache of keys and values makes most of the peak \(7\.81 GiB\)\n")
+        self.assertRegex(told, r"\nWhy +No known mistake; the cache of keys and values makes most of the peak \(7\.81 GiB\)\n")
         self.assertRegex(told, r"\nWhere +allocate_kv_cache  app/kv_cache\.py:12\n")
+
+    def test_choice_is_no_mistake(self):
+        """States of Adam, in a run in which nothing is wrong: that is said first, and what less would cost. Each figure is
+        of what is listed: what a replay showed to be in vain is below nothing."""
+        path = os.path.join(ZOO, "healthy_checkpointed@2.15.0.gmtrace")
+        lines = self.run_it("--no-charts", path).stdout.decode().splitlines()
+        self.assertRegex(lines[2], r"^Why +No known mistake; states of the optimizer make much of the peak \(216\.2 MiB\)$")
+        self.assertRegex(lines[3], r"^Do this nothing; by choice: 8-bit optimizer states, saves [\d.]+ MiB, price: accuracy")
+        with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("By choice, at a price. Peak of reserved bytes", text)
+        self.assertNotIn("To mend.", text)
+        self.assertIn("  1. [choice] States of the optimizer", text)
+        found = self.analysis(path)
+        first = found["to_do"][0]
+        self.assertTrue(first["is_choice"])
+        self.assertEqual(first["saves_bytes"], first["saves_after_those_above"])
+        self.assertEqual(first["peak_reserved_then_bytes"] + first["saves_bytes"], 590 * MIB)
+        self.assertIn("healthy", {f["id"] for f in found["findings"]})
+
+    def test_small_choice_comes_after_that_nothing_is_wrong(self):
+        """A seventh of the peak for a third more time."""
+        path = os.path.join(ZOO, "healthy_adversaries@2.15.0.gmtrace")
+        self.assertRegex(self.run_it("--no-charts", path).stdout.decode(), r"\nWhy +No known mistake: .*\nDo this nothing\n")
+        self.assertEqual(self.analysis(path)["to_do"][0]["id"], "healthy")
 
     def test_trace_without_an_allocation(self):
         snapshot = without_trace(run_of([(600, STEP, False)]))
