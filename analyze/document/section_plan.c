@@ -51,6 +51,8 @@ void gm_section_plan(struct gm_doc *d, const struct gm_card_plan *plan)
     }
     gm_doc_tell(d, "%s usable, %s without what is to spare: %s.", gm_doc_bytes(d, plan->usable),
                 gm_doc_bytes(d, plan->capacity), plan->verdict);
+    if (plan->step_count > 0)
+        gm_doc_tell(d, "Each peak is replayed, from an empty allocator: also that of the run as it was recorded.");
     GM_TABLE(d, steps, plan->steps, plan->step_count, .key = "steps", .of = plan);
     gm_doc_close(d);
 }

@@ -15,7 +15,7 @@ struct gm_plan_step {
     uint64_t peak;             /* reserved with this one and those before; of the device with the highest */
     uint64_t saved;            /* less than without it; GM_REPORT_NONE: it is no fix */
 };
-/* The shortest list of fixes after which a run fits a card, or all of them if they are not enough. */
+/* The cheapest fixes after which a run fits a card, or all of them if they are not enough. */
 struct gm_card_plan {
     const char *card, *title;
     uint64_t usable, capacity;        /* bytes of the card; of that, what may be used */

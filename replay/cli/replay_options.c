@@ -66,7 +66,7 @@ static const struct gm_option option_table[] = {
     {0, "fit", NULL, "find the smallest memory, and card, that runs it" GM_MORE "See [search.md](search.md#--fit).",
      GM_OPTION_FLAG, AT(fit)},
     {0, "plan", "CARD",
-     "the shortest list of fixes after which it runs there, with 5 % to spare; exit code 1: none" GM_MORE
+     "the cheapest fixes with which it runs there, with 5 % to spare; exit code 1: none" GM_MORE
      "See [search.md](search.md#--plan).",
      GM_OPTION_LISTED, AT(plan), .list = gm_gpu_list, .words = gm_gpu_names},
     {0, "chart", "FILE", "--plan as a picture (PNG): how the peak goes down, fix after fix, to what the card has",

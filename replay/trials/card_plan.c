@@ -11,35 +11,42 @@
 
 enum {
     MISTAKES_MOST = 3,
-    KINDS = 8,
-    SETS_MOST = 924 /* 6 of 12 */,
+    KINDS = 9,
     SPARE = 20 /* of so much one is spare */,
     FIXES_MOST = 1 /* settings */ + MISTAKES_MOST + KINDS,
+    SETS_MOST = 1 << FIXES_MOST,
     PERMILLE = 1000
 };
+/* What a fix costs, the cheapest first. */
+enum price { SETTING, FREE, TIME, ACCURACY, DEVICES, PRICES };
 
-/* The cheaper ones first. `keeps`: of the bytes of these roles, in thousandths. */
+/* At one price the better ones first. `keeps`: of the bytes of these roles, in thousandths. */
 static const struct kind {
     const char *what, *costs, *roles[3];
+    enum price price;
     unsigned keeps;
     enum {
         ALWAYS,
         WHILE_IDLE /* and all, but only for a time */,
-        IF_SINGLE /* nothing in the trace is half or bf16 */
+        IF_SINGLE /* nothing in the trace is half or bf16 */,
+        UNLESS_FOUND /* the diagnosis has not named it */,
+        INSTEAD /* of the one before it */
     } when;
 } kinds[KINDS] = {
-    {"half the microbatch", "time", {"Activation", "Input"}, 500, ALWAYS},
-    {"bf16 activations", "accuracy, if they are fp32", {"Activation"}, 500, IF_SINGLE},
-    {"idle activations on the host", "time, if the bus is slower", {"Activation"}, PERMILLE, WHILE_IDLE},
-    {"optimizer state on the host", "time", {"Optimizer state"}, 0, ALWAYS},
-    {"ZeRO-2 on 8 ranks", "devices", {"Optimizer state", "Gradient"}, 125, ALWAYS},
-    {"half of that again", "time", {"Activation", "Input"}, 500, ALWAYS},
-    {"8-bit optimizer", "accuracy", {"Optimizer state"}, 250, ALWAYS},
+    {"half the microbatch", "time", {"Activation", "Input"}, TIME, 500, ALWAYS},
+    {"idle activations on the host", "time, if the bus is slower", {"Activation"}, TIME, PERMILLE, WHILE_IDLE},
+    {"optimizer state on the host", "time", {"Optimizer state"}, TIME, 0, ALWAYS},
+    {"half of that again", "time", {"Activation", "Input"}, TIME, 500, ALWAYS},
+    {"bf16 activations", "accuracy, if they are fp32", {"Activation"}, ACCURACY, 500, IF_SINGLE},
+    {"8-bit optimizer", "accuracy", {"Optimizer state"}, ACCURACY, 250, UNLESS_FOUND},
+    {"weights in half the bits", "accuracy", {"Parameter", "Gradient"}, ACCURACY, 500, ALWAYS},
+    {"ZeRO-2 on 8 ranks", "devices", {"Optimizer state", "Gradient"}, DEVICES, 125, ALWAYS},
     {"ZeRO-3 on 8 ranks",
      "devices, and room for a gathered layer",
      {"Optimizer state", "Gradient", "Parameter"},
+     DEVICES,
      125,
-     ALWAYS},
+     INSTEAD},
 };
 
 struct planning {
@@ -47,8 +54,11 @@ struct planning {
     struct gm_card_plan *plan;
     struct gm_fix fixes[FIXES_MOST];
     const char *what[FIXES_MOST], *costs[FIXES_MOST], *names[FIXES_MOST]; /* in full, and in few words */
+    enum price price[FIXES_MOST];
     size_t count;
-    uint32_t chosen; /* fixes; all of them if they are not enough */
+    uint32_t replaced; /* a fix that the next one does, too: never both */
+    uint32_t chosen;   /* fixes; all of them if they are not enough */
+    uint64_t fitted;   /* peak of reserved bytes with them, in what the card has */
 };
 
 static struct gm_arena *arena_of(const struct planning *p)
@@ -58,11 +68,12 @@ static struct gm_arena *arena_of(const struct planning *p)
 
 /* ---- the fixes --------------------------------------------------------------------------------------------------- */
 
-static void add_fix(struct planning *p, const char *name, const char *what, const char *costs,
+static void add_fix(struct planning *p, const char *name, const char *what, const char *costs, enum price price,
                     const struct gm_remedy *remedies, size_t count)
 {
     if (p->count == FIXES_MOST)
         return;
+    p->price[p->count] = price;
     p->names[p->count] = name;
     p->what[p->count] = what;
     p->costs[p->count] = costs;
@@ -93,10 +104,21 @@ static bool has_half(const struct gm_snapshot *snapshot)
     return false;
 }
 
+/* Whether the diagnosis names that, with what mending it does. */
+static bool has_found(const struct planning *p, const char *id)
+{
+    const struct gm_diagnosis *diagnosis = &p->task->report->diagnosis;
+    bool has = false;
+    for (size_t i = 0; i < diagnosis->finding_count; i++)
+        has |= diagnosis->findings[i].remedy != NULL && strcmp(diagnosis->findings[i].id, id) == 0;
+    return has;
+}
+
 static bool add_kind(struct planning *p, const struct kind *kind)
 {
     const struct gm_plan_task *t = p->task;
-    if (kind->when == IF_SINGLE && has_half(t->snapshot))
+    if ((kind->when == IF_SINGLE && has_half(t->snapshot)) ||
+        (kind->when == UNLESS_FOUND && has_found(p, "optimizer-state-dominates")))
         return true;
     struct gm_remedy *remedies = gm_arena_calloc(arena_of(p), t->search->device_count + 1, sizeof *remedies);
     size_t all = 0;
@@ -115,9 +137,19 @@ static bool add_kind(struct planning *p, const struct kind *kind)
                                                                          part_of(h->requested[a], kind->keeps)};
         all += remedies[d].count;
     }
+    if (all > 0 && kind->when == INSTEAD && p->count > 0 && p->price[p->count - 1] == kind->price)
+        p->replaced |= UINT32_C(1) << (p->count - 1);
     if (all > 0)
-        add_fix(p, kind->what, kind->what, kind->costs, remedies, t->search->device_count);
+        add_fix(p, kind->what, kind->what, kind->costs, kind->price, remedies, t->search->device_count);
     return remedies != NULL;
+}
+
+static enum price price_of(const struct gm_finding *f)
+{
+    static const char accuracy[] = "accuracy";
+    if (!f->remedy->has_price)
+        return FREE;
+    return f->cost != NULL && strncmp(f->cost, accuracy, strlen(accuracy)) == 0 ? ACCURACY : TIME;
 }
 
 /* What it names allocations for, the diagnosis has found to be a mistake; a call site that is dropped is no fix. */
@@ -130,7 +162,8 @@ static void add_mistakes(struct planning *p)
         if (f->remedy == NULL || f->remedy->changes == NULL || f->remedy->site != NULL)
             continue;
         n++;
-        add_fix(p, f->brief != NULL ? f->brief : f->title, f->fix != NULL ? f->fix : f->title, f->cost, f->remedy, 1);
+        add_fix(p, f->brief != NULL ? f->brief : f->title, f->fix != NULL ? f->fix : f->title, f->cost, price_of(f),
+                f->remedy, 1);
     }
 }
 
@@ -154,7 +187,7 @@ static enum gm_status add_settings(struct planning *p, struct gm_error *err)
     if (status != GM_OK || best == 0)
         return status;
     *remedy = (struct gm_remedy){.device = search->devices[0].history->device, .settings = list->rows[best - 1].text};
-    add_fix(p, list->rows[best - 1].text, list->rows[best - 1].text, "nothing", remedy, 1);
+    add_fix(p, list->rows[best - 1].text, list->rows[best - 1].text, "nothing", SETTING, remedy, 1);
     return GM_OK;
 }
 
@@ -168,44 +201,68 @@ static unsigned bits(uint32_t set)
     return n;
 }
 
-/* All of them, and all but the setting, which may cost room in pieces: if neither runs there, no fewer do. */
-static enum gm_status try_all(bool *runs, const struct planning *p, struct gm_error *err)
+static uint32_t fixes_at(const struct planning *p, unsigned price)
 {
-    const uint32_t all = (UINT32_C(1) << p->count) - 1, sets[] = {all, all & ~UINT32_C(1)};
-    struct gm_trial trials[2];
-    for (int i = 0; i < 2; i++)
+    uint32_t set = 0;
+    for (size_t i = 0; i < p->count; i++)
+        set |= (uint32_t)(p->price[i] == price) << i;
+    return set;
+}
+
+/* The first of these sets with which it runs; false: none. */
+static enum gm_status try_sets(bool *runs, uint32_t *first, struct planning *p, const uint32_t *sets, size_t n,
+                               struct gm_error *err)
+{
+    struct gm_trial *trials = calloc(n + 1, sizeof *trials);
+    *runs = false;
+    for (size_t i = 0; i < n && trials != NULL; i++)
         trials[i] = (struct gm_trial){.capacity = p->plan->capacity, .taken = GM_GPU_CONTEXT};
-    enum gm_status status = gm_fixes_try(trials, sets, 2, p->fixes, p->count, p->task->search, err);
-    *runs = status == GM_OK && (trials[0].runs || trials[1].runs);
+    enum gm_status status =
+        trials == NULL ? gm_no_memory(err) : gm_fixes_try(trials, sets, n, p->fixes, p->count, p->task->search, err);
+    for (size_t i = 0; status == GM_OK && i < n && !*runs; i++) {
+        *runs = trials[i].runs;
+        *first = *runs ? sets[i] : *first;
+        p->fitted = *runs ? gm_max(trials[i].peak_reserved, p->task->search->floor) : p->fitted;
+        p->plan->retries = *runs ? trials[i].retries : p->plan->retries;
+    }
+    free(trials);
     return status;
 }
 
-/* The smallest sets first, of these the one with the cheapest fixes. */
-static enum gm_status choose(struct planning *p, struct gm_error *err)
+/* Of `chosen` as few at that price as are enough with the others; of equally many those that stand first. */
+static enum gm_status choose_at(struct planning *p, unsigned price, struct gm_error *err)
 {
-    struct gm_card_plan *plan = p->plan;
+    const uint32_t at = fixes_at(p, price), others = p->chosen & ~at;
     uint32_t *sets = calloc(SETS_MOST, sizeof *sets);
-    struct gm_trial *trials = calloc(SETS_MOST, sizeof *trials);
     bool runs = false;
-    enum gm_status status = sets == NULL || trials == NULL ? gm_no_memory(err) : try_all(&runs, p, err);
-    p->chosen = (UINT32_C(1) << p->count) - 1;
-    for (unsigned size = 0; status == GM_OK && runs && size <= p->count && !plan->is_enough; size++) {
+    enum gm_status status = sets == NULL ? gm_no_memory(err) : GM_OK;
+    for (unsigned size = 0; status == GM_OK && !runs && size < bits(p->chosen & at); size++) {
         size_t n = 0;
-        for (uint32_t set = 0; set < UINT32_C(1) << p->count; set++) {
-            if (bits(set) != size)
-                continue;
-            trials[n] = (struct gm_trial){.capacity = plan->capacity, .taken = GM_GPU_CONTEXT};
-            sets[n++] = set;
-        }
-        status = gm_fixes_try(trials, sets, n, p->fixes, p->count, p->task->search, err);
-        for (size_t i = 0; status == GM_OK && i < n && !plan->is_enough; i++) {
-            plan->is_enough = trials[i].runs;
-            p->chosen = sets[i];
-            plan->retries = trials[i].retries;
-        }
+        for (uint32_t set = 0; set <= at; set++)
+            if ((set & ~at) == 0 && bits(set) == size && (set & set >> 1 & p->replaced) == 0)
+                sets[n++] = others | set;
+        status = try_sets(&runs, &p->chosen, p, sets, n, err);
     }
     free(sets);
-    free(trials);
+    return status;
+}
+
+/* The cheapest: none at a price if all cheaper ones are enough; then as few as can be at each price, from the highest
+ * on. The setting may cost room in pieces, so it is tried without it, too. */
+static enum gm_status choose(struct planning *p, struct gm_error *err)
+{
+    bool *is_enough = &p->plan->is_enough;
+    enum gm_status status = try_sets(is_enough, &p->chosen, p, (const uint32_t[]){0}, 1, err);
+    unsigned highest = 0;
+    uint32_t all = 0;
+    for (; status == GM_OK && !*is_enough && highest < PRICES; highest++) {
+        all |= fixes_at(p, highest) & ~p->replaced;
+        const uint32_t sets[] = {all, all & ~fixes_at(p, SETTING)};
+        status = try_sets(is_enough, &p->chosen, p, sets, 2, err);
+    }
+    for (unsigned price = highest; status == GM_OK && *is_enough && price > 0; price--)
+        status = choose_at(p, price - 1, err);
+    p->chosen = *is_enough ? p->chosen : all;
     return status;
 }
 
@@ -216,36 +273,73 @@ static const char *first_words(const struct planning *p, const char *text)
     return colon == NULL ? text : gm_arena_copy(arena_of(p), text, (size_t)(colon - text));
 }
 
+/* The next of what is left, on top of what is there: of the cheapest the one that saves most. */
+static enum gm_status take_next(struct planning *p, uint32_t *there, uint32_t left, struct gm_plan_step *step,
+                                struct gm_error *err)
+{
+    struct gm_trial trials[FIXES_MOST] = {{0}};
+    uint32_t sets[FIXES_MOST];
+    size_t fixes[FIXES_MOST], n = 0, best = 0;
+    unsigned price = SETTING;
+    while ((left & fixes_at(p, price)) == 0)
+        price++;
+    for (size_t i = 0; i < p->count; i++) {
+        if ((left & fixes_at(p, price) & UINT32_C(1) << i) == 0)
+            continue;
+        trials[n].capacity = UINT64_MAX;
+        sets[n] = *there | UINT32_C(1) << i;
+        fixes[n++] = i;
+    }
+    GM_TRY(gm_fixes_try(trials, sets, n, p->fixes, p->count, p->task->search, err));
+    for (size_t i = 1; i < n; i++)
+        best = trials[i].peak_reserved < trials[best].peak_reserved ? i : best;
+    const size_t f = fixes[best];
+    *step = (struct gm_plan_step){.name = p->names[f],
+                                  .what = p->what[f],
+                                  .costs = p->costs[f],
+                                  .price = first_words(p, p->costs[f]),
+                                  .peak = gm_max(trials[best].peak_reserved, p->task->search->floor)};
+    *there = sets[best];
+    return GM_OK;
+}
+
+/* What is reserved beyond the card with unlimited memory is cache, which goes back when the driver refuses more. */
+static struct gm_plan_step giving_back(const struct planning *p)
+{
+    char n[GM_NUMBER_TEXT];
+    const uint64_t times = p->plan->retries;
+    const char *name =
+        gm_arena_printf(arena_of(p), "the cache goes back %s time%s", gm_count_format(n, times), gm_plural(times));
+    return (struct gm_plan_step){.name = name, .what = name, .costs = "time", .price = "time", .peak = p->fitted};
+}
+
 /* One after the other, with unlimited memory. */
 static enum gm_status climb(struct planning *p, struct gm_error *err)
 {
     struct gm_card_plan *plan = p->plan;
-    const uint64_t floor = p->task->search->floor;
-    struct gm_plan_step *steps = gm_arena_calloc(arena_of(p), 1 + FIXES_MOST, sizeof *steps);
-    struct gm_trial trials[1 + FIXES_MOST] = {{.capacity = UINT64_MAX}};
-    uint32_t sets[1 + FIXES_MOST] = {0};
+    struct gm_plan_step *steps = gm_arena_calloc(arena_of(p), 2 + FIXES_MOST, sizeof *steps);
+    struct gm_trial recorded = {.capacity = UINT64_MAX};
+    uint32_t there = 0;
     size_t n = 1;
     if (steps == NULL)
         return gm_no_memory(err);
-    steps[0] = (struct gm_plan_step){.name = "as recorded", .what = "as recorded", .saved = GM_REPORT_NONE};
-    for (size_t i = 0; i < p->count; i++) {
-        if ((p->chosen >> i & 1) == 0)
-            continue;
-        steps[n] = (struct gm_plan_step){
-            .name = p->names[i], .what = p->what[i], .costs = p->costs[i], .price = first_words(p, p->costs[i])};
-        trials[n].capacity = UINT64_MAX;
-        sets[n] = sets[n - 1] | UINT32_C(1) << i;
-        n++;
+    GM_TRY(gm_fixes_try(&recorded, &there, 1, p->fixes, p->count, p->task->search, err));
+    steps[0] = (struct gm_plan_step){.name = "as recorded",
+                                     .what = "as recorded",
+                                     .saved = GM_REPORT_NONE,
+                                     .peak = gm_max(recorded.peak_reserved, p->task->search->floor)};
+    for (; there != p->chosen; n++) {
+        GM_TRY(take_next(p, &there, p->chosen & ~there, &steps[n], err));
+        steps[n].saved = gm_sat_sub(steps[n - 1].peak, steps[n].peak);
     }
-    GM_TRY(gm_fixes_try(trials, sets, n, p->fixes, p->count, p->task->search, err));
-    for (size_t i = 0; i < n; i++) {
-        steps[i].peak = trials[i].peak_reserved > floor ? trials[i].peak_reserved : floor;
-        if (i > 0)
-            steps[i].saved = steps[i - 1].peak > steps[i].peak ? steps[i - 1].peak - steps[i].peak : 0;
+    if (plan->is_enough && steps[n - 1].peak > plan->capacity) {
+        steps[n] = giving_back(p);
+        steps[n].saved = gm_sat_sub(steps[n - 1].peak, steps[n].peak);
+        n++;
     }
     plan->steps = steps;
     plan->step_count = n;
-    plan->missing = steps[n - 1].peak > plan->capacity ? steps[n - 1].peak - plan->capacity : 0;
+    plan->missing = gm_sat_sub(steps[n - 1].peak, plan->capacity);
     return GM_OK;
 }
 
@@ -259,15 +353,15 @@ static const char *verdict_of(const struct planning *p)
     if (plan->step_count == 0) {
         gm_text_add(&text, "not made: this run is too long to be replayed so often");
     } else if (!plan->is_enough) {
+        char needs[GM_NUMBER_TEXT];
         gm_text_printf(&text, "not enough: with all that the trace can prove ");
-        gm_text_printf(&text, plan->missing == 0 ? "it runs out of memory" : "%s are missing",
+        gm_text_printf(&text, plan->missing == 0 ? "it runs out of memory" : "%s are reserved: %s are missing",
+                       gm_bytes_format(needs, plan->steps[plan->step_count - 1].peak),
                        gm_bytes_format(s, plan->missing));
     } else {
         gm_text_printf(&text, "it runs %s, with %d %% to spare",
-                       p->chosen == 0 ? "as it is" : "with these fixes, and with no shorter list", 100 / SPARE);
-        if (plan->retries > 0)
-            gm_text_printf(&text, ", giving cached memory back %s time%s", gm_count_format(s, plan->retries),
-                           gm_plural(plan->retries));
+                       plan->step_count == 1 ? "as it is" : "with these fixes, and not with cheaper or fewer ones",
+                       100 / SPARE);
         if (plan->is_open)
             gm_text_add(&text, ", as far as it goes: the recording ended out of memory");
     }
@@ -289,7 +383,7 @@ static const char *brief_of(const struct planning *p)
     else if (!plan->is_enough)
         gm_text_printf(&text, "%s: not enough with all %zu fixes", plan->card, plan->step_count - 1);
     else
-        gm_text_printf(&text, "%s: runs %s", plan->card, p->chosen == 0 ? "as it is" : "with ");
+        gm_text_printf(&text, "%s: runs %s", plan->card, plan->step_count == 1 ? "as it is" : "with ");
     for (size_t i = 1; plan->is_enough && i < plan->step_count; i++)
         gm_text_printf(&text, "%s%s", i > 1 ? " + " : "", plan->steps[i].name);
     const char *copy = text.failed ? NULL : gm_arena_copy(arena_of(p), text.data, text.length);

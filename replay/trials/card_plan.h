@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The shortest list of fixes after which a recording runs on a card with 5 % of it to spare, or that all together are
+ * The cheapest fixes after which a recording runs on a card with 5 % of it to spare, or that all together are
  * not enough, and by how much. Fixes are what the trace itself can prove: smaller or absent requests of a role,
  * mistakes that the diagnosis has found, another setting. What is not in it (other kernels, other shapes) is none.
  */
@@ -23,7 +23,7 @@ struct gm_plan_task {
     const uint8_t *const *roles; /* [device of the search][allocation] */
     uint64_t most_events;        /* of a longer run no plan is made */
 };
-/* Thousands of replays, where fixes are many. GM_E_NOMEM, or an internal error. */
+/* Up to some hundreds of replays, where fixes are many. GM_E_NOMEM, or an internal error. */
 enum gm_status gm_card_plan_make(const struct gm_plan_task *task, struct gm_error *err);
 
 /* plan_offload.c: what lies idle on the host meanwhile. Writes at most one change for each allocation. false: no

@@ -52,6 +52,20 @@ class Plan(Case):
         for name in ("as recorded", "price: "):
             self.assertIn(name, text)
 
+    def test_cheapest(self):
+        """No fix stands in it where cheaper ones are enough, however few: not more devices for what a code fix or time
+        does; and the last row is within the card."""
+        def of(program, card):
+            return self.replayed(card, os.path.join(SOURCE, "tests", "data", program))
+        for program, fix in (("oom_mid_training", "Call torch.nn.functional.scaled_dot_product_attention"),
+                             ("no_room_for_training", "optimizer state on the host")):
+            _, step = of(f"zoo/{program}@2.15.0.gmtrace", "rtx-4060")["steps"]
+            self.assertTrue(step["fix"].startswith(fix), step)
+        plan = of("demo.gmtrace", "rtx-4060")
+        self.assertLessEqual(plan["steps"][-1]["peak_reserved_bytes"], plan["capacity_bytes"])
+        self.assertRegex(plan["steps"][-1]["fix"], r"^the cache goes back \d+ times?$")
+        self.assertFalse(any("devices" in (step["costs"] or "") for step in plan["steps"]))
+
     def test_not_enough(self):
         """30 GiB, which no fix of the catalogue makes smaller than 11: parameters on 8 ranks are 3.8."""
         write(self.snapshot, weights_of(30))

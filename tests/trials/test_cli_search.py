@@ -248,7 +248,7 @@ class Search(Case):
         path = write(os.path.join(self.folder, "large.pickle"), {"segments": [], "device_traces": [trace]})
         plan = self.numbers("--plan", "rtx-4060", path, code=1)["plan"]
         self.assertEqual((plan["is_enough"], plan["missing_bytes"]), (False, (30 << 30) - plan["capacity_bytes"]))
-        self.assertIn("not enough: with all that the trace can prove 23.11 GiB are missing",
+        self.assertIn("not enough: with all that the trace can prove 30.00 GiB are reserved: 23.11 GiB are missing",
                       self.told("--plan", "rtx-4060", path, code=1))
         # On a larger card it gets to where it was refused; what it would have needed next nobody knows.
         oom = {"action": "oom", "device_free": MIB, "size": 64 * MIB, "stream": 0, "frames": []}
