@@ -111,6 +111,10 @@ static const struct gm_option option_table[] = {
      "write the page without a trace to FILE: drop any snapshot on it" GM_MORE
      "Needs no SNAPSHOT. Exit code 4 if the program was built without it.",
      GM_OPTION_TEXT, AT(viewer)},
+    {0, "watch", "DIR",
+     "report on each snapshot as it appears in DIR, until Ctrl-C" GM_MORE
+     "Or below it. What is there already is left out, and no file is read while it is written: [below](#watching).",
+     GM_OPTION_TEXT, AT(watch)},
     GM_ROW_MAX_MEMORY,
     GM_ROW_SALVAGE("analyse what is complete of a damaged file"),
     {0, "fail-above", "SIZE",
@@ -141,7 +145,12 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
     enum gm_status status = options->gpu == NULL ? GM_OK : gm_gpu_choose(&gpu, note, options->gpu, err);
     if (status != GM_OK)
         return status;
-    status = gm_operands_sort(&usual->name, &usual->results, operands, count, err);
+    if (options->watch == NULL)
+        status = gm_operands_sort(&usual->name, &usual->results, operands, count, err);
+    else if (*count > 0 || usual->json != NULL)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--watch takes no %s",
+                       *count > 0 ? "SNAPSHOT (its names begin with -n NAME)"
+                                  : "--json: each run has its analysis.json");
     if (usual->results == NULL)
         usual->results = "results";
     if (status == GM_OK && options->timeline.from.kind == options->timeline.to.kind &&

@@ -21,6 +21,7 @@ struct gm_analyze_options {
     const char *viewer;  /* where the page without a trace goes; NULL: nowhere */
     const char *preface; /* lines before the reports; NULL: none. No option: gmdry has some */
     const char *source;  /* a folder; NULL: none */
+    const char *watch;   /* a folder whose new snapshots are reported; NULL: none */
     bool explain, memory_summary, csv_full;
     struct gm_timeline_options timeline; /* as far as options say it */
     struct gm_wanted_stream stream;

@@ -40,5 +40,9 @@ void gm_job_free(struct gm_job *job);
  * operands, when it and those before it are done; at last `latest` and --json. Meanwhile a person who watches sees how
  * far it is. */
 void gm_outcome_run(const struct gm_analyze_context *context, struct gm_job *jobs, size_t count, int threads);
+/* The same of the snapshots at `paths`. are_several: there are others, perhaps in other calls, so that names and
+ * summaries say which it is. GM_E_NOMEM. */
+enum gm_status gm_outcome_of_paths(struct gm_analyze_context *context, char **paths, size_t count, bool are_several,
+                                   struct gm_error *err);
 
 #endif

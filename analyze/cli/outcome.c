@@ -3,7 +3,9 @@
 
 #include "analyze/base/threads.h"
 #include "analyze/cli/bar.h"
+#include "analyze/cli/operands.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct outcome {
@@ -97,4 +99,37 @@ void gm_outcome_run(const struct gm_analyze_context *context, struct gm_job *job
     }
     gm_run_free(o.last);
     gm_text_free(&o.json);
+}
+
+/* Their names and paths; NULL: no memory. */
+static struct gm_job *new_jobs(char **paths, size_t count, const char *name, bool are_several)
+{
+    struct gm_job *jobs = calloc(count, sizeof *jobs);
+    char(*names)[GM_NAME_SIZE] = calloc(count, sizeof *names);
+    bool ok = jobs != NULL && names != NULL;
+    for (size_t i = 0; ok && i < count; i++)
+        gm_operands_name(names[i], paths[i], name, are_several);
+    ok = ok && gm_operands_number(names, count);
+    for (size_t i = 0; ok && i < count; i++) {
+        jobs[i].path = paths[i];
+        jobs[i].is_one_of_several = are_several;
+        memcpy(jobs[i].name, names[i], sizeof jobs[i].name);
+    }
+    free(names);
+    if (!ok)
+        free(jobs);
+    return ok ? jobs : NULL;
+}
+
+enum gm_status gm_outcome_of_paths(struct gm_analyze_context *context, char **paths, size_t count, bool are_several,
+                                   struct gm_error *err)
+{
+    const int threads = context->shell->threads, workers = (size_t)threads < count ? threads : (int)count;
+    struct gm_job *jobs = new_jobs(paths, count, context->options.usual.name, are_several);
+    if (jobs == NULL)
+        return gm_no_memory(err);
+    context->draw_threads = threads / workers;
+    gm_outcome_run(context, jobs, count, workers);
+    free(jobs);
+    return GM_OK;
 }
