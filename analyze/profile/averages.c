@@ -13,6 +13,7 @@
  * Python functions take part in the nesting; up to 2.10 the edges of operators are rounded by doubles, to about 256 ns.
  */
 #include "analyze/profile/profile_pass.h"
+#include "analyze/profile/stacks.h"
 
 #include "analyze/base/address_map.h"
 #include "analyze/base/ascii.h"
@@ -23,8 +24,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { STACK_FRAMES = 5 };
 
 /* A span that has begun and not ended, or the one that alone is inside it and of its name, which may not count. */
 struct closed {
@@ -52,13 +51,13 @@ struct averages {
     int64_t *covered;        /* [memory.n + 1]: how many operators begin to have the event, less how many ended to */
     struct gm_address_map kernel_of; /* external id: index in kernels */
     struct GM_VEC(int64_t) kernels;  /* ns on a device */
-    uint32_t *python;                /* [span]: the innermost Python function around it, or GM_PROFILE_NONE */
+    struct gm_profile_stacks stacks;
     struct GM_VEC(struct open) open;
     struct table *tables; /* those that are filled now */
     size_t table_count;
     bool has_python_nested, rounds_edges, is_of_modules, modules_are_annotations;
     struct gm_intern shapes; /* as key_averages() tells them apart */
-    struct GM_VEC(char) text;
+    struct gm_stack_text text;
 };
 
 /* a + b and a - b; what a file says may wrap. */
@@ -163,37 +162,6 @@ static uint32_t shapes_of(struct averages *w, const struct gm_profile_span *span
     return gm_intern_add(&w->shapes, n == 0 ? "[]" : w->text.v, n == 0 ? 2 : w->text.n);
 }
 
-/* The innermost Python functions around a span, as one string in w->text. */
-static bool stack_of(struct averages *w, uint32_t i)
-{
-    const uint32_t calls = gm_profile_detail_of(w->p, &w->p->spans.v[i])->call_stack;
-    w->text.n = 0;
-    if (calls != GM_PROFILE_NONE) {
-        size_t n;
-        const char *s = gm_profile_string(w->p, calls, &n), *end = s;
-        for (int k = 0; k < STACK_FRAMES && end < s + n; k++) {
-            const char *next = memchr(end, ';', (size_t)(s + n - end));
-            end = next == NULL ? s + n : next + (k + 1 < STACK_FRAMES);
-        }
-        if (!GM_VEC_ROOM(&w->text, (size_t)(end - s) + 1))
-            return false;
-        memcpy(w->text.v, s, (size_t)(end - s));
-        w->text.n = (size_t)(end - s);
-        return true;
-    }
-    for (int k = 0; k < STACK_FRAMES && w->python != NULL && (i = w->python[i]) != GM_PROFILE_NONE; k++) {
-        size_t n;
-        const char *s = gm_profile_string(w->p, w->p->spans.v[i].name, &n);
-        if (!GM_VEC_ROOM(&w->text, n + 2))
-            return false;
-        if (k > 0)
-            w->text.v[w->text.n++] = ';';
-        memcpy(w->text.v + w->text.n, s, n);
-        w->text.n += n;
-    }
-    return true;
-}
-
 struct key {
     uint32_t name, shapes, stack;
     uint32_t what; /* bits: annotation, on a device */
@@ -228,7 +196,8 @@ static bool count_into(struct averages *w, struct table *t, const struct closed 
                               (is_device ? 2u : 0u)};
     key.name = gm_intern_add(&w->shapes, name, n); /* any table of numbers for strings will do */
     key.shapes = t->by_shapes ? shapes_of(w, span) : 0;
-    if (key.name == GM_INTERN_NONE || key.shapes == GM_INTERN_NONE || (t->by_stack && !stack_of(w, c->span)))
+    if (key.name == GM_INTERN_NONE || key.shapes == GM_INTERN_NONE ||
+        (t->by_stack && !gm_profile_stack_text(&w->stacks, c->span, &w->text)))
         return false;
     if (t->by_stack)
         key.stack = gm_intern_add(&w->shapes, w->text.v == NULL ? "" : w->text.v, w->text.n);
@@ -366,19 +335,6 @@ static bool sum_kernels(struct averages *w)
     return true;
 }
 
-static bool find_python(struct averages *w)
-{
-    if (!w->pass->out->has_python)
-        return true;
-    w->python = malloc((w->p->spans.n + 1) * sizeof *w->python);
-    for (size_t i = 0; w->python != NULL && i < w->p->spans.n; i++) {
-        const uint32_t parent = w->p->spans.v[i].parent;
-        const bool is_python = parent != GM_PROFILE_NONE && w->p->spans.v[parent].kind == GM_SPAN_PYTHON;
-        w->python[i] = parent == GM_PROFILE_NONE || is_python ? parent : w->python[parent];
-    }
-    return w->python != NULL;
-}
-
 /* Memory that no operator has. */
 static bool add_rest(struct averages *w, struct table *tables, size_t count)
 {
@@ -428,7 +384,8 @@ static bool publish(struct averages *w, struct table *t, struct gm_operator_tabl
 static bool run(struct averages *w, struct table tables[4])
 {
     struct gm_profile_report *out = w->pass->out;
-    if (!sum_memory(w) || !sum_kernels(w) || !find_python(w) || !walk(w, tables, 3) || !add_rest(w, tables, 3))
+    if (!sum_memory(w) || !sum_kernels(w) || (out->has_python && !gm_profile_stacks_find(&w->stacks, w->p)) ||
+        !walk(w, tables, 3) || !add_rest(w, tables, 3))
         return false;
     w->is_of_modules = true;
     bool ok = walk(w, &tables[3], 1);
@@ -455,7 +412,7 @@ enum gm_status gm_profile_averages(struct gm_profile_pass *pass, struct gm_error
     free(w.host);
     free(w.device);
     free(w.covered);
-    free(w.python);
+    gm_profile_stacks_free(&w.stacks);
     free(w.kernels.v);
     free(w.open.v);
     free(w.text.v);

@@ -7,8 +7,13 @@
 Writes DEVICE_VERSION_NAME.trace.json.gz and DEVICE_VERSION_NAME.averages.json.gz, where what names the machine is
 replaced. `cuda` may be gmdry's stand-in: `gmdry -- python make_traces.py FOLDER --device cuda`. The traces beside
 this file were made so, with PyTorch's wheels from PyPI.
+
+What modules and annotations took is no table of PyTorch's: it is measured where they begin and end, by what
+torch.cuda.memory_allocated() is made of.
 """
 import argparse
+import collections
+import contextlib
 import gzip
 import json
 import os
@@ -19,6 +24,7 @@ import tempfile
 import threading
 
 import torch
+from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
 VERSION = torch.__version__.split("+")[0]
@@ -32,6 +38,57 @@ class Block(torch.nn.Module):
 
     def forward(self, x):
         return x + torch.nn.functional.gelu(self.linear(self.norm(x)))
+
+
+def allocated():
+    return 0 if not torch.cuda.is_initialized() else torch._C._cuda_memoryStats(0)["allocated_bytes"]["all"]["current"]
+
+
+class Measured:
+    """Calls, and bytes of the device within them: all (total), and without those in others inside (self)."""
+
+    def __init__(self):
+        self.clear()
+
+    def clear(self):
+        self.rows = {}
+        self.inside = []  # of each that has begun: its name, allocated bytes, totals of those directly in it
+        self.numbers = collections.defaultdict(dict)
+
+    def begin(self, name):
+        self.inside.append([name, allocated(), 0])
+
+    def end(self):
+        name, before, others = self.inside.pop()
+        total = allocated() - before
+        row = self.rows.setdefault(name, {"name": name, "count": 0, "device_bytes": 0, "self_device_bytes": 0})
+        row["count"] += 1
+        row["device_bytes"] += total
+        row["self_device_bytes"] += total - others
+        if self.inside:
+            self.inside[-1][2] += total
+
+    def module(self, module):
+        """As torch.profiler names it: by its class, and the how many-th of that class it met."""
+        name = type(module).__name__
+        return f"nn.Module: {name}_{self.numbers[name].setdefault(id(module), len(self.numbers[name]))}"
+
+
+MODULES, ANNOTATIONS = Measured(), Measured()
+
+
+@contextlib.contextmanager
+def annotated(name):
+    with record_function(name):
+        ANNOTATIONS.begin(name)
+        yield
+        ANNOTATIONS.end()
+
+
+def measure_modules(model):
+    for module in model.modules():
+        module.register_forward_pre_hook(lambda m, _: MODULES.begin(MODULES.module(m)))
+        module.register_forward_hook(lambda m, _, out: MODULES.end())
 
 
 class Scale(torch.autograd.Function):
@@ -126,6 +183,94 @@ def offload(device):
     return step
 
 
+class Tower(torch.nn.Module):
+    """Modules in each other, one of them twice, one again in backward."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.ModuleList(Block(32) for _ in range(2))
+        self.shared = torch.nn.Linear(32, 32)
+        self.head = torch.nn.Sequential(torch.nn.Linear(32, 8), torch.nn.ReLU())
+
+    def forward(self, x):
+        x = self.shared(self.blocks[0](self.shared(x)))
+        x = checkpoint(self.blocks[1], x, use_reentrant=False)
+        with annotated("scaled"):
+            kept = x.new_ones(4096)
+            with annotated("inside"):
+                x = Scale.apply(x)
+            del kept
+        return self.head(x)
+
+
+def modules(device):
+    model = Tower().to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    if device == "cuda":
+        measure_modules(model)
+        name = "Optimizer.step#SGD.step"  # which PyTorch annotates itself
+        optimizer.register_step_pre_hook(lambda *_: ANNOTATIONS.begin(name))
+        optimizer.register_step_post_hook(lambda *_: ANNOTATIONS.end())
+
+    def step(i):
+        with annotated("step"), set_checkpoint_early_stop(False):
+            with annotated("forward"):
+                loss = model(torch.ones(16, 32, device=device)).sum()
+            with annotated("backward"):
+                loss.backward()
+            with annotated("update"):
+                optimizer.step()
+                for p in model.parameters():
+                    p.grad = None
+
+    return step
+
+
+def with_optimizer(make):
+    def program(device):
+        model = torch.nn.Sequential(*[torch.nn.Linear(12, 12) for _ in range(3)])
+        return training(device, model, lambda i: torch.ones(4, 12), make)
+
+    return program
+
+
+def autograd_threads(device):
+    """Forward and backward in several threads, whose sequence numbers are alike."""
+    models = [torch.nn.Sequential(torch.nn.Linear(width, 8), torch.nn.Tanh()).to(device) for width in (3, 5, 7)]
+
+    def work(model):
+        width = model[0].in_features
+        with record_function(f"width {width}"):
+            for _ in range(width):
+                model(torch.ones(2, width, device=device)).sum().backward()
+            model.zero_grad(set_to_none=True)
+
+    def step(i):
+        for_each = [threading.Thread(target=work, args=(m,)) for m in models[1:]]
+        for t in for_each:
+            t.start()
+        work(models[0])
+        for t in for_each:
+            t.join()
+
+    return step
+
+
+def nested(device):
+    """Annotations in each other, some of one name, and a gradient of a gradient."""
+    def down(x, depth):
+        with record_function("down" if depth % 3 else "turn"):
+            return down(x * 2, depth - 1) + x.new_ones(64).sum() if depth else x.exp()
+
+    def step(i):
+        x = torch.ones(32, device=device, requires_grad=True)
+        (first,) = torch.autograd.grad(down(x, 7).sum(), x, create_graph=True)
+        with record_function("second"):
+            first.sum().backward()
+
+    return step
+
+
 # name: program, steps, schedule, what is recorded
 PROGRAMS = {
     "mlp": (mlp, 4, dict(wait=1, warmup=1, active=2), dict(profile_memory=True, record_shapes=True, with_stack=True)),
@@ -136,6 +281,17 @@ PROGRAMS = {
     "lists": (lists, 3, dict(wait=0, warmup=1, active=2), dict(profile_memory=True, record_shapes=True)),
     "threads": (threads, 3, dict(wait=0, warmup=1, active=2), dict(profile_memory=True)),
     "plain": (mlp, 3, None, dict()),
+    "modules": (modules, 1, None, dict(profile_memory=True, record_shapes=True, with_stack=True)),
+    "annotations": (modules, 1, None, dict(profile_memory=True)),
+    "foreach": (with_optimizer(lambda p: torch.optim.Adam(p, foreach=True)), 3, None,
+                dict(profile_memory=True, record_shapes=True)),
+    "fused": (with_optimizer(lambda p: torch.optim.AdamW(p, fused=True)), 3, None,
+              dict(profile_memory=True, record_shapes=True)),
+    "cycles": (with_optimizer(lambda p: torch.optim.SGD(p, lr=0.1, nesterov=True, momentum=0.5)), 14,
+               dict(skip_first=1, wait=1, warmup=1, active=2, repeat=3), dict(profile_memory=True, with_stack=True)),
+    "autograd_threads": (autograd_threads, 3, dict(wait=0, warmup=1, active=2),
+                         dict(profile_memory=True, record_shapes=True, with_stack=True)),
+    "nested": (nested, 2, None, dict(profile_memory=True, record_shapes=True, with_stack=True)),
     "offload": (offload, 3, dict(wait=0, warmup=1, active=2), dict(profile_memory=True, record_shapes=True)),
 }
 
@@ -176,6 +332,8 @@ def write(p, folder, name):
         "operators": rows(p.key_averages()),
         "shapes": rows(p.key_averages(group_by_input_shape=True)),
         "stacks": rows(p.key_averages(group_by_stack_n=5)),
+        "modules": list(MODULES.rows.values()),
+        "annotations": list(ANNOTATIONS.rows.values()) if torch.cuda.is_initialized() else [],
     }
     pack(folder / f"{name}.averages.json.gz", json.dumps(averages, indent=0, sort_keys=True).encode())
 
@@ -187,12 +345,17 @@ def make(folder, name, device):
     step(0)
     activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if device == "cuda" else [])
     made = []
+    if what.get("with_stack"):  # else key_averages() knows no stacks
+        what = dict(what, experimental_config=torch._C._profiler._ExperimentalConfig(verbose=True))
 
     def ready(p):
-        # older versions add the first cycle's numbers to the second's
+        if made and not hasattr(p, "acc_events"):
+            return  # up to 2.5 the first cycle's numbers are added to the second's
         write(p, folder, f"{device}_{VERSION}_{name}" + (f"{len(made)}" if made else ""))
         made.append(name)
 
+    MODULES.clear()
+    ANNOTATIONS.clear()
     with profile(activities=activities, schedule=schedule(**plan) if plan else None,
                  on_trace_ready=ready, **what) as p:
         for i in range(steps):

@@ -105,11 +105,80 @@ TEST(kernels_and_shapes)
     gm_snapshot_free(&s);
 }
 
+#define PYTHON(name, tid, ts, dur)                                                                                     \
+    "{\"ph\": \"X\", \"cat\": \"python_function\", \"name\": \"" name "\", \"pid\": 1, \"tid\": " tid ", \"ts\": " ts  \
+    ", \"dur\": " dur ", \"args\": {}},"
+#define EVALUATES "autograd::engine::evaluate_function: "
+#define NUMBERS(sequence, thread) "\"Sequence number\": " sequence ", \"Fwd thread id\": " thread
+/* Two threads with the same sequence numbers, and backward of both on a third; PyTorch calls them 7 and 8. */
+#define KERNEL(name, ts, dur, external)                                                                                \
+    "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"" name "\", \"pid\": 0, \"tid\": 7, \"ts\": " ts                 \
+    ", \"dur\": " dur ", \"args\": {\"External id\": " external "}},"
+/* clang-format off */
+static const char nodes[] = TRACE(
+    PYTHON("a.py(1): main", "1", "0", "100")
+    PYTHON("a.py(2): forward", "1", "1", "20")
+    SPAN("mul", "1", "2", "5", "\"External id\": 9, " NUMBERS("5", "0"))
+    SPAN("add", "1", "9", "2", NUMBERS("6", "0"))
+    PYTHON("torch/autograd/__init__.py(9): backward", "1", "40", "50")
+    PYTHON("c.py(1): run", "1", "41", "40")
+    PYTHON("b.py(1): work", "2", "0", "100")
+    SPAN("mul", "2", "2", "5", NUMBERS("5", "0"))
+    SPAN("sub", "2", "8", "1", NUMBERS("7", "0"))
+    SPAN(EVALUATES "Add", "3", "50", "4", NUMBERS("6", "7"))
+    SPAN("Add", "3", "51", "2", NUMBERS("6", "7"))
+    SPAN(EVALUATES "Mul", "3", "60", "8", NUMBERS("5", "8"))
+    SPAN("Mul", "3", "61", "6", NUMBERS("5", "8"))
+    SPAN("inside", "3", "62", "1", "")
+    SPAN(EVALUATES "Last", "3", "70", "8", "")
+    SPAN("Last", "3", "71", "2", "")
+    SPAN("Mul", "3", "80", "1", NUMBERS("5", "7"))
+    SPAN("Sub", "3", "90", "1", NUMBERS("7", "8"))
+    KERNEL("k", "5", "20", "9"));
+/* clang-format on */
+
+TEST(stacks_of_nodes)
+{
+    static const char forward[] = "a.py(2): forward;a.py(1): main", run[] = "c.py(1): run;a.py(1): main";
+    static const struct {
+        const char *name, *stack;
+    } rows[] = {{"mul", forward},
+                {"mul", "b.py(1): work"},
+                {"k", forward},
+                {EVALUATES "Add", run},
+                {"Add", forward},
+                {EVALUATES "Mul", "b.py(1): work"},
+                {"Mul", forward},
+                {"Mul", "b.py(1): work"},
+                {"inside", "b.py(1): work"},
+                {EVALUATES "Last", "b.py(1): work"},
+                {"Last", ""},
+                {"add", forward},
+                {"sub", "b.py(1): work"},
+                {"Sub", "b.py(1): work"}};
+    struct gm_snapshot s;
+    struct gm_report report = {.run_name = NULL};
+    load(&s, nodes);
+    assert_int_equal(gm_profile_analyze(&report, s.profile, 0, NULL), GM_OK);
+    const struct gm_operator_table *t = &report.profile->stacks;
+    assert_int_equal(t->count, sizeof rows / sizeof *rows);
+    for (size_t i = 0; i < t->count; i++) {
+        bool is_there = false;
+        for (size_t k = 0; k < t->count; k++)
+            is_there =
+                is_there || (strcmp(t->v[k].name, rows[i].name) == 0 && strcmp(t->v[k].stack, rows[i].stack) == 0);
+        if (!is_there)
+            fail_msg("no %s with the stack %s", rows[i].name, rows[i].stack);
+    }
+    gm_report_free(&report);
+    gm_snapshot_free(&s);
+}
+
 TEST(no_memory)
 {
     struct gm_snapshot s;
     bool has_failed = true;
-    load(&s, same_names);
+    load(&s, nodes);
     for (size_t n = 1; has_failed; n++) {
         struct gm_report report = {.run_name = NULL};
         nomem_begin(n, true);
