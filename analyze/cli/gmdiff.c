@@ -8,12 +8,10 @@
 #include "analyze/base/threads.h"
 #include "analyze/cli/bar.h"
 #include "analyze/cli/page_runs.h"
-#include "analyze/compare/summary_make.h"
 #include "analyze/document/documents.h"
 #include "analyze/formats/load.h"
 #include "analyze/run/run_names.h"
 #include "analyze/state/shown_names.h"
-#include "render/render.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -56,20 +54,6 @@ static void tell_inputs(struct call *call, const struct input *inputs, size_t co
         if (input->is_salvaged)
             gm_call_warn(&call->shell.said, input->path, "damaged, only a part of it is compared");
     }
-}
-
-/* "BASE_vs_NEW", "BASE_vs_NEW_and_2_more". */
-static void name_run(char out[GM_NAME_SIZE], const struct gm_diff_options *options, const struct gm_comparison *c)
-{
-    struct gm_text text = {0};
-    if (options->usual.name != NULL)
-        gm_text_add(&text, options->usual.name);
-    else if (c->labels != NULL)
-        gm_text_printf(&text, "%.60s_vs_%.60s", c->labels[0], c->labels[1]);
-    if (options->usual.name == NULL && c->run_count > 2)
-        gm_text_printf(&text, "_and_%zu_more", c->run_count - 2);
-    gm_name_clean(out, text.failed ? "diff" : text.data);
-    gm_text_free(&text);
 }
 
 /* ---- the snapshots as summaries ----------------------------------------------------------------------------------
@@ -135,11 +119,9 @@ static void free_inputs(struct input *inputs, size_t count)
 /* ---- from summaries to files ------------------------------------------------------------------------------------- */
 
 /* The runs that could be read, and why the others could not. */
-static enum gm_status compare(struct gm_comparison *c, struct call *call, const struct input *inputs, size_t count,
-                              struct gm_error *err)
+static enum gm_status compare(struct gm_comparison *c, char name[GM_NAME_SIZE], struct call *call,
+                              const struct input *inputs, size_t count, struct gm_error *err)
 {
-    const struct gm_diff_options *options = &call->options;
-    const struct gm_compare_options compare_options = {.limit = options->limit, .top = (size_t)options->usual.top};
     const struct gm_summary **runs = calloc(count, sizeof *runs);
     size_t n = 0;
     if (runs == NULL)
@@ -147,7 +129,7 @@ static enum gm_status compare(struct gm_comparison *c, struct call *call, const 
     for (size_t i = 0; i < count; i++)
         if (inputs[i].status == GM_OK)
             runs[n++] = &inputs[i].summary;
-    enum gm_status status = gm_compare(c, runs, n, &compare_options, err);
+    enum gm_status status = gm_diff_compare(c, name, runs, n, &call->options, call->shell.when, err);
     free(runs);
     struct gm_diff_failure *failures = status == GM_OK ? gm_arena_calloc(&c->arena, count - n, sizeof *failures) : NULL;
     for (size_t i = 0; failures != NULL && i < count; i++)
@@ -176,23 +158,17 @@ static void check_growth(struct call *call, const struct gm_comparison *c)
     gm_text_free(&why);
 }
 
-static const char json_name[] = "diff.json";
-
 /* The texts, while other threads draw. */
 static enum gm_status make(struct gm_run_files *files, const struct gm_shell *shell, const struct gm_comparison *c,
                            struct gm_error *err)
 {
     const bool is_drawn = shell->fonts != NULL;
     const struct gm_charted charted = gm_charts_of_comparison(c);
-    const struct gm_chart_list list = gm_chart_list_of(charted);
+    const struct gm_text_names names = gm_diff_texts(is_drawn);
     struct gm_charts *charts;
     enum gm_status status = gm_charts_start(&charts, shell->fonts, charted, shell->threads, err);
-    gm_diff_json(gm_run_files_text(files, json_name), c);
-    gm_diff_text(gm_run_files_text(files, "diff_report.txt"), c, is_drawn);
-    gm_diff_markdown(gm_run_files_text(files, "README.md"), c, is_drawn ? list.v : NULL);
-    gm_diff_comment(gm_run_files_text(files, "pr_comment.md"), c);
-    if (status == GM_OK && is_drawn)
-        status = gm_diff_flamegraph_svg(gm_run_files_text(files, GM_DIFF_FLAMEGRAPH_SVG), c, err);
+    for (size_t i = 0; status == GM_OK && i < names.n; i++)
+        status = gm_diff_make(gm_run_files_text(files, names.v[i]), names.v[i], c, is_drawn, err);
     return gm_charts_finish(charts, status, files, err);
 }
 
@@ -220,15 +196,12 @@ static enum gm_status publish(struct call *call, struct input *inputs, size_t co
     struct gm_comparison c = {0};
     struct gm_run *run = NULL;
     struct gm_run_files files = {.count = 0};
-    char name[GM_NAME_SIZE] = "diff";
-    enum gm_status status = compare(&c, call, inputs, count, err);
-    if (status == GM_OK)
-        name_run(name, &call->options, &c);
-    GM_THEN(status, gm_shell_name(&c.arena, &c.run_name, &c.timestamp, name, call->shell.when, err));
+    char name[GM_NAME_SIZE];
+    enum gm_status status = compare(&c, name, call, inputs, count, err);
     gm_call_time(&call->shell.said, "compare");
     GM_THEN(status, make(&files, &call->shell, &c, err));
     GM_THEN(status, add_page(&files, call, inputs, count, &c, err));
-    GM_THEN(status, gm_shell_publish(&run, &call->shell, &files, name, json_name, err));
+    GM_THEN(status, gm_shell_publish(&run, &call->shell, &files, name, GM_DIFF_JSON, err));
     if (status == GM_OK) {
         struct gm_text summary = {0};
         gm_diff_summary(&summary, &c, gm_run_path(run));
@@ -252,7 +225,6 @@ static bool can_compare(const struct input *inputs, size_t count)
 
 static enum gm_status run(struct call *call, char **paths, size_t count, struct gm_error *err)
 {
-    enum { POINTS = 2000 };
     const struct gm_usual_options *usual = &call->options.usual;
     struct gm_shell *shell = &call->shell;
     enum gm_status status = gm_shell_begin(shell, usual, true, err);
@@ -263,13 +235,12 @@ static enum gm_status run(struct call *call, char **paths, size_t count, struct 
         return gm_no_memory(err);
     for (size_t i = 0; i < count; i++)
         inputs[i].path = paths[i];
-    const struct inputs_options reading = {
-        .summary = {.rules = shell->rules, .device = usual->device, .points = POINTS},
-        .salvage = usual->salvage,
-        .wants_page = !usual->no_page,
-        .max_memory = usual->max_memory,
-        .threads = shell->threads,
-        .progress = usual->quiet ? NULL : &shell->said.terminal};
+    const struct inputs_options reading = {.summary = gm_diff_reading(&call->options, shell->rules),
+                                           .salvage = usual->salvage,
+                                           .wants_page = !usual->no_page,
+                                           .max_memory = usual->max_memory,
+                                           .threads = shell->threads,
+                                           .progress = usual->quiet ? NULL : &shell->said.terminal};
     read_inputs(inputs, count, &reading);
     gm_call_time(&shell->said, "read+analyse");
     tell_inputs(call, inputs, count);

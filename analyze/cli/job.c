@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/job.h"
 
-#include "analyze/base/sources.h"
+#include "analyze/cli/analysis.h"
 #include "analyze/cli/job_parts.h"
-#include "analyze/cli/judge.h"
 #include "analyze/cli/page_runs.h"
 #include "analyze/export/export.h"
 #include "analyze/formats/load.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
-#include "analyze/timeline/trace_analyze.h"
-#include "replay/trials/settings_advice.h"
-#include "replay/whatif/gpus.h"
 
-#include <string.h>
+#include <time.h>
 
 /* Seconds that each stage took, for -v. */
 struct times {
@@ -48,74 +44,32 @@ static double lap(double *since)
     return *since - then;
 }
 
-/* The report with the two strings that analysis does not know. */
 static const char *shown_path(const struct gm_job *job)
 {
     return job->shown != NULL ? job->shown : job->path;
 }
 
-static enum gm_status name_report(struct gm_report *report, const struct gm_job *job, time_t when, struct gm_error *err)
+static struct gm_analysis analysis_of(const struct gm_job *job, const struct gm_analyze_context *context)
 {
-    if (job->shown != NULL)
-        report->snapshot.path = gm_arena_copy(&report->arena, job->shown, strlen(job->shown));
-    if (report->snapshot.path == NULL)
-        return gm_no_memory(err);
-    return gm_shell_name(&report->arena, &report->run_name, &report->timestamp, job->name, when, err);
-}
-
-/* What options say of the trace, and what else is known when it is analysed. */
-static struct gm_timeline_options timeline_options(const struct gm_analyze_options *options,
-                                                   const struct gm_category_rules *rules)
-{
-    const struct gm_gpu *gpu = options->gpu == NULL ? NULL : gm_gpu_find(options->gpu);
-    struct gm_timeline_options timeline = options->timeline;
-    timeline.rules = rules;
-    timeline.top = (size_t)options->usual.top;
-    timeline.stream = options->stream.handle;
-    timeline.has_stream = options->stream.is_given;
-    timeline.serving.card = gpu == NULL ? NULL : gpu->name;
-    timeline.serving.capacity = gpu == NULL ? 0 : gm_gpu_usable(gpu);
-    return timeline;
-}
-
-static enum gm_status check_stream(const struct gm_wanted_stream *wanted, const struct gm_snapshot *snapshot,
-                                   struct gm_error *err)
-{
-    for (uint32_t i = 1; i < snapshot->stream_count; i++)
-        if (snapshot->streams[i] == wanted->handle)
-            return GM_OK;
-    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--stream: no stream %lld in it", (long long)wanted->handle);
-}
-
-static bool is_partial(const struct gm_analyze_options *options)
-{
-    const struct gm_timeline_options *t = &options->timeline;
-    return t->from.kind != GM_PLACE_NONE || t->to.kind != GM_PLACE_NONE || options->stream.is_given || t->min_size > 0;
+    const struct gm_shell *shell = context->shell;
+    return (struct gm_analysis){.options = &context->options,
+                                .rules = shell->rules,
+                                .ignore = &shell->ignore,
+                                .shown = job->shown,
+                                .name = job->name,
+                                .when = shell->when};
 }
 
 /* `csv` may be NULL. */
-static enum gm_status analyse(struct work *work, const struct gm_analyze_context *context, struct gm_full_csv *csv,
-                              struct gm_error *err)
+static enum gm_status analyse(struct work *work, const struct gm_job *job, const struct gm_analyze_context *context,
+                              struct gm_full_csv *csv, struct gm_error *err)
 {
-    const struct gm_snapshot *snapshot = &work->snapshot;
-    enum gm_status status = GM_OK;
-    if (context->options.stream.is_given)
-        GM_TRY(check_stream(&context->options.stream, snapshot, err));
-    struct gm_sources *sources = NULL;
-    if (context->options.source != NULL)
-        GM_TRY(gm_sources_open(&sources, context->options.source, err));
-    struct gm_timeline_options timeline = timeline_options(&context->options, context->shell->rules);
-    timeline.sources = sources;
-    if (csv != NULL)
-        timeline.every_event = gm_full_csv_sink(csv);
-    status = gm_judge_begin(&work->judged, snapshot, &timeline, context->options.usual.device,
-                            is_partial(&context->options), err);
-    gm_sources_free(sources);
+    const struct gm_analysis analysis = analysis_of(job, context);
+    enum gm_status status =
+        gm_analysis_begin(&work->judged, &work->snapshot, &analysis, csv == NULL ? NULL : gm_full_csv_sink(csv), err);
     if (csv != NULL && gm_full_csv_status(csv, NULL) != GM_OK)
         return gm_full_csv_status(csv, err); /* that is why the timeline ended */
-    if (csv != NULL && status == GM_OK)
-        status = gm_full_csv_finish(csv, &work->judged.report, err);
-    return status;
+    return csv == NULL || status != GM_OK ? status : gm_full_csv_finish(csv, &work->judged.report, err);
 }
 
 /* The trace for memory.html, once, before the snapshot is forgotten. */
@@ -137,9 +91,8 @@ static enum gm_status read_report(struct work *work, struct gm_job *job, const s
     work->times.load = lap(&clock);
     if (status == GM_OK) {
         atomic_store(&job->stage, GM_JOB_ANALYSES);
-        status = analyse(work, context, csv, err);
+        status = analyse(work, job, context, csv, err);
     }
-    GM_THEN(status, name_report(&work->judged.report, job, context->shell->when, err));
     if (status == GM_OK && work->judged.kept.count == 0)
         status = keep_for_page(work, context, err);
     if (status != GM_OK || work->judged.kept.count == 0)
@@ -167,11 +120,8 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     atomic_store(&job->stage, GM_JOB_DRAWS);
     enum gm_status status =
         gm_charts_start(&charts, context->shell->fonts, gm_charts_of_report(report), context->draw_threads, err);
-    GM_THEN(status, gm_ignore_ask(&context->shell->ignore, report, err));
-    GM_THEN(status, gm_judge_end(&work->judged, &work->snapshot, err));
-    const struct gm_gpu *card = context->options.gpu == NULL ? NULL : gm_gpu_find(context->options.gpu);
-    if (status == GM_OK && card != NULL && work->judged.kept.count > 0)
-        status = gm_advice_plan(report, &work->snapshot, &work->judged.kept, card, err);
+    const struct gm_analysis analysis = analysis_of(job, context);
+    GM_THEN(status, gm_analysis_end(&work->judged, &work->snapshot, &analysis, err));
     if (status == GM_OK && work->judged.kept.count > 0)
         status = keep_for_page(work, context, err);
     forget_snapshot(work);

@@ -1,40 +1,113 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/cli/analysis.h"
 #include "analyze/cli/job_parts.h"
-
 #include "analyze/document/documents.h"
 #include "analyze/export/csv.h"
 #include "analyze/export/export.h"
 
-static const char json_name[] = "analysis.json";
+#include <string.h>
+
+static void make_text(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report)
+{
+    if (options->preface != NULL)
+        gm_text_printf(out, "%s\n", options->preface);
+    gm_analysis_text(out, report);
+}
+
+static void make_markdown(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report)
+{
+    const struct gm_chart_list charts = gm_chart_list_of(gm_charts_of_report(report));
+    if (options->preface != NULL)
+        gm_text_printf(out, "```\n%s```\n\n", options->preface);
+    gm_analysis_markdown(out, report, options->usual.no_charts ? NULL : charts.v);
+}
+
+static void make_json(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report)
+{
+    (void)options;
+    gm_analysis_json(out, report);
+}
+
+static bool has_flames(const struct gm_analyze_options *options, const struct gm_report *report)
+{
+    return !options->usual.no_charts && gm_chart_applies(report, GM_CHART_FLAMEGRAPH);
+}
+
+static void make_flames(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report)
+{
+    (void)options;
+    if (gm_flamegraph_svg(out, report, NULL) != GM_OK)
+        out->failed = true;
+}
+
+static bool has_operators(const struct gm_analyze_options *options, const struct gm_report *report)
+{
+    (void)options;
+    return report->profile != NULL;
+}
+
+static void make_operators(struct gm_text *out, const struct gm_analyze_options *options,
+                           const struct gm_report *report)
+{
+    (void)options;
+    gm_operators_csv_write(out, report->profile);
+}
+
+static bool has_timeline(const struct gm_analyze_options *options, const struct gm_report *report)
+{
+    return gm_export_applies(report) && !options->csv_full;
+}
+
+static void make_timeline(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report)
+{
+    (void)options;
+    gm_csv_write(out, report);
+}
+
+static const struct output {
+    const char *name;
+    bool (*applies)(const struct gm_analyze_options *options, const struct gm_report *report); /* NULL: always */
+    void (*make)(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report);
+} outputs[] = {
+    {"analysis_report.txt", NULL, make_text},
+    {"README.md", NULL, make_markdown},
+    {GM_RUN_ANALYSIS, NULL, make_json},
+    {GM_FLAMEGRAPH_SVG, has_flames, make_flames},
+    {"operators.csv", has_operators, make_operators},
+    {"timeline.csv", has_timeline, make_timeline},
+};
+enum { OUTPUTS = sizeof outputs / sizeof *outputs };
+_Static_assert((int)OUTPUTS + (int)GM_EXPORT_COUNT <= (int)GM_TEXT_FILES, "there is room for all names");
+
+struct gm_text_names gm_analysis_texts(const struct gm_analyze_options *options, const struct gm_report *report)
+{
+    struct gm_text_names names = {.n = 0};
+    for (size_t i = 0; i < OUTPUTS; i++)
+        if (outputs[i].applies == NULL || outputs[i].applies(options, report))
+            names.v[names.n++] = outputs[i].name;
+    for (int i = 0; gm_export_applies(report) && i < GM_EXPORT_COUNT; i++)
+        if ((options->exports >> i & 1) != 0)
+            names.v[names.n++] = gm_export_file_name((enum gm_export)i);
+    return names;
+}
+
+void gm_analysis_make(struct gm_text *out, const char *name, const struct gm_analyze_options *options,
+                      const struct gm_report *report)
+{
+    for (size_t i = 0; i < OUTPUTS; i++)
+        if (strcmp(outputs[i].name, name) == 0)
+            outputs[i].make(out, options, report);
+    for (int i = 0; i < GM_EXPORT_COUNT; i++)
+        if (strcmp(gm_export_file_name((enum gm_export)i), name) == 0)
+            gm_export_write(out, report, (enum gm_export)i);
+}
 
 void gm_outputs_make(struct gm_run_files *files, const struct gm_analyze_options *options,
                      const struct gm_report *report)
 {
-    const struct gm_chart_list charts = gm_chart_list_of(gm_charts_of_report(report));
-    struct gm_text *text = gm_run_files_text(files, "analysis_report.txt"),
-                   *markdown = gm_run_files_text(files, "README.md");
-    if (options->preface != NULL) {
-        gm_text_printf(text, "%s\n", options->preface);
-        gm_text_printf(markdown, "```\n%s```\n\n", options->preface);
-    }
-    gm_analysis_text(text, report);
-    gm_analysis_markdown(markdown, report, options->usual.no_charts ? NULL : charts.v);
-    gm_analysis_json(gm_run_files_text(files, json_name), report);
-    if (!options->usual.no_charts && gm_chart_applies(report, GM_CHART_FLAMEGRAPH)) {
-        struct gm_text *svg = gm_run_files_text(files, GM_FLAMEGRAPH_SVG);
-        if (gm_flamegraph_svg(svg, report, NULL) != GM_OK)
-            svg->failed = true;
-    }
-    if (report->profile != NULL)
-        gm_operators_csv_write(gm_run_files_text(files, "operators.csv"), report->profile);
-    if (!gm_export_applies(report))
-        return;
-    if (!options->csv_full)
-        gm_csv_write(gm_run_files_text(files, "timeline.csv"), report);
-    for (int i = 0; i < GM_EXPORT_COUNT; i++)
-        if ((options->exports >> i & 1) != 0)
-            gm_export_write(gm_run_files_text(files, gm_export_file_name((enum gm_export)i)), report,
-                            (enum gm_export)i);
+    const struct gm_text_names names = gm_analysis_texts(options, report);
+    for (size_t i = 0; i < names.n; i++)
+        gm_analysis_make(gm_run_files_text(files, names.v[i]), names.v[i], options, report);
 }
 
 /* What goes to stdout when its turn has come. */
@@ -57,6 +130,6 @@ enum gm_status gm_outputs_write(struct gm_job *job, const struct gm_analyze_cont
                                 const struct gm_report *report, struct gm_run_files *files, struct gm_error *err)
 {
     GM_TRY(gm_run_files_write(&job->run, files, context->options.usual.results, job->name, context->shell->when, err));
-    job->json = gm_run_files_take(files, json_name);
+    job->json = gm_run_files_take(files, GM_RUN_ANALYSIS);
     return say(job, &context->options, report, err);
 }

@@ -25,6 +25,13 @@ struct gm_run_files {
     size_t count;
 };
 
+/* The names of those that are texts. */
+enum { GM_TEXT_FILES = 16 };
+struct gm_text_names {
+    const char *v[GM_TEXT_FILES];
+    size_t n;
+};
+
 /* An empty file to be filled; GM_RUN_FILES at the most. */
 struct gm_text *gm_run_files_text(struct gm_run_files *files, const char *name);
 struct gm_png *gm_run_files_png(struct gm_run_files *files, const char *name);

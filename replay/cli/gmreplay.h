@@ -155,6 +155,7 @@ struct gm_untraced_device {
 struct gm_replay_run {
     const struct gm_replay_options *options;
     const struct gm_terminal *terminal;
+    const struct gm_snapshot *given; /* was read before, and is not the run's; NULL: it reads the file */
     struct gm_snapshot snapshot;
     struct gm_category_rules *rules;
     struct gm_ignore ignore; /* findings that are no fixes of --plan */
@@ -185,7 +186,7 @@ static inline bool gm_replay_on_gpu(const struct gm_replay_options *o)
     return o->backend == GM_REPLAY_CUDA || o->backend == GM_REPLAY_CUDA_ASYNC;
 }
 
-/* replay_run.c: loads, replays. GM_E_CHECK is no error of it: see gm_replay_verdict. */
+/* replay_run.c: loads (unless a snapshot is given), replays. GM_E_CHECK is no error of it: see gm_replay_verdict. */
 enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct gm_error *err);
 void gm_replay_free(struct gm_replay_run *run);
 /* Of the mode that was asked for: the counters, and their peaks of reserved and of requested bytes. */
@@ -222,6 +223,8 @@ enum gm_replay_verdict {
     GM_VERDICT_UNKNOWN
 };
 enum gm_replay_verdict gm_replay_judged(const struct gm_replay_run *run);
+/* GM_E_CHECK if that is not what was hoped for, or the plan is none; before outputs are written. */
+enum gm_status gm_replay_status(const struct gm_replay_run *run);
 /* Why it is GM_VERDICT_UNKNOWN; a clause. */
 const char *gm_replay_unknown_words(const struct gm_replay_run *run);
 /* "PASS", "FAIL", "OOM"; NULL of the others. */

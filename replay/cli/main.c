@@ -80,11 +80,9 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
     if (!options->usual.quiet)
         gm_message_flush(&run.messages);
     if (status == GM_OK) {
-        const enum gm_replay_verdict verdict = gm_replay_judged(&run);
+        const enum gm_status outcome = gm_replay_status(&run);
         write_outputs(&run, call);
-        if ((verdict != GM_VERDICT_NONE && verdict != GM_VERDICT_PASS) ||
-            (run.report.plan != NULL && (!run.report.plan->is_enough || run.report.plan->is_open)))
-            gm_call_raise(call, GM_E_CHECK);
+        gm_call_raise(call, outcome);
     } else {
         gm_call_fail(call, status == GM_E_USAGE || status == GM_E_MISSING ? NULL : path, &err);
     }

@@ -177,7 +177,10 @@ static enum gm_status load(struct gm_replay_run *run, const char *path, struct g
 {
     const struct gm_load_options options = {.salvage = run->options->usual.salvage,
                                             .max_memory = run->options->usual.max_memory};
-    GM_TRY(gm_snapshot_load(&run->snapshot, path, &options, err));
+    if (run->given != NULL)
+        run->snapshot = *run->given;
+    else
+        GM_TRY(gm_snapshot_load(&run->snapshot, path, &options, err));
     for (size_t d = 0; d < run->snapshot.trace_count; d++)
         if (run->snapshot.traces[d].count > 0)
             return GM_OK;
@@ -247,7 +250,8 @@ void gm_replay_free(struct gm_replay_run *run)
     gm_text_free(&run->conf_text);
     gm_text_free(&run->messages);
     gm_category_rules_free(run->rules);
-    gm_snapshot_free(&run->snapshot);
+    if (run->given == NULL)
+        gm_snapshot_free(&run->snapshot);
 }
 
 /* ---- what it comes to -------------------------------------------------------------------------------------------- */
@@ -329,6 +333,14 @@ enum gm_replay_verdict gm_replay_judged(const struct gm_replay_run *run)
     if (verdict == GM_VERDICT_UNKNOWN || (is_of_memory && gm_replay_is_open(run)))
         return GM_VERDICT_UNKNOWN;
     return is_asked ? GM_VERDICT_PASS : GM_VERDICT_NONE;
+}
+
+enum gm_status gm_replay_status(const struct gm_replay_run *run)
+{
+    const enum gm_replay_verdict verdict = gm_replay_judged(run);
+    const struct gm_card_plan *plan = run->report.plan;
+    const bool is_well = verdict == GM_VERDICT_NONE || verdict == GM_VERDICT_PASS;
+    return is_well && (plan == NULL || (plan->is_enough && !plan->is_open)) ? GM_OK : GM_E_CHECK;
 }
 
 const char *gm_replay_unknown_words(const struct gm_replay_run *run)

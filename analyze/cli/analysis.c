@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/cli/analysis.h"
+
+#include "analyze/base/sources.h"
+#include "replay/trials/settings_advice.h"
+#include "replay/whatif/gpus.h"
+
+#include <string.h>
+
+static const struct gm_gpu *card_of(const struct gm_analyze_options *options)
+{
+    return options->gpu == NULL ? NULL : gm_gpu_find(options->gpu);
+}
+
+/* What options say of the trace, and what else is known when it is analysed. */
+static struct gm_timeline_options timeline_options(const struct gm_analyze_options *options,
+                                                   const struct gm_category_rules *rules)
+{
+    const struct gm_gpu *gpu = card_of(options);
+    struct gm_timeline_options timeline = options->timeline;
+    timeline.rules = rules;
+    timeline.top = (size_t)options->usual.top;
+    timeline.stream = options->stream.handle;
+    timeline.has_stream = options->stream.is_given;
+    timeline.serving.card = gpu == NULL ? NULL : gpu->name;
+    timeline.serving.capacity = gpu == NULL ? 0 : gm_gpu_usable(gpu);
+    return timeline;
+}
+
+static enum gm_status check_stream(const struct gm_wanted_stream *wanted, const struct gm_snapshot *snapshot,
+                                   struct gm_error *err)
+{
+    for (uint32_t i = 1; i < snapshot->stream_count; i++)
+        if (snapshot->streams[i] == wanted->handle)
+            return GM_OK;
+    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--stream: no stream %lld in it", (long long)wanted->handle);
+}
+
+static bool is_partial(const struct gm_analyze_options *options)
+{
+    const struct gm_timeline_options *t = &options->timeline;
+    return t->from.kind != GM_PLACE_NONE || t->to.kind != GM_PLACE_NONE || options->stream.is_given || t->min_size > 0;
+}
+
+/* The report with the strings that analysis does not know. */
+static enum gm_status name_report(struct gm_report *report, const struct gm_analysis *of, struct gm_error *err)
+{
+    if (of->shown != NULL)
+        report->snapshot.path = gm_arena_copy(&report->arena, of->shown, strlen(of->shown));
+    if (report->snapshot.path == NULL)
+        return gm_no_memory(err);
+    return gm_shell_name(&report->arena, &report->run_name, &report->timestamp, of->name, of->when, err);
+}
+
+enum gm_status gm_analysis_begin(struct gm_judged *judged, const struct gm_snapshot *snapshot,
+                                 const struct gm_analysis *of, const struct gm_sample_sink *every_event,
+                                 struct gm_error *err)
+{
+    const struct gm_analyze_options *options = of->options;
+    struct gm_sources *sources = NULL;
+    if (options->stream.is_given)
+        GM_TRY(check_stream(&options->stream, snapshot, err));
+    if (options->source != NULL)
+        GM_TRY(gm_sources_open(&sources, options->source, err));
+    struct gm_timeline_options timeline = timeline_options(options, of->rules);
+    timeline.sources = sources;
+    timeline.every_event = every_event;
+    enum gm_status status =
+        gm_judge_begin(judged, snapshot, &timeline, options->usual.device, is_partial(options), err);
+    gm_sources_free(sources);
+    return status == GM_OK ? name_report(&judged->report, of, err) : status;
+}
+
+enum gm_status gm_analysis_end(struct gm_judged *judged, const struct gm_snapshot *snapshot,
+                               const struct gm_analysis *of, struct gm_error *err)
+{
+    const struct gm_gpu *card = card_of(of->options);
+    enum gm_status status = gm_ignore_ask(of->ignore, &judged->report, err);
+    GM_THEN(status, gm_judge_end(judged, snapshot, err));
+    if (status == GM_OK && card != NULL && judged->kept.count > 0)
+        status = gm_advice_plan(&judged->report, snapshot, &judged->kept, card, err);
+    return status;
+}
