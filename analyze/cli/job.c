@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/job.h"
 
-#include "analyze/cli/analysis.h"
+#include "analyze/cli/analyzed.h"
 #include "analyze/cli/job_parts.h"
 #include "analyze/cli/page_runs.h"
 #include "analyze/export/export.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cli/analysis.h"
+#include "analyze/cli/analyzed.h"
 #include "analyze/cli/job_parts.h"
 #include "analyze/document/documents.h"
 #include "analyze/export/csv.h"

@@ -2,7 +2,7 @@
  *
  * What gmanalyze concludes of a snapshot.
  */
-#include "analyze/cli/analysis.h"
+#include "analyze/cli/analyzed.h"
 #include "analyze/cli/job_parts.h"
 #include "analyze/cli/operands.h"
 #include "analyze/cli/page_runs.h"

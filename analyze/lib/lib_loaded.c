@@ -23,7 +23,7 @@ static const char *const kinds[] = {
 #undef X
 };
 
-void *gm_problem_tell(struct gm_problem *problem, const struct gm_error *err)
+void *gm_problem_tell(struct gm_problem *problem, const char *subject, const struct gm_error *err)
 {
     char place[GM_ERROR_PLACE];
     if (problem == NULL)
@@ -33,7 +33,14 @@ void *gm_problem_tell(struct gm_problem *problem, const struct gm_error *err)
     kind += strncmp(kind, "E_", 2) == 0 ? 2 : 0;
     for (size_t i = 0; i + 1 < sizeof problem->kind && kind[i] != '\0'; i++)
         problem->kind[i] = (char)tolower((unsigned char)kind[i]);
-    snprintf(problem->text, sizeof problem->text, "%s%s", err->message, gm_error_place(place, err));
+    struct gm_error line; /* clean, whatever the subject is */
+    const size_t length = subject == NULL ? 0 : strlen(subject);
+    gm_error_set(&line, err->status, err->offset, "%s%s%.300s",
+                 length > 170 ? subject + length - 170
+                 : length > 0 ? subject
+                              : "",
+                 length > 0 ? ": " : "", err->message);
+    snprintf(problem->text, sizeof problem->text, "%s%s", line.message, gm_error_place(place, err));
     return NULL;
 }
 
@@ -71,7 +78,7 @@ static struct gm_loaded *load(const void *bytes, size_t length, const char *name
     gm_leave(&entered);
     if (status != GM_OK) {
         free(loaded);
-        return gm_problem_tell(problem, &err);
+        return gm_problem_tell(problem, name, &err);
     }
     atomic_init(&loaded->references, 1);
     if (problem != NULL)

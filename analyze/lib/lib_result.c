@@ -47,7 +47,7 @@ struct gm_result *gm_result_end(struct gm_result *result, enum gm_status status,
                                 struct gm_problem *problem)
 {
     const struct gm_error none = {.offset = GM_NO_OFFSET};
-    gm_problem_tell(problem, status == GM_OK ? &none : err);
+    gm_problem_tell(problem, NULL, status == GM_OK ? &none : err);
     if (status == GM_OK)
         return result;
     gm_result_free(result);
@@ -196,7 +196,7 @@ GM_API const void *gm_file(struct gm_result *r, const char *name, size_t *length
     *length = 0;
     if (own == NULL) {
         gm_fail(&err, GM_E_USAGE, GM_NO_OFFSET, "it has no file '%s'", name);
-        return gm_problem_tell(problem, &err);
+        return gm_problem_tell(problem, NULL, &err);
     }
     pthread_mutex_lock(&r->lock);
     const struct gm_run_files_file *file = find(&r->files, own);
@@ -208,7 +208,7 @@ GM_API const void *gm_file(struct gm_result *r, const char *name, size_t *length
     }
     pthread_mutex_unlock(&r->lock);
     if (status != GM_OK)
-        return gm_problem_tell(problem, &err);
+        return gm_problem_tell(problem, NULL, &err);
     *length = file->png.data != NULL ? file->png.length : file->text.length;
     return file->png.data != NULL ? (const void *)file->png.data : file->text.data;
 }

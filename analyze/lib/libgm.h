@@ -63,8 +63,8 @@ struct gm_result *gm_result_new(const struct gm_result_kind *kind, struct gm_loa
 /* The result, if it came to something; else frees it, tells why, and is NULL. */
 struct gm_result *gm_result_end(struct gm_result *result, enum gm_status status, const struct gm_error *err,
                                 struct gm_problem *problem);
-/* Tells *err, unless problem is NULL. Evaluates to NULL. */
-void *gm_problem_tell(struct gm_problem *problem, const struct gm_error *err);
+/* Tells *err of the file `subject` (may be NULL), unless problem is NULL. Evaluates to NULL. */
+void *gm_problem_tell(struct gm_problem *problem, const char *subject, const struct gm_error *err);
 
 /* The options of a program into *values, whose texts are in the result's arena then. */
 enum gm_status gm_result_options(struct gm_result *result, const struct gm_program *program, const char *const *options,

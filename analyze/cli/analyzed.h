@@ -3,8 +3,8 @@
  * From options and a snapshot to a report, and to each of the texts that are made of it: what gmanalyze writes into a
  * run directory, and what libgm answers.
  */
-#ifndef GM_CLI_ANALYSIS_H
-#define GM_CLI_ANALYSIS_H
+#ifndef GM_CLI_ANALYZED_H
+#define GM_CLI_ANALYZED_H
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cli/analysis.h"
+#include "analyze/cli/analyzed.h"
 
 #include "analyze/base/sources.h"
 #include "replay/trials/settings_advice.h"
