@@ -150,13 +150,14 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
     return f;
 }
 
-void gm_case_accuse_backward(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set, uint32_t moment,
-                             const char *evidence)
+struct gm_finding *gm_case_accuse_backward(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
+                                           uint32_t moment, const char *evidence)
 {
     const char *line = set->n == 0 ? NULL : gm_lives_backward(c->lives, moment);
     struct gm_finding *f = gm_case_accuse(c, rule, set, false, evidence);
     if (f != NULL && line != NULL)
         f->site = line;
+    return f;
 }
 
 bool gm_case_has_allocs(const struct gm_case *c)

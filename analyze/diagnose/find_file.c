@@ -38,12 +38,15 @@ static void find_no_stacks(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t allocated = c->report->totals.allocated;
     const uint64_t without = gm_sat_sub(allocated, c->report->snapshot.live_bytes_with_stack);
     char part[GM_SIZE_TEXT], whole[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
-    if (without >= GM_MIB && gm_is_share(without, allocated, 0.25))
-        gm_case_say(c, rule, GM_INFO, without,
-                    "%s of %s allocated (%s %%) was allocated while no stacks were recorded, so it cannot be "
-                    "attributed. Call " MORE_ENTRIES "before the model is created.",
-                    gm_size_format(part, without), gm_size_format(whole, allocated),
-                    gm_share_format(share, without, allocated));
+    if (without < GM_MIB || !gm_is_share(without, allocated, 0.25))
+        return;
+    struct gm_finding *f = gm_case_say(
+        c, rule, GM_INFO, without,
+        "%s of %s allocated (%s %%) was allocated while no stacks were recorded, so it cannot be "
+        "attributed. Call " MORE_ENTRIES "before the model is created.",
+        gm_size_format(part, without), gm_size_format(whole, allocated), gm_share_format(share, without, allocated));
+    if (!gm_case_has_allocs(c) && gm_is_share(without, allocated, 0.5)) /* nothing else tells of it, either */
+        f->rank = GM_RANK_ROLE;
 }
 
 static void find_empty(struct gm_case *c, const struct gm_rule *rule)

@@ -232,16 +232,21 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
     char size[3][GM_SIZE_TEXT];
     if (n < 2 || peak < mean + LEAST_UNEVEN_MIB * GM_MIB || (double)peak < UNEVEN * (double)mean)
         return;
-    const char *site = site_with_most(c->report, most);
+    const char *site = site_with_most(c->report, most), *same = same_line(c, site, most, least);
     struct gm_finding *f = gm_case_say(
         c, rule, GM_WARNING, peak - mean,
         "The peak of requested bytes was %s on device %" PRId64 " and %s on device %" PRId64
-        "; the mean of %zu devices is %s.%s Device %" PRId64 " %s while others hold less: split the batch, or the "
-        "layers, by the memory that they take.",
+        "; the mean of %zu devices is %s.%s Device %" PRId64 " %s while others hold less: split the %s by the memory "
+        "that they take.",
         gm_size_format(size[0], peak), devices[most].device, gm_size_format(size[1], peaks[least].requested),
-        devices[least].device, n, gm_size_format(size[2], mean), same_line(c, site, most, least), devices[most].device,
-        is_out ? "ran out of memory" : "runs out of memory first");
+        devices[least].device, n, gm_size_format(size[2], mean), same, devices[most].device,
+        is_out ? "ran out of memory" : "runs out of memory first", same[0] != '\0' ? "batch" : "batch, or the layers,");
     gm_case_is_mistake(f, rule);
+    if (same[0] != '\0') { /* the same code on each: parts of a batch */
+        f->fix = "Give each device as much work: parts of equal size in tokens, nodes or pixels, not in items";
+        f->snippet = "- parts = batch.chunk(devices)\n"
+                     "+ parts = equal_work(batch, devices)  # by tokens or nodes";
+    }
     f->site = site;
     put_even(c, f, most, mean);
 }
@@ -265,14 +270,14 @@ static const struct gm_rule rules[] = {
              "MiB and 10 % lower; not for memory without a stack",
      .what_to_do = "Look there first"},
     {.id = "uneven-devices",
-     .title = "One device needs much more than the others",
+     .title = "One device needs much more than others",
      .find = find_uneven,
      .unit = " above the mean",
      .needs_trace = true,
      .brief = "even out the devices",
      .fix = "Split the batch, or the layers, by the memory that they take, and collect results on the host",
-     .snippet = "- device_map = {\"layers\": 0, \"head\": 1}\n"
-                "+ device_map = infer_auto_device_map(model, max_memory=even)",
+     .snippet = "- first, rest = layers[:n].to(\"cuda:0\"), layers[n:].to(\"cuda:1\")\n"
+                "+ first, rest = layers[:m].to(\"cuda:0\"), layers[m:].to(\"cuda:1\")  # m: half of the memory",
      .cost = "none",
      .severity = "warning",
      .when =

@@ -94,6 +94,41 @@ static bool has_forward(const struct gm_lives *l)
     return has;
 }
 
+/* Of weights that are there at the peak: bytes of as many as have a gradient of their size, and of the others. */
+static bool split_weights(const struct gm_lives *l, uint64_t *with, uint64_t *without)
+{
+    struct gm_sizes sizes;
+    bool ok = gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT);
+    *with = *without = 0;
+    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+        if (gm_lives_is_role(l, a, GM_ROLE_PARAMETER) && gm_lives_at_peak(l, a))
+            *(gm_sizes_has_another(&sizes, l->h->requested[a]) ? with : without) += l->h->requested[a];
+    gm_sizes_free(&sizes);
+    return ok;
+}
+
+enum { OTHERS = 4 /* of all weights one such part has no gradient, or it is no model of its own */ };
+
+/* Gradients that are older than the trace, if there are other weights than theirs: two models may be held. */
+static const char *tell_older(struct gm_case *c, bool *are_two)
+{
+    static const char words[] = "they are gradients of a backward pass before the trace, kept through a forward pass "
+                                "that has no use for them; needed only if they are accumulated, which a trace without "
+                                "a backward pass does not tell";
+    char size[3][GM_SIZE_TEXT];
+    uint64_t with = 0, without = 0;
+    c->failed |= !split_weights(c->lives, &with, &without);
+    *are_two = with > 0 && without >= (with + without) / OTHERS;
+    if (!*are_two)
+        return words;
+    return gm_case_printf(c,
+                          "%s. Weights of their sizes hold %s, and %s of others have no gradient: if two models are "
+                          "held, and this forward pass is of one only, del the other with its gradients before, which "
+                          "is %s in all",
+                          words, gm_size_format(size[0], with), gm_size_format(size[1], without),
+                          gm_size_format(size[2], gm_sat_add(with, with)));
+}
+
 static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -111,12 +146,15 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
             c->failed |= is_forward ? l->h->born[a] == 0 && !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0)
                                     : !add_gradient(&set, l, rounds, a, has_steps);
     free(rounds);
-    gm_case_accuse_backward(
-        c, rule, &set, set.n > 0 ? l->h->born[set.v[0].allocation] : 0,
-        is_forward
-            ? "they are gradients of a backward pass before the trace, kept through a forward pass that has no use "
-              "for them; needed only if they are accumulated, which a trace without a backward pass does not tell"
-            : "they are gradients of the step before, kept through the forward pass, where nothing reads them");
+    bool are_two = false;
+    const char *evidence = is_forward && set.n > 0
+                               ? tell_older(c, &are_two)
+                               : "they are gradients of the step before, kept through the forward pass, where nothing "
+                                 "reads them";
+    struct gm_finding *f =
+        gm_case_accuse_backward(c, rule, &set, set.n > 0 ? l->h->born[set.v[0].allocation] : 0, evidence);
+    if (f != NULL && are_two)
+        f->brief = "zero_grad(), or del a model";
 }
 
 /* ---- what the optimizer's code makes for a moment ---------------------------------------------------------------- */

@@ -74,7 +74,7 @@ struct gm_set;
 struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
                                   bool is_of_reserved, const char *evidence);
 /* The same, of the line that called backward() last before that moment, if there is one. */
-void gm_case_accuse_backward(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set, uint32_t moment,
+struct gm_finding *gm_case_accuse_backward(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set, uint32_t moment,
                              const char *evidence);
 /* Of the device whose allocations are looked at; they are taken. NULL: no memory. */
 struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set);

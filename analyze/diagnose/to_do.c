@@ -58,10 +58,11 @@ static const char *brief_of_lasting(struct gm_case *c, const struct gm_role_advi
     const bool is_weights = strcmp(role->role, "Parameter") == 0;
     char less[GM_NUMBER_TEXT];
     if (is_weights && !trains(&c->view))
-        return gm_case_printf(c, "weights in half as many bits (%s less)%s", gm_bytes_format(less, role->bytes / 2),
+        return gm_case_printf(c, "weights in half as many bits (%s less by arithmetic)%s",
+                              gm_bytes_format(less, role->bytes / 2),
                               gm_case_has_allocs(c) ? "" : ", and record a forward pass");
     if (is_weights || strcmp(role->role, "Gradient") == 0 || strcmp(role->role, "Optimizer state") == 0)
-        return gm_case_printf(c, "%s (over %d ranks %s less)", role->in_short, RANKS,
+        return gm_case_printf(c, "%s (over %d ranks %s less by arithmetic)", role->in_short, RANKS,
                               gm_bytes_format(less, role->bytes - role->bytes / RANKS));
     return role->in_short;
 }
@@ -238,6 +239,8 @@ static const char *brief_of(const struct gm_finding *f)
 {
     if (f->remedy != NULL && f->remedy->settings != NULL)
         return gm_settings_name(f->remedy->settings);
+    if (f->remedy != NULL && f->remedy->is_guess)
+        return "without that call site";
     return f->rank == GM_RANK_MISTAKE && f->brief != NULL ? f->brief : f->title;
 }
 

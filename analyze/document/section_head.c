@@ -324,7 +324,7 @@ static void say_fixes(struct gm_doc *d, const struct gm_diagnosis *diagnosis, bo
     }
     GM_TABLE(d, columns, rows, n, .in = GM_READ, .txt_max = FIXES, .md_max = FIXES,
              .title = gm_doc_printf(d, "%s. Peak of reserved bytes, replayed: %s as it is",
-                                    are_choices ? "By choice, at a price" : "To mend",
+                                    are_choices ? "By choice, at a price" : "What it saves",
                                     n == 0 ? "" : gm_doc_bytes(d, rows[0].saving.before)));
 }
 
@@ -374,6 +374,9 @@ void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
             gm_doc_tell(d, "Nothing stands out.");
         if (report->diagnosis.is_healthy && n > 0 && items[n - 1].is_choice)
             gm_doc_tell(d, "No known mistake was found. What would need less memory has a price.");
+        if (n > 0 && items[0].fix != NULL && items[0].saving.alone == GM_REPORT_NONE && report->advice != NULL &&
+            report->advice->reason != NULL)
+            gm_doc_tell(d, "What would be saved was not replayed: %s.", report->advice->reason);
         say_fixes(d, &report->diagnosis, false);
         say_fixes(d, &report->diagnosis, true);
         const size_t told = say_details(d, items, 0, n, FIRST);

@@ -118,7 +118,7 @@ class Told(Case):
         with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
             text = file.read()
         self.assertIn("By choice, at a price. Peak of reserved bytes", text)
-        self.assertNotIn("To mend.", text)
+        self.assertNotIn("What it saves.", text)
         self.assertIn("  1. [choice] States of the optimizer", text)
         found = self.analysis(path)
         first = found["to_do"][0]
@@ -126,6 +126,13 @@ class Told(Case):
         self.assertEqual(first["saves_bytes"], first["saves_after_those_above"])
         self.assertEqual(first["peak_reserved_then_bytes"] + first["saves_bytes"], 590 * MIB)
         self.assertIn("healthy", {f["id"] for f in found["findings"]})
+
+    def test_nothing_is_known_of_it(self):
+        """Neither stacks nor a trace: to record them comes before what a small cache might return."""
+        snapshot = without_trace(run_of([(7000, [], False), (600, [], True)]))
+        lines = self.run_it("--no-charts", write(self.at("s.pickle"), snapshot)).stdout.decode().splitlines()
+        self.assertRegex(lines[2], r"^Why +Much allocated memory has no stack trace")
+        self.assertRegex(lines[3], r"^Do this Record \(torch\.cuda\.memory\._record_memory_history\)")
 
     def test_small_choice_comes_after_that_nothing_is_wrong(self):
         """A seventh of the peak for a third more time."""
@@ -230,7 +237,7 @@ class Told(Case):
             allocator.free(allocator.alloc(4096, stack))
             snapshot = {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace[-1:]]}
             return self.run_it("--no-charts", write(self.at("s.pickle"), snapshot)).stdout.decode()
-        self.assertIn("\nDo this weights in half as many bits (200.0 MiB less), and record a forward pass\n", said(100))
+        self.assertIn("\nDo this weights in half as many bits (200.0 MiB less by arithmetic), and record a forward pass\n", said(100))
         self.assertNotIn("half as many bits", said(2))
 
     def test_out_of_memory(self):

@@ -181,10 +181,12 @@ class Mistakes(unittest.TestCase):
         """A trace of a forward pass alone; the weights and their gradients are older."""
         engine = [("torch::autograd::Engine::evaluate_function", "??", 0)]
 
-        def forward(gradients, backward=False):
+        def forward(gradients, backward=False, others=0):
             t = Trace()
             for _ in range(4):
                 t.alloc(32, WEIGHTS)
+            for _ in range(others):
+                t.alloc(40, WEIGHTS)
             for _ in range(gradients):
                 t.alloc(32, engine)
             t.trace.clear()
@@ -196,6 +198,10 @@ class Mistakes(unittest.TestCase):
         self.expect(forward(4), "gradients-through-forward", 127, 129)
         self.expect_none(forward(0), "gradients-through-forward")
         self.expect_none(forward(4, backward=True), "gradients-through-forward")  # it may add to them
+        told = diagnosed(forward(4, others=4))["gradients-through-forward"]["detail"]
+        self.assertIn("Weights of their sizes hold 128.0 MiB, and 160.0 MiB of others have no gradient: if two models", told)
+        self.assertIn("del the other with its gradients before, which is 256.0 MiB in all", told)
+        self.assertNotIn("two models", diagnosed(forward(4, others=1))["gradients-through-forward"]["detail"])
 
     def test_workspaces(self):
         def work(streams):
@@ -482,6 +488,7 @@ class Mistakes(unittest.TestCase):
             return both
         self.expect(split(1000, 10), "uneven-devices", 450, 520, "train.py:5")  # the other one is small, but works
         self.expect_none(split(1000, 900), "uneven-devices")
+        self.assertIn("equal_work", diagnosed(split(1000, 10))["uneven-devices"]["snippet"])  # one line runs on both
 
     def test_graph_that_no_backward_pass_uses(self):
         teacher = [[(name, "teach.py", 10 + n)] + FORWARD[1:] for n, name in enumerate(("conv", "norm", "act"))]
