@@ -386,6 +386,8 @@ static const char *brief_of(const struct planning *p)
         gm_text_printf(&text, "%s: runs %s", plan->card, plan->step_count == 1 ? "as it is" : "with ");
     for (size_t i = 1; plan->is_enough && i < plan->step_count; i++)
         gm_text_printf(&text, "%s%s", i > 1 ? " + " : "", plan->steps[i].name);
+    if (plan->is_enough && plan->is_open)
+        gm_text_add(&text, ", as far as it goes");
     const char *copy = text.failed ? NULL : gm_arena_copy(arena_of(p), text.data, text.length);
     gm_text_free(&text);
     return copy;

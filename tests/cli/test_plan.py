@@ -61,6 +61,8 @@ class Plan(Case):
                              ("no_room_for_training", "optimizer state on the host")):
             _, step = of(f"zoo/{program}@2.15.0.gmtrace", "rtx-4060")["steps"]
             self.assertTrue(step["fix"].startswith(fix), step)
+        _, lines, *_ = self.planned("rtx-4060", os.path.join(SOURCE, "tests/data/zoo/oom_mid_training@2.15.0.gmtrace"))
+        self.assertEqual(lines["Plan"], "rtx-4060: runs with fused attention, as far as it goes")  # memory ran out
         plan = of("demo.gmtrace", "rtx-4060")
         self.assertLessEqual(plan["steps"][-1]["peak_reserved_bytes"], plan["capacity_bytes"])
         self.assertRegex(plan["steps"][-1]["fix"], r"^the cache goes back \d+ times?$")
