@@ -276,8 +276,8 @@ static const struct gm_rule rules[] = {
      .needs_trace = true,
      .brief = "even out the devices",
      .fix = "Split the batch, or the layers, by the memory that they take, and collect results on the host",
-     .snippet = "- first, rest = layers[:n].to(\"cuda:0\"), layers[n:].to(\"cuda:1\")\n"
-                "+ first, rest = layers[:m].to(\"cuda:0\"), layers[m:].to(\"cuda:1\")  # m: half of the memory",
+     .snippet = "- first, rest = layers[:n].to(0), layers[n:].to(1)\n"
+                "+ first, rest = layers[:m].to(0), layers[m:].to(1)  # half the bytes",
      .cost = "none",
      .severity = "warning",
      .when =
