@@ -80,6 +80,9 @@ struct gm_block_row {
     const char *site; /* where it was made, short: "forward  model/attention.py:88"; "no stack recorded" */
     const struct gm_frame_row *frames; /* innermost first, all of them */
     size_t frame_count;
+    /* By a trace of torch.profiler beside the snapshot; NULL: it does not tell. */
+    const char *operation, *shapes, *module; /* "aten::mm", the shapes of its inputs */
+    const char *formula;                     /* of the requested bytes: "4 x 1024 x fp32" */
 };
 
 /* A place in the user's code and what it holds: all allocated blocks of one site and category. */
@@ -326,7 +329,8 @@ struct gm_report {
     size_t warning_count;
     const char *oom_card; /* the smallest that has what the first request that failed was short of; NULL: not known */
     const struct gm_profile_report *profile; /* of a trace of torch.profiler; else NULL */
-    uint64_t host_reserved, host_active; /* pinned host memory; GM_REPORT_NONE if the file has none */
+    const struct gm_join_report *join;       /* of a trace beside the snapshot; NULL: there is none */
+    uint64_t host_reserved, host_active;     /* pinned host memory; GM_REPORT_NONE if the file has none */
 };
 /* "expandable_segments:True", or words for none. */
 const char *gm_settings_name(const char *settings);

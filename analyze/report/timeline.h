@@ -14,6 +14,7 @@
 #define GM_REPORT_TIMELINE_H
 
 #include "analyze/report/dims.h"
+#include "analyze/report/join.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -497,6 +498,7 @@ struct gm_device_timeline {
     struct gm_segment_map map;
     const struct gm_serving *serving;  /* NULL: the run trains, or has no KV cache and no private pool */
     const struct gm_dims_report *dims; /* NULL: not asked for */
+    const struct gm_join_device *join; /* NULL: no trace of torch.profiler is joined */
     const char *filter;                /* what the command line left out, one sentence; NULL: nothing */
 };
 

@@ -2,6 +2,7 @@
  *
  * Runs the passes in order, for one device after the other.
  */
+#include "analyze/timeline/join/join_work.h"
 #include "analyze/timeline/trace_pass.h"
 
 #include <pthread.h>
@@ -159,7 +160,7 @@ static enum gm_status run_passes(struct gm_trace_pass *pass, struct window *wind
         ok = ok && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_modules(pass) &&
              gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) &&
              gm_trace_reconciliation(pass) && gm_trace_memory(pass, memory) && gm_trace_serving(pass) &&
-             gm_trace_dims(pass);
+             gm_trace_dims(pass) && gm_trace_join(pass);
     return ok ? GM_OK : gm_no_memory(err);
 }
 
@@ -174,7 +175,10 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
     struct gm_device_timeline *timelines = gm_arena_calloc(&report->arena, n, sizeof *timelines);
     struct gm_memory_summary *memory = gm_arena_calloc(&report->arena, n, sizeof *memory);
     struct gm_trace_pass *passes = calloc(n + 1, sizeof *passes);
+    struct gm_join *join = NULL;
     enum gm_status status = GM_OK;
+    if (options->profile != NULL && !gm_join_new(&join, report, snapshot, options->profile))
+        status = gm_no_memory(err);
     if (!gm_names_init(&names, snapshot, &report->arena) || role_stacks == NULL || peaks == NULL || timelines == NULL ||
         memory == NULL || passes == NULL)
         status = gm_no_memory(err);
@@ -185,6 +189,7 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
                                            .names = &names,
                                            .role_stacks = role_stacks,
                                            .index = d,
+                                           .join = join,
                                            .out = &timelines[d],
                                            .peak = &peaks[d]};
         status = run_passes(&passes[d], &window, &memory[d], err);
@@ -196,11 +201,14 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
     }
     if (status == GM_OK && !gm_trace_state_roles(report, passes))
         status = gm_no_memory(err);
+    if (status == GM_OK && join != NULL && join->out->reason == NULL && !gm_trace_join_blocks(report, passes))
+        status = gm_no_memory(err);
     if (status == GM_OK && options->keep != NULL && !keep_passes(options->keep, passes, n))
         status = gm_no_memory(err);
     for (size_t d = 0; passes != NULL && d < n; d++)
         free_pass(&passes[d]);
     free(passes);
+    gm_join_free(join);
     gm_role_stacks_free(role_stacks);
     gm_names_free(&names);
     if (status == GM_OK) {

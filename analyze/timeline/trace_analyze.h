@@ -13,6 +13,7 @@
 
 struct gm_category_rules; /* analyze/state/categories.h */
 struct gm_classifier;     /* likewise */
+struct gm_profile;        /* analyze/snapshot/profile.h */
 struct gm_sources;        /* analyze/base/sources.h */
 
 /* A place in the trace, as --from and --to name it. */
@@ -113,8 +114,9 @@ struct gm_timeline_options {
     const struct gm_sample_sink *every_event; /* NULL: not wanted */
     struct gm_serving_wishes serving;
     struct gm_wanted_dims dims;
-    struct gm_kept *keep; /* likewise; filled if the analysis succeeds, gm_kept_free */
-    bool is_brief;        /* peaks, steps, roles and what is kept, without what only a whole report tells */
+    const struct gm_profile *profile; /* a trace of torch.profiler beside the snapshot (report->join); NULL: none */
+    struct gm_kept *keep;             /* likewise; filled if the analysis succeeds, gm_kept_free */
+    bool is_brief;                    /* peaks, steps, roles and what is kept, without what only a whole report tells */
 };
 
 /* Adds to a report that gm_state_analyze made of the same snapshot: peaks and timelines of every device with events,

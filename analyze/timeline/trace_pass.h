@@ -2,7 +2,7 @@
  *
  * Private to analyze/timeline: what the passes share. trace_analyze.c runs them in order, for one device after the
  * other; each fills its part of gm_device_timeline. A pass returns false only if there is no memory. The folders below
- * are one question each: history (what belongs together, how large was it), steps, roles, peaks, fragmentation.
+ * are one question each: history (what belongs together, how large was it), steps, roles, peaks, fragmentation, join.
  */
 #ifndef GM_TIMELINE_TRACE_PASS_H
 #define GM_TIMELINE_TRACE_PASS_H
@@ -13,6 +13,7 @@
 #include "analyze/timeline/history/history.h"
 #include "analyze/timeline/trace_analyze.h"
 
+struct gm_join; /* join/join_work.h */
 struct gm_role_stacks;
 struct gm_step_work; /* steps/step_work.h */
 struct gm_watch;     /* fragmentation and out-of-memory: what the watcher saw; fragmentation.h */
@@ -36,6 +37,7 @@ struct gm_trace_pass {
     struct gm_device_timeline *out; /* report->timelines[index], while it is being filled */
     struct gm_peak *peak;           /* report->peaks[index] likewise */
     struct gm_watch *watch;
+    struct gm_join *join; /* shared by all devices; NULL: there is no trace of torch.profiler beside the snapshot */
 
     struct gm_step_work *step_work; /* between gm_trace_find_steps and gm_trace_steps */
     uint8_t *phase; /* [history.count] enum gm_phase of each event, from steps.c; NULL: phases are not known */
@@ -140,8 +142,15 @@ bool gm_trace_parts(struct gm_trace_pass *pass);          /* part_curves.c: curv
 bool gm_trace_reconciliation(struct gm_trace_pass *pass); /* reconciliation.c */
 bool gm_trace_serving(struct gm_trace_pass *pass);        /* serving.c; after out-of-memory */
 bool gm_trace_dims(struct gm_trace_pass *pass);           /* dims/: sizes explained by a transformer's dimensions */
+bool gm_trace_join(struct gm_trace_pass *pass);           /* join/: what operators made, by a trace of torch.profiler */
 /* memory_stats.c */
 bool gm_trace_memory(struct gm_trace_pass *pass, struct gm_memory_summary *out);
+/* join/: before all devices, whose passes share it; gm_join_free, whatever failed. After them: whose operator each row
+ * of top_blocks is. */
+bool gm_join_new(struct gm_join **join, struct gm_report *report, const struct gm_snapshot *snapshot,
+                 const struct gm_profile *profile);
+void gm_join_free(struct gm_join *join);
+bool gm_trace_join_blocks(struct gm_report *report, struct gm_trace_pass *passes);
 /* After all devices: report->roles, and the role of each row of top_blocks. */
 bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *passes);
 

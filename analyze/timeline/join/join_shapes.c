@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which shape gives a size. A trace has the shapes of an operator's inputs, not of what it makes: looked at are those
+ * of the inputs, of all of them broadcast, and of products and look-ups, which end in another input's dimension. A
+ * formula is told only if it gives exactly the bytes that were requested.
+ */
+#include "analyze/timeline/join/join_work.h"
+
+#include "analyze/base/ascii.h"
+#include "analyze/base/text.h"
+#include "analyze/base/utf8.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INPUTS_MOST = 16, DIMS_MOST = 8, LEVELS_MOST = 16 };
+
+struct shape {
+    uint64_t dims[DIMS_MOST];
+    size_t n;
+};
+struct inputs {
+    struct shape shapes[INPUTS_MOST];
+    size_t n;
+};
+
+/* Numbers by PyTorch's names of them. */
+struct element {
+    const char *type, *shown;
+    uint64_t bytes;
+};
+static const struct element elements[] = {{"float", "fp32", 4},
+                                          {"c10::BFloat16", "bf16", 2},
+                                          {"c10::Half", "fp16", 2},
+                                          {"long int", "int64", 8},
+                                          {"long", "int64", 8},
+                                          {"double", "fp64", 8},
+                                          {"int", "int32", 4},
+                                          {"bool", "bool", 1},
+                                          {"unsigned char", "uint8", 1},
+                                          {"signed char", "int8", 1},
+                                          {"short", "int16", 2},
+                                          {"short int", "int16", 2},
+                                          {"c10::complex<float>", "complex64", 8},
+                                          {"c10::complex<double>", "complex128", 16},
+                                          {"c10::Float8_e4m3fn", "fp8", 1},
+                                          {"c10::Float8_e5m2", "fp8", 1}};
+enum { ELEMENTS = sizeof elements / sizeof *elements };
+
+/* "[[2, 3], [], [[4], [5]]]": the innermost lists of numbers; what has no dimension, or too many, is left out. */
+static void read_shapes(struct inputs *in, const char *s, size_t n)
+{
+    struct shape shape = {.n = 0};
+    bool is_number = false, is_fit = false;
+    for (size_t i = 0; i < n && in->n < INPUTS_MOST; i++) {
+        if (s[i] == '[') {
+            shape = (struct shape){.n = 0};
+            is_fit = true;
+        } else if (gm_is_digit(s[i]) && is_fit) {
+            if (!is_number && shape.n == DIMS_MOST) {
+                is_fit = false;
+                continue;
+            }
+            if (!is_number)
+                shape.dims[shape.n++] = 0;
+            shape.dims[shape.n - 1] = gm_known_add(gm_known_mul(shape.dims[shape.n - 1], 10), (uint64_t)(s[i] - '0'));
+        } else if (s[i] == ']') {
+            if (is_fit && shape.n > 0)
+                in->shapes[in->n++] = shape;
+            is_fit = false;
+        } else if (s[i] != ',' && s[i] != ' ') {
+            is_fit = false;
+        }
+        is_number = gm_is_digit(s[i]);
+    }
+}
+
+/* "[float, long int, , Scalar]" */
+static bool has_type(const char *s, size_t n, const char *type)
+{
+    const size_t length = strlen(type);
+    for (size_t i = 0; i + length <= n; i++) {
+        const bool begins = i == 0 || s[i - 1] == '[' || (s[i - 1] == ' ' && i > 1 && s[i - 2] == ',');
+        const bool ends = i + length == n || s[i + length] == ',' || s[i + length] == ']';
+        if (begins && ends && memcmp(s + i, type, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- formulas -------------------------------------------------------------------------------------------------------
+ */
+
+static const struct element *element_of(const struct shape *shape, uint64_t bytes, const bool has[ELEMENTS])
+{
+    uint64_t count = 1;
+    for (size_t i = 0; i < shape->n; i++)
+        count = gm_known_mul(count, shape->dims[i]);
+    for (size_t e = 0; e < ELEMENTS && count > 0; e++)
+        if (has[e] && gm_known_mul(count, elements[e].bytes) == bytes)
+            return &elements[e];
+    return NULL;
+}
+
+/* All shapes broadcast together; false: they cannot be, or it is one of them. */
+static bool broadcast(const struct inputs *in, struct shape *out)
+{
+    *out = in->shapes[0];
+    for (size_t k = 1; k < in->n; k++) {
+        const struct shape *other = &in->shapes[k];
+        const size_t n = other->n > out->n ? other->n : out->n;
+        struct shape sum = {.n = n};
+        for (size_t i = 0; i < n; i++) {
+            const uint64_t a = i < n - out->n ? 1 : out->dims[i - (n - out->n)];
+            const uint64_t b = i < n - other->n ? 1 : other->dims[i - (n - other->n)];
+            if (a != b && a != 1 && b != 1)
+                return false;
+            sum.dims[i] = a == 1 ? b : a;
+        }
+        *out = sum;
+    }
+    return true;
+}
+
+/* What operators that end in another input's dimension make of inputs `left` and `right` (from 0, of tensors). */
+struct product {
+    const char *name;
+    uint8_t left, right;
+    bool keeps_last; /* `left` as a whole and a dimension more: a look-up */
+    bool is_of_rows; /* the other's first dimension, not its last */
+};
+static const struct product products[] = {{"aten::mm", 0, 1, false, false},
+                                          {"aten::bmm", 0, 1, false, false},
+                                          {"aten::matmul", 0, 1, false, false},
+                                          {"aten::linear", 0, 1, false, true},
+                                          {"aten::addmm", 1, 2, false, false},
+                                          {"aten::baddbmm", 1, 2, false, false},
+                                          {"aten::_addmm_activation", 1, 2, false, false},
+                                          {"aten::embedding", 1, 0, true, false},
+                                          {"aten::_scaled_mm", 0, 1, false, false}};
+
+static bool multiply(const struct product *product, const struct inputs *in, struct shape *out)
+{
+    if (product->left >= in->n || product->right >= in->n)
+        return false;
+    const struct shape *left = &in->shapes[product->left], *right = &in->shapes[product->right];
+    *out = *left;
+    if (product->keeps_last && out->n == DIMS_MOST)
+        return false;
+    out->n += product->keeps_last;
+    out->dims[out->n - 1] = right->dims[product->is_of_rows ? 0 : right->n - 1];
+    return true;
+}
+
+/* What is known of one operator. */
+struct candidate {
+    const struct gm_join *join;
+    struct inputs in;
+    bool has[ELEMENTS];
+    struct shape shape;
+    const struct element *element;
+};
+
+static bool try_shape(struct candidate *c, const struct shape *shape, uint64_t bytes)
+{
+    c->shape = *shape;
+    c->element = element_of(shape, bytes, c->has);
+    return c->element != NULL;
+}
+
+static bool try_operator(struct candidate *c, uint32_t span, uint64_t bytes)
+{
+    const struct gm_profile *p = c->join->p;
+    const struct gm_profile_detail *d = gm_profile_detail_of(p, &p->spans.v[span]);
+    size_t n, types, length;
+    const char *s = gm_profile_string(p, d->shapes, &n), *t = gm_profile_string(p, d->types, &types);
+    const char *name = gm_profile_string(p, p->spans.v[span].name, &length);
+    struct shape made;
+    c->in.n = 0;
+    read_shapes(&c->in, s, n);
+    for (size_t e = 0; e < ELEMENTS; e++)
+        c->has[e] = has_type(t, types, elements[e].type);
+    for (size_t k = 0; k < sizeof products / sizeof *products; k++)
+        if (gm_is_text(name, length, products[k].name) && multiply(&products[k], &c->in, &made) &&
+            try_shape(c, &made, bytes))
+            return true;
+    for (size_t k = 0; k < c->in.n; k++)
+        if (try_shape(c, &c->in.shapes[k], bytes))
+            return true;
+    return c->in.n > 1 && broadcast(&c->in, &made) && try_shape(c, &made, bytes);
+}
+
+bool gm_join_explain(const struct gm_join *join, uint32_t span, uint64_t bytes, const char **formula)
+{
+    const struct gm_profile_span *spans = join->p->spans.v;
+    struct candidate c = {.join = join};
+    *formula = NULL;
+    for (int k = 0; k < LEVELS_MOST && span != GM_PROFILE_NONE && join->operation[span] != GM_PROFILE_NONE; k++) {
+        if (spans[span].kind == GM_SPAN_OPERATOR && try_operator(&c, span, bytes))
+            break;
+        span = spans[span].parent;
+    }
+    if (c.element == NULL)
+        return true;
+    struct gm_text text = {0};
+    for (size_t i = 0; i < c.shape.n; i++)
+        gm_text_printf(&text, "%" PRIu64 " x ", c.shape.dims[i]);
+    gm_text_add(&text, c.element->shown);
+    *formula = text.failed ? NULL : gm_arena_copy(join->arena, text.data, text.length);
+    gm_text_free(&text);
+    return *formula != NULL;
+}
+
+const char *gm_join_string(const struct gm_join *join, uint32_t string)
+{
+    enum { MOST = 4096 };
+    size_t n;
+    const char *s = gm_profile_string(join->p, string, &n);
+    n = n < MOST ? n : MOST;
+    char *out = gm_arena_calloc(join->arena, GM_UTF8_CLEAN(n), 1);
+    if (out != NULL)
+        (void)gm_utf8_clean_line(out, GM_UTF8_CLEAN(n), s, n);
+    return out;
+}

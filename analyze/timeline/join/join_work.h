@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to analyze/timeline/join: a trace of torch.profiler beside the snapshot (docs/kineto.md). join_match.c finds
+ * which memory event of the trace is which event of the snapshot, join_spans.c what operator, module and kernels belong
+ * to it, join_shapes.c which shape gives a size; join_device.c makes the report of a device of that.
+ */
+#ifndef GM_TIMELINE_JOIN_WORK_H
+#define GM_TIMELINE_JOIN_WORK_H
+
+#include "analyze/report/join.h"
+#include "analyze/snapshot/profile.h"
+#include "analyze/timeline/trace_pass.h"
+
+/* What ran on a device, by the call that launched it. */
+struct gm_join_kernel {
+    uint32_t caller, span; /* spans of the profile: on the host; on the device */
+};
+struct gm_join_busy { /* a stretch without a gap, and how long all before it are */
+    int64_t from_ns, to_ns, before_ns;
+};
+
+struct gm_join { /* shared by all devices */
+    const struct gm_profile *p;
+    const struct gm_snapshot *snapshot;
+    struct gm_join_report *out;
+    struct gm_arena *arena;
+    uint32_t *memory_of; /* [snapshot->events.count]: row of p->memory, or GM_PROFILE_NONE */
+
+    /* [p->spans.n], spans or GM_PROFILE_NONE: the operator that something in it belongs to, the module or annotation,
+     * and where that is of a forward that this is the backward of. */
+    uint32_t *operation, *module;
+    uint8_t *is_backward;
+    struct GM_VEC(struct gm_join_kernel) kernels; /* by caller */
+    int64_t *kernel_ns;                           /* [kernels.n + 1]: of those before */
+    int64_t bounds_ns[2];                         /* the trace's first and last memory event */
+};
+
+/* join_match.c: fills memory_of and what `out` says of the two files. false: no memory. */
+bool gm_join_match(struct gm_join *join);
+/* What the trace's clock showed at a time of the snapshot's, on the clock of spans; and whether it ran then. */
+int64_t gm_join_trace_ns(const struct gm_join *join, int64_t time_us);
+
+/* join_spans.c. false: no memory. */
+bool gm_join_spans(struct gm_join *join);
+/* The kernels that were launched in a host span: rows [*first, returned) of join->kernels. */
+size_t gm_join_kernels_in(const struct gm_join *join, uint32_t span, size_t *first);
+/* When something ran on a device, in order and disjoint, in *busy (freed by the caller). false: no memory. */
+bool gm_join_busy(const struct gm_join *join, int64_t device, struct gm_join_busy **busy, size_t *count);
+
+/* join_shapes.c: the formula of `bytes` by the shapes of the operators around a span, up to and with the operation; in
+ * the arena, NULL in *formula: none. false: no memory. */
+bool gm_join_explain(const struct gm_join *join, uint32_t span, uint64_t bytes, const char **formula);
+
+/* A string of the profile, clean and on one line; NULL: no memory. */
+const char *gm_join_string(const struct gm_join *join, uint32_t string);
+
+#endif
