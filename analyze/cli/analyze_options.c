@@ -86,6 +86,10 @@ static const struct gm_option option_table[] = {
      GM_OPTION_INTEGER, AT(timeline.serving.tokens), .min = 1, .max = INT64_C(1) << 50},
     {0, "sequences", "N", "sequences that are served at once" GM_MORE "No snapshot says that, either.",
      GM_OPTION_INTEGER, AT(timeline.serving.sequences), .min = 1, .max = INT64_C(1) << 50},
+    {0, "kineto", "FILE",
+     "a trace of torch.profiler of the same run: operators, shapes, modules, kernels" GM_MORE
+     "Of one snapshot; FILE that is no trace is exit code 3: [kineto.md](kineto.md#beside-a-snapshot).",
+     GM_OPTION_TEXT, AT(kineto)},
     {0, "dims", "LIST",
      "explain sizes by a transformer's dimensions, and tell what it should need: batch=4, seq=512, hidden=2560, "
      "heads=32, "
@@ -161,6 +165,9 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
                        options->explain ? "--explain" : "--memory-summary");
     for (int i = 0; status == GM_OK && i < *count; i++)
         status = gm_paths_check_json(usual->json, operands[i], err);
+    if (status == GM_OK && options->kineto != NULL && *count != 1)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                       "--kineto adds a trace to the snapshot of the same process: one at a time");
     return status;
 }
 

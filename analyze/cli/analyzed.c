@@ -2,6 +2,7 @@
 #include "analyze/cli/analyzed.h"
 
 #include "analyze/base/sources.h"
+#include "analyze/formats/load.h"
 #include "replay/trials/settings_advice.h"
 #include "replay/whatif/gpus.h"
 
@@ -52,12 +53,35 @@ static enum gm_status name_report(struct gm_report *report, const struct gm_anal
     return gm_shell_name(&report->arena, &report->run_name, &report->timestamp, of->name, of->when, err);
 }
 
+/* --kineto: messages about it name it, for the snapshot is what they begin with. */
+static enum gm_status load_beside(struct gm_snapshot *beside, const struct gm_snapshot *snapshot,
+                                  const struct gm_analyze_options *options, struct gm_error *err)
+{
+    const struct gm_load_options load = {.salvage = options->usual.salvage, .max_memory = options->usual.max_memory};
+    struct gm_error here;
+    if (snapshot->profile != NULL)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                       "--kineto adds a trace to a snapshot, and this is a trace of torch.profiler itself");
+    const enum gm_status status = gm_snapshot_load(beside, options->kineto, &load, &here);
+    if (status != GM_OK) {
+        gm_error_set(err, status, here.offset, "--kineto %s: %s", options->kineto, here.message);
+        if (err != NULL)
+            err->salvage = here.salvage;
+        return status;
+    }
+    return beside->profile != NULL
+               ? GM_OK
+               : gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "--kineto %s: no trace of torch.profiler", options->kineto);
+}
+
 enum gm_status gm_analysis_begin(struct gm_judged *judged, const struct gm_snapshot *snapshot,
                                  const struct gm_analysis *of, const struct gm_sample_sink *every_event,
                                  struct gm_error *err)
 {
     const struct gm_analyze_options *options = of->options;
     struct gm_sources *sources = NULL;
+    struct gm_snapshot beside = {.profile = NULL};
+    enum gm_status status = GM_OK;
     if (options->stream.is_given)
         GM_TRY(check_stream(&options->stream, snapshot, err));
     if (options->source != NULL)
@@ -65,8 +89,12 @@ enum gm_status gm_analysis_begin(struct gm_judged *judged, const struct gm_snaps
     struct gm_timeline_options timeline = timeline_options(options, of->rules);
     timeline.sources = sources;
     timeline.every_event = every_event;
-    enum gm_status status =
-        gm_judge_begin(judged, snapshot, &timeline, options->usual.device, is_partial(options), err);
+    if (options->kineto != NULL) {
+        status = load_beside(&beside, snapshot, options, err);
+        timeline.beside = &beside;
+    }
+    GM_THEN(status, gm_judge_begin(judged, snapshot, &timeline, options->usual.device, is_partial(options), err));
+    gm_snapshot_free(&beside);
     gm_sources_free(sources);
     return status == GM_OK ? name_report(&judged->report, of, err) : status;
 }

@@ -113,6 +113,8 @@ enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot
     if (status == GM_OK && !is_partial)
         options.keep = &judged->kept;
     GM_THEN(status, gm_timeline_analyze(report, snapshot, &options, err));
+    if (status == GM_OK && report->join != NULL && report->join->reason == NULL)
+        status = gm_profile_analyze(report, options.beside->profile, card == NULL ? 0 : card->total, err);
     GM_THEN(status, gm_advice_begin(report, is_partial, &judged->needs_replay, err));
     gm_classifier_free(state.classifier);
     return status;

@@ -136,6 +136,7 @@ static void say_analysis(struct gm_doc *d, const struct gm_report *report, const
     gm_section_plan(d, report->plan);
     gm_section_ignored(d, report);
     gm_section_peak_devices(d, report);
+    gm_section_join(d, report);
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         say_views(d, report, &sections[i]);
     gm_section_profile(d, report);
@@ -224,6 +225,7 @@ void gm_analysis_json(struct gm_text *out, const struct gm_report *report)
     gm_section_settings(&doc, report);
     gm_section_trials(&doc, report);
     gm_section_host(&doc, report);
+    gm_section_join(&doc, report);
     gm_section_profile(&doc, report);
     gm_section_warnings(&doc, report);
     gm_json_string(&doc.json, "name", report->run_name);

@@ -160,6 +160,10 @@ void gm_section_blocks(struct gm_doc *d, const struct gm_report *report)
         GM_KEY(GM_COUNT, "stream_number", struct gm_block_row, stream_number),
         GM_KEY(GM_TEXT, "pool", struct gm_block_row, pool),
         GM_KEY(GM_SITE, "site", struct gm_block_row, site),
+        GM_KEY(GM_NAME, "operator", struct gm_block_row, operation),
+        GM_KEY(GM_NAME, "shapes", struct gm_block_row, shapes),
+        GM_KEY(GM_NAME, "module", struct gm_block_row, module),
+        GM_KEY(GM_NAME, "formula", struct gm_block_row, formula),
     };
     const size_t n = report->top_block_count;
     GM_TABLE(d, columns, report->top_blocks, n, .key = "top_blocks", .in = GM_JSON, .of = report->top_blocks);

@@ -22,6 +22,8 @@
     X(peak, "Peak", gm_view_always, false, false)                                                                      \
     /* sizes and needs of a transformer. JSON: "dims" */                                                               \
     X(dims, "Dimensions", gm_view_has_dims, false, false)                                                              \
+    /* what operators of a trace of torch.profiler made. JSON: "kineto" */                                              \
+    X(joined, "Operators, by the trace of torch.profiler", gm_view_is_joined, false, false)                            \
     /* weights, cache, room. JSON: "serving" */                                                                        \
     X(serving, "Serving", gm_view_serves, false, true)                                                                 \
     /* and by --group. JSON: "call_sites_at_peak", "lifetimes_at_peak", "groups_at_peak" */                            \
@@ -58,6 +60,7 @@ void gm_section_ignored(struct gm_doc *d, const struct gm_report *report); /* JS
 void gm_section_sites(struct gm_doc *d, const struct gm_report *report);
 void gm_section_blocks(struct gm_doc *d, const struct gm_report *report);   /* JSON: "top_blocks" */
 void gm_section_profile(struct gm_doc *d, const struct gm_report *report);  /* of torch.profiler. JSON: "profile" */
+void gm_section_join(struct gm_doc *d, const struct gm_report *report);     /* with a snapshot. JSON: "kineto" */
 void gm_section_contents(struct gm_doc *d, const struct gm_report *report); /* by category and by role */
 void gm_section_pins(struct gm_doc *d, const struct gm_report *report);     /* what keeps cached memory */
 void gm_section_histogram(struct gm_doc *d, const struct gm_report *report);

@@ -177,7 +177,7 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
     struct gm_trace_pass *passes = calloc(n + 1, sizeof *passes);
     struct gm_join *join = NULL;
     enum gm_status status = GM_OK;
-    if (options->profile != NULL && !gm_join_new(&join, report, snapshot, options->profile))
+    if (options->beside != NULL && !gm_join_new(&join, report, snapshot, options->beside))
         status = gm_no_memory(err);
     if (!gm_names_init(&names, snapshot, &report->arena) || role_stacks == NULL || peaks == NULL || timelines == NULL ||
         memory == NULL || passes == NULL)

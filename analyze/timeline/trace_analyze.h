@@ -13,7 +13,6 @@
 
 struct gm_category_rules; /* analyze/state/categories.h */
 struct gm_classifier;     /* likewise */
-struct gm_profile;        /* analyze/snapshot/profile.h */
 struct gm_sources;        /* analyze/base/sources.h */
 
 /* A place in the trace, as --from and --to name it. */
@@ -114,7 +113,7 @@ struct gm_timeline_options {
     const struct gm_sample_sink *every_event; /* NULL: not wanted */
     struct gm_serving_wishes serving;
     struct gm_wanted_dims dims;
-    const struct gm_profile *profile; /* a trace of torch.profiler beside the snapshot (report->join); NULL: none */
+    const struct gm_snapshot *beside; /* a trace of torch.profiler, loaded (report->join); NULL: none */
     struct gm_kept *keep;             /* likewise; filled if the analysis succeeds, gm_kept_free */
     bool is_brief;                    /* peaks, steps, roles and what is kept, without what only a whole report tells */
 };

@@ -148,7 +148,7 @@ bool gm_trace_memory(struct gm_trace_pass *pass, struct gm_memory_summary *out);
 /* join/: before all devices, whose passes share it; gm_join_free, whatever failed. After them: whose operator each row
  * of top_blocks is. */
 bool gm_join_new(struct gm_join **join, struct gm_report *report, const struct gm_snapshot *snapshot,
-                 const struct gm_profile *profile);
+                 const struct gm_snapshot *beside);
 void gm_join_free(struct gm_join *join);
 bool gm_trace_join_blocks(struct gm_report *report, struct gm_trace_pass *passes);
 /* After all devices: report->roles, and the role of each row of top_blocks. */

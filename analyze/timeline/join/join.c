@@ -17,19 +17,23 @@
  */
 
 bool gm_join_new(struct gm_join **join, struct gm_report *report, const struct gm_snapshot *snapshot,
-                 const struct gm_profile *profile)
+                 const struct gm_snapshot *beside)
 {
     struct gm_join *j = calloc(1, sizeof *j);
     *join = j;
     if (j == NULL)
         return false;
+    const struct gm_profile *profile = beside->profile;
     *j = (struct gm_join){.p = profile, .snapshot = snapshot, .arena = &report->arena};
     j->out = gm_arena_calloc(j->arena, 1, sizeof *j->out);
     j->memory_of = malloc((snapshot->events.count + 1) * sizeof *j->memory_of);
     if (j->out == NULL || j->memory_of == NULL)
         return false;
     memset(j->memory_of, 0xff, snapshot->events.count * sizeof *j->memory_of);
+    j->out->path = gm_clean_copy(j->arena, beside->source.path);
     report->join = j->out;
+    if (j->out->path == NULL)
+        return false;
     if (profile->memory.n > 0) {
         j->bounds_ns[0] = profile->memory.v[0].time_ns;
         j->bounds_ns[1] = profile->memory.v[profile->memory.n - 1].time_ns;
@@ -53,9 +57,9 @@ void gm_join_free(struct gm_join *join)
 /* ---- one device -----------------------------------------------------------------------------------------------------
  */
 
-enum { TO_ROWS_MOST = 1 << 20 };
 struct row_work {
     uint32_t detail; /* a span or GM_PROFILE_NONE: whose name, shapes and types it has */
+    uint32_t number; /* in order of its first allocation */
     struct gm_join_row row;
     int64_t best_ns; /* of row.kernel, whose name is: */
     uint32_t best;
@@ -138,7 +142,8 @@ static struct row_work *row_of(struct work *w, struct table *t, uint32_t span, b
         key = (struct key){w->p->spans.v[span].name, d->shapes, d->types, is_backward};
     }
     const uint32_t i = gm_intern_add(&t->keys, &key, sizeof key);
-    const struct row_work fresh = {.detail = span, .row = {.is_backward = is_backward}, .best = GM_PROFILE_NONE};
+    const struct row_work fresh = {
+        .detail = span, .number = i, .row = {.is_backward = is_backward}, .best = GM_PROFILE_NONE};
     if (i == GM_INTERN_NONE || (i == t->rows.n && !GM_VEC_PUSH(&t->rows, fresh)))
         return NULL;
     *known = i + 1;
@@ -243,13 +248,13 @@ static bool count_kernels(struct work *w)
 /* ---- what is told ---------------------------------------------------------------------------------------------------
  */
 
-GM_ORDERING(by_weight, struct row_work,
-            GM_DOWN(row.at_peak.requested) || GM_DOWN(row.all.requested) || GM_DOWN(row.all.blocks) || GM_UP(detail));
+GM_ORDERING(by_weight, struct row_work, GM_DOWN(row.at_peak.requested) || GM_DOWN(row.all.requested) || GM_UP(number));
 
 /* NULL stays NULL; false: no memory. */
 static bool told(const struct work *w, uint32_t string, const char **out)
 {
-    *out = string == GM_PROFILE_NONE ? NULL : gm_join_string(w->join, string);
+    size_t n;
+    *out = string == GM_PROFILE_NONE ? NULL : gm_clean_copy(w->join->arena, gm_profile_string(w->p, string, &n));
     return string == GM_PROFILE_NONE || *out != NULL;
 }
 
@@ -279,14 +284,14 @@ static bool publish(struct work *w, struct table *t, const struct gm_join_row **
 /* A matched block at the peak. */
 struct live {
     uint64_t requested;
-    uint32_t row, span; /* of w->operators before it is sorted; the innermost */
+    uint32_t row, memory; /* of w->operators before it is sorted; of the profile */
 };
-GM_ORDERING(by_size, struct live, GM_UP(requested) || GM_UP(row) || GM_UP(span));
+GM_ORDERING(by_size, struct live, GM_UP(requested) || GM_UP(row) || GM_UP(memory));
 struct sized {
     struct gm_join_size row;
-    uint32_t span;
+    uint32_t memory; /* of the first one */
 };
-GM_ORDERING(by_total, struct sized, GM_DOWN(row.total) || GM_DOWN(row.bytes) || GM_UP(span));
+GM_ORDERING(by_total, struct sized, GM_DOWN(row.total) || GM_DOWN(row.bytes) || GM_UP(memory));
 
 static size_t list_live(const struct work *w, struct live *v)
 {
@@ -299,7 +304,7 @@ static size_t list_live(const struct work *w, struct live *v)
         const uint32_t span = w->p->memory.v[memory].span;
         const uint32_t operation = span == GM_PROFILE_NONE ? GM_PROFILE_NONE : w->join->operation[span];
         const size_t at = operation == GM_PROFILE_NONE ? w->p->spans.n : operation;
-        v[n++] = (struct live){h->requested[a], w->operators.row_of[2 * at], span};
+        v[n++] = (struct live){h->requested[a], w->operators.row_of[2 * at], memory};
     }
     if (n > 1)
         qsort(v, n, sizeof *v, by_size);
@@ -308,11 +313,10 @@ static size_t list_live(const struct work *w, struct live *v)
 
 static bool explain(struct work *w, struct sized *s)
 {
-    const uint32_t operation = s->span == GM_PROFILE_NONE ? GM_PROFILE_NONE : w->join->operation[s->span];
-    if (operation == GM_PROFILE_NONE)
-        return true;
-    return told(w, w->p->spans.v[operation].name, &s->row.name) &&
-           gm_join_explain(w->join, s->span, s->row.bytes, &s->row.formula);
+    const uint32_t span = w->p->memory.v[s->memory].span;
+    const uint32_t operation = span == GM_PROFILE_NONE ? GM_PROFILE_NONE : w->join->operation[span];
+    return operation == GM_PROFILE_NONE || (told(w, w->p->spans.v[operation].name, &s->row.name) &&
+                                            gm_join_explain(w->join, span, s->row.bytes, &s->row.formula));
 }
 
 /* Sizes at the peak, by operator. */
@@ -324,7 +328,7 @@ static bool tell_sizes(struct work *w)
     size_t n = 0;
     for (size_t i = 0; sizes != NULL && i < count; i++) {
         if (i == 0 || live[i].requested != live[i - 1].requested || live[i].row != live[i - 1].row)
-            sizes[n++] = (struct sized){{.bytes = live[i].requested}, live[i].span};
+            sizes[n++] = (struct sized){{.bytes = live[i].requested}, live[i].memory};
         sizes[n - 1].row.blocks++;
         sizes[n - 1].row.total = gm_known_add(sizes[n - 1].row.total, live[i].requested);
     }

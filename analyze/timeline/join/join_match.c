@@ -4,11 +4,12 @@
  * few microseconds of each other, by clocks that need not agree:
  *
  *   - the offset of the clocks is that of which most pairs of one address, device and direction (came, went) and of a
- *     size that fits are within GM_JOIN_NEAR_NS of each other, looked for in some stretches of consecutive events;
+ *     size that fits are within NEAR_NS of each other, looked for in some stretches of consecutive events;
  *   - from the best stretch on, forwards and backwards, each event of the trace is given the nearest event of the
  *     snapshot that nobody has. The offset follows them, so that clocks may drift apart;
  *   - that counts only if nearly all events have one (is_confident). Another run of the same program has the same
- *     addresses and sizes in the same order, but not the same times: less than half of them.
+ *     addresses and sizes in the same order, but not the same times: less than half of them;
+ *   - only then events that are left over may take what is left over between their neighbours.
  */
 #include "analyze/timeline/join/join_work.h"
 
@@ -23,17 +24,19 @@
 #define NEAR_NS INT64_C(10000)
 #define SAME_CLOCK_NS INT64_C(1000000000) /* two that show the time since 1970 differ by less */
 enum {
-    FEWEST = 16,       /* events that must agree */
-    PERCENT = 90,      /* of the trace's, while the snapshot recorded */
-    PERCENT_BACK = 50, /* of the snapshot's, while the trace was recorded */
-    STRETCHES = 8,     /* that are looked at, each of so many events: */
+    FEWEST = 16,         /* events that must agree */
+    PERCENT = 90,        /* of the trace's, while the snapshot recorded */
+    PERCENT_BACK = 50,   /* of the snapshot's, while the trace was recorded; or, where others are in it, too: */
+    PERCENT_CHANCE = 50, /* of the trace's that agree with clocks set wrong, at most */
+    STRETCHES = 8,       /* that are looked at, each of so many events: */
     STRETCH = 256,
     PAIRS_MOST = 1 << 18,   /* of a stretch */
     NEAREST_MOST = 512,     /* pairs of an event to each side of its own time, where the clocks should agree */
     CANDIDATES_MOST = 4096, /* of an event that has more, where anything may be its time, nothing is learnt */
-    TRIES = 4,              /* neighbours to each side */
-    FOLLOW = 8,             /* the offset goes that part of the way */
-    BUCKETS = 100           /* of NEAR_NS, for the median */
+    NEIGHBOURS = 64,
+    TRIES = 4,    /* neighbours to each side */
+    FOLLOW = 8,   /* the offset goes that part of the way */
+    BUCKETS = 100 /* of NEAR_NS, for the median */
 };
 /* A block is larger than its request by what rounding adds (at most twice as much) or the allocator does not split. */
 #define UNSPLIT_MOST (UINT64_C(20) << 20)
@@ -240,11 +243,10 @@ struct start {
     int64_t offset;
 };
 
-/* The stretch of which most agree. false: in none do half of them. */
-static bool find_start(struct matching *w, bool is_same_clock, struct start *start)
+/* The stretch of which most agree, *percent of them. false: less than half. */
+static bool find_start(struct matching *w, bool is_same_clock, struct start *start, uint64_t *percent)
 {
-    double best = 0.5;
-    bool any = false;
+    *percent = 0;
     const size_t n = w->told.n, length = gm_min(n, STRETCH), last = n - length;
     for (size_t k = 0; k < STRETCHES; k++) {
         const size_t from = last * k / (STRETCHES - 1);
@@ -254,21 +256,21 @@ static bool find_start(struct matching *w, bool is_same_clock, struct start *sta
             asked += add_pairs(w, &w->told.v[i], is_same_clock);
         int64_t offset = 0;
         const size_t most = densest(w, &offset);
-        if (asked < FEWEST || (double)most < best * (double)asked)
-            continue;
-        best = (double)most / (double)asked;
-        *start = (struct start){from, offset};
-        any = true;
+        const uint64_t share = asked < FEWEST ? 0 : most * 100 / asked;
+        if (share > *percent) {
+            *percent = share;
+            *start = (struct start){from, offset};
+        }
         if (last == 0)
             break;
     }
-    return any;
+    return *percent >= 50;
 }
 
 /* ---- event by event ------------------------------------------------------------------------------------------------
  */
 
-/* The nearest one that is free; GM_PROFILE_NONE: none is near. */
+/* The nearest one that is free; GM_PROFILE_NONE: none is near enough. */
 static uint32_t nearest(const struct matching *w, const struct told *t, int64_t time)
 {
     const size_t here = from_time(w, t, time), first = w->first[t->key], end = w->first[t->key + 1];
@@ -307,6 +309,42 @@ static void match_from(struct matching *w, const struct start *start)
         match_one(w, &w->told.v[i], &first);
     out->drift_ns = minus(last, first);
     out->offset_ns = plus(first, out->drift_ns / 2);
+}
+
+/* The event of the snapshot that the nearest matched neighbour before (step -1) or behind (1) has; `end`: none is near.
+ */
+static uint32_t neighbour(const struct matching *w, size_t i, int step, uint32_t end)
+{
+    const struct gm_profile_memory *memory = w->join->p->memory.v;
+    const int32_t device = memory[w->told.v[i].memory].device;
+    for (int k = 0; k < NEIGHBOURS; k++) {
+        i += (size_t)step;
+        if (i >= w->told.n)
+            return end;
+        const struct told *t = &w->told.v[i];
+        if (t->row != GM_PROFILE_NONE && memory[t->memory].device == device)
+            return t->row;
+    }
+    return end;
+}
+
+/* A thread that is put aside between the two records leaves their times further apart. Once all else has its event, the
+ * first of its address between those of its neighbours that is left over is its own. */
+static void match_late(struct matching *w)
+{
+    for (size_t i = 0; i < w->told.n; i++) {
+        struct told *t = &w->told.v[i];
+        if (t->row != GM_PROFILE_NONE)
+            continue;
+        const uint32_t before = neighbour(w, i, -1, GM_PROFILE_NONE), behind = neighbour(w, i, 1, 0);
+        size_t at = w->first[t->key];
+        GM_BISECT(at, w->first[t->key + 1], r, w->rows[r] < before);
+        if (before == GM_PROFILE_NONE || at == w->first[t->key + 1] || w->rows[at] >= behind ||
+            w->join->memory_of[w->rows[at]] != GM_PROFILE_NONE || !fits(w, t, w->rows[at]))
+            continue;
+        t->row = w->rows[at];
+        w->join->memory_of[t->row] = t->memory;
+    }
 }
 
 static void forget_matches(struct matching *w)
@@ -404,7 +442,25 @@ static void state_spread(struct matching *w)
     w->join->out->spread_ns = (bucket + 1) * (uint64_t)NEAR_NS / BUCKETS;
 }
 
-/* Whether these are two records of one run. */
+/* The share in percent of the trace's events that would agree by chance: with the clocks set wrong by some times. */
+static uint64_t by_chance(const struct matching *w)
+{
+    static const int64_t wrong_ns[] = {-23456789, -1734567, -331331, -73737, 73737, 331331, 1734567, 23456789};
+    enum { COUNT = sizeof wrong_ns / sizeof *wrong_ns };
+    const struct gm_join_report *out = w->join->out;
+    uint64_t found = 0;
+    for (size_t k = 0; k < COUNT; k++)
+        for (size_t i = 0; i < w->told.n; i++) {
+            const struct told *t = &w->told.v[i];
+            const int64_t time = minus(minus(t->time_ns, out->offset_ns), wrong_ns[k]);
+            const size_t at = from_time(w, t, minus(time, NEAR_NS));
+            found += at < w->first[t->key + 1] && minus(time_of(w->join->snapshot, w->rows[at]), time) <= NEAR_NS &&
+                     fits(w, t, w->rows[at]);
+        }
+    return out->compared == 0 ? 100 : found * 100 / COUNT / out->compared;
+}
+
+/* Whether these are two records of one run. The snapshot has allocations of threads that nobody profiled, too. */
 static bool is_confident(struct matching *w)
 {
     struct gm_join_report *out = w->join->out;
@@ -412,7 +468,8 @@ static bool is_confident(struct matching *w)
     count_trace(w);
     const uint64_t back = count_snapshot(w, &all);
     state_spread(w);
-    return out->agreed >= FEWEST && out->agreed * 100 >= out->compared * PERCENT && back * 100 >= all * PERCENT_BACK;
+    return out->agreed >= FEWEST && out->agreed * 100 >= out->compared * PERCENT &&
+           (back * 100 >= all * PERCENT_BACK || by_chance(w) <= PERCENT_CHANCE);
 }
 
 /* Why nothing can be compared; NULL: it can. */
@@ -430,24 +487,30 @@ static bool match(struct matching *w)
 {
     struct gm_join_report *out = w->join->out;
     struct start start;
-    uint64_t most = 0;
+    uint64_t most = 0, percent;
     w->offsets = malloc(PAIRS_MOST * sizeof *w->offsets);
     if (w->offsets == NULL)
         return false;
     for (int is_same_clock = 1; is_same_clock >= 0; is_same_clock--) {
-        if (!find_start(w, is_same_clock, &start))
-            continue;
-        match_from(w, &start);
-        if (is_confident(w))
-            return true;
-        most = out->compared == 0 ? most : gm_max(most, out->agreed * 100 / out->compared);
-        forget_matches(w);
+        const bool is_found = find_start(w, is_same_clock, &start, &percent);
+        if (is_found) {
+            match_from(w, &start);
+            if (is_confident(w)) {
+                match_late(w);
+                count_trace(w);
+                count_snapshot(w, &percent);
+                return true;
+            }
+            percent = out->compared == 0 ? 0 : out->agreed * 100 / out->compared;
+            forget_matches(w);
+        }
+        most = gm_max(most, gm_min(percent, 100));
     }
     char words[256];
     const int n = snprintf(words, sizeof words,
                            "no offset of the clocks brings the two together: of the trace's memory events at most "
-                           "%" PRIu64 " %% are in the snapshot at their address and time, and it takes %d %%. Is it a "
-                           "trace of another run?",
+                           "%" PRIu64 " %% are in the snapshot at their address and time, and it takes %d %%; "
+                           "perhaps it is of another run",
                            most, (int)PERCENT);
     *out = (struct gm_join_report){.path = out->path, .reason = gm_arena_copy(w->join->arena, words, (size_t)n)};
     return out->reason != NULL;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which shape gives a size. A trace has the shapes of an operator's inputs, not of what it makes: looked at are those
- * of the inputs, of all of them broadcast, and of products and look-ups, which end in another input's dimension. A
- * formula is told only if it gives exactly the bytes that were requested.
+ * of the inputs, of all of them broadcast, of the first without its last or first dimension, and of products and
+ * look-ups, which end in another input's dimension. A formula is told only if it gives exactly the bytes that were
+ * requested.
  */
 #include "analyze/timeline/join/join_work.h"
 
 #include "analyze/base/ascii.h"
 #include "analyze/base/text.h"
-#include "analyze/base/utf8.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -45,7 +45,11 @@ static const struct element elements[] = {{"float", "fp32", 4},
                                           {"c10::complex<float>", "complex64", 8},
                                           {"c10::complex<double>", "complex128", 16},
                                           {"c10::Float8_e4m3fn", "fp8", 1},
-                                          {"c10::Float8_e5m2", "fp8", 1}};
+                                          {"c10::Float8_e5m2", "fp8", 1},
+                                          {NULL, "2 B", 2}, /* where types are not told: what is converted to, lists */
+                                          {NULL, "4 B", 4},
+                                          {NULL, "8 B", 8},
+                                          {NULL, "1 B", 1}};
 enum { ELEMENTS = sizeof elements / sizeof *elements };
 
 /* "[[2, 3], [], [[4], [5]]]": the innermost lists of numbers; what has no dimension, or too many, is left out. */
@@ -169,6 +173,38 @@ static bool try_shape(struct candidate *c, const struct shape *shape, uint64_t b
     return c->element != NULL;
 }
 
+/* What is left of the first input when its last or its first dimension is gone: sums, means, statistics of rows. */
+static bool try_reductions(struct candidate *c, const struct shape *from, uint64_t bytes)
+{
+    struct shape shape = *from;
+    if (from->n < 2)
+        return false;
+    shape.n--;
+    if (try_shape(c, &shape, bytes))
+        return true;
+    memmove(shape.dims, from->dims + 1, shape.n * sizeof *shape.dims);
+    return try_shape(c, &shape, bytes);
+}
+
+/* All inputs one after the other in one dimension, in which alone they may differ. */
+static bool try_joined(struct candidate *c, uint64_t bytes)
+{
+    for (size_t axis = 0; axis < c->in.shapes[0].n; axis++) {
+        struct shape sum = c->in.shapes[0];
+        bool is_possible = c->in.n < INPUTS_MOST; /* else there may be more */
+        for (size_t k = 1; is_possible && k < c->in.n; k++) {
+            const struct shape *other = &c->in.shapes[k];
+            is_possible = other->n == sum.n;
+            for (size_t i = 0; is_possible && i < sum.n; i++)
+                is_possible = i == axis || other->dims[i] == sum.dims[i];
+            sum.dims[axis] = gm_known_add(sum.dims[axis], is_possible ? other->dims[axis] : 0);
+        }
+        if (is_possible && try_shape(c, &sum, bytes))
+            return true;
+    }
+    return false;
+}
+
 static bool try_operator(struct candidate *c, uint32_t span, uint64_t bytes)
 {
     const struct gm_profile *p = c->join->p;
@@ -179,8 +215,9 @@ static bool try_operator(struct candidate *c, uint32_t span, uint64_t bytes)
     struct shape made;
     c->in.n = 0;
     read_shapes(&c->in, s, n);
+    const bool is_untold = gm_is_text(name, length, "aten::_to_copy") || has_type(t, types, "TensorList");
     for (size_t e = 0; e < ELEMENTS; e++)
-        c->has[e] = has_type(t, types, elements[e].type);
+        c->has[e] = elements[e].type == NULL ? is_untold : has_type(t, types, elements[e].type);
     for (size_t k = 0; k < sizeof products / sizeof *products; k++)
         if (gm_is_text(name, length, products[k].name) && multiply(&products[k], &c->in, &made) &&
             try_shape(c, &made, bytes))
@@ -188,6 +225,10 @@ static bool try_operator(struct candidate *c, uint32_t span, uint64_t bytes)
     for (size_t k = 0; k < c->in.n; k++)
         if (try_shape(c, &c->in.shapes[k], bytes))
             return true;
+    if (c->in.n > 1 && gm_is_text(name, length, "aten::cat") && try_joined(c, bytes))
+        return true;
+    if (c->in.n > 0 && try_reductions(c, &c->in.shapes[0], bytes))
+        return true;
     return c->in.n > 1 && broadcast(&c->in, &made) && try_shape(c, &made, bytes);
 }
 
@@ -210,16 +251,4 @@ bool gm_join_explain(const struct gm_join *join, uint32_t span, uint64_t bytes, 
     *formula = text.failed ? NULL : gm_arena_copy(join->arena, text.data, text.length);
     gm_text_free(&text);
     return *formula != NULL;
-}
-
-const char *gm_join_string(const struct gm_join *join, uint32_t string)
-{
-    enum { MOST = 4096 };
-    size_t n;
-    const char *s = gm_profile_string(join->p, string, &n);
-    n = n < MOST ? n : MOST;
-    char *out = gm_arena_calloc(join->arena, GM_UTF8_CLEAN(n), 1);
-    if (out != NULL)
-        (void)gm_utf8_clean_line(out, GM_UTF8_CLEAN(n), s, n);
-    return out;
 }

@@ -84,11 +84,14 @@ static uint32_t forward_of(struct walk *w, uint32_t i)
     return forward == GM_MAP_NONE || forward == AMBIGUOUS ? outer : forward;
 }
 
-/* Modules where the trace has any, else annotations. */
-static bool is_module(struct walk *w, const struct gm_profile_span *span)
+/* The innermost module; outside of all the innermost annotation. */
+static uint32_t module_of(struct walk *w, uint32_t i)
 {
+    const struct gm_profile_span *span = &w->join->p->spans.v[i];
+    const uint32_t outer = of_parent(w->join->module, span);
     const enum word word = word_of(w, span);
-    return w->join->out->has_modules ? word == WORD_MODULE : span->kind == GM_SPAN_ANNOTATION && word != WORD_STEP;
+    const bool is_inside = outer != GM_PROFILE_NONE && word_of(w, &w->join->p->spans.v[outer]) == WORD_MODULE;
+    return word == WORD_MODULE || (span->kind == GM_SPAN_ANNOTATION && word != WORD_STEP && !is_inside) ? i : outer;
 }
 
 static bool surround(struct walk *w)
@@ -102,9 +105,8 @@ static bool surround(struct walk *w)
             return false;
     }
     for (uint32_t i = 0; i < n; i++) {
-        const struct gm_profile_span *span = &join->p->spans.v[i];
         join->operation[i] = operation_of(w, i);
-        join->module[i] = is_module(w, span) ? i : of_parent(join->module, span);
+        join->module[i] = module_of(w, i);
         w->forward[i] = forward_of(w, i);
     }
     for (uint32_t i = 0; i < n; i++) {

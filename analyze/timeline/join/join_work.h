@@ -51,7 +51,4 @@ bool gm_join_busy(const struct gm_join *join, int64_t device, struct gm_join_bus
  * the arena, NULL in *formula: none. false: no memory. */
 bool gm_join_explain(const struct gm_join *join, uint32_t span, uint64_t bytes, const char **formula);
 
-/* A string of the profile, clean and on one line; NULL: no memory. */
-const char *gm_join_string(const struct gm_join *join, uint32_t string);
-
 #endif

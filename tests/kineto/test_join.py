@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""gmanalyze --kineto: pairs of a snapshot and a trace of one run (make_pairs.py), and pairs that are none.
+
+    test_join.py GMANALYZE
+"""
+import glob
+import gzip
+import json
+import os
+import pickle
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PAIRS = os.path.join(HERE, "pairs")
+PROGRAM = ""
+
+
+def snapshot(name):
+    return os.path.join(PAIRS, f"{name}.pickle.gz")
+
+
+def trace(name):
+    return os.path.join(PAIRS, f"{name}.pair.json.gz")
+
+
+def loaded(name):
+    with gzip.open(trace(name)) as file:
+        return json.load(file)
+
+
+def is_memory(event):
+    return event.get("name") == "[memory]"
+
+
+class Join(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_on(self, *arguments):
+        return subprocess.run([PROGRAM, "-o", self.folder, "--no-page", "--no-charts", *arguments],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+    def analysis(self, pickled, traced, *arguments):
+        out = self.run_on("--json", "-", "--kineto", traced, *arguments, pickled)
+        self.assertEqual(out.returncode, 0, out.stderr)
+        return json.loads(out.stdout)
+
+    def with_trace(self, name, made, *arguments):
+        path = os.path.join(self.folder, "made.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(made, file)
+        return self.analysis(snapshot(name), path, *arguments)
+
+    def refused(self, analysis):
+        joined = analysis["kineto"]
+        self.assertFalse(joined["joined"], joined)
+        self.assertTrue(joined["not_joined_because"])
+        self.assertNotIn("profile", analysis)
+        self.assertTrue(all("kineto" not in d for d in analysis["timeline"]["devices"]))
+        self.assertTrue(all(b["operator"] is None for b in analysis["top_blocks"]))
+        with open(os.path.join(self.folder, "latest", "analysis_report.txt"), encoding="utf-8") as file:
+            self.assertIn("is joined:", " ".join(file.read().split()))
+
+    def test_pairs(self):
+        for path in sorted(glob.glob(os.path.join(PAIRS, "*.pickle.gz"))):
+            name = os.path.basename(path)[: -len(".pickle.gz")]
+            with self.subTest(name):
+                analysis = self.analysis(path, trace(name))
+                joined = analysis["kineto"]
+                self.assertTrue(joined["joined"], joined)
+                self.assertEqual(joined["events_matched"], joined["events_compared"])
+                told = [e for e in loaded(name)["traceEvents"] if is_memory(e) and e["args"]["Device Type"] == 1]
+                self.assertEqual(joined["events_compared"], len(told))
+                made = [e for e in told if e["args"]["Bytes"] > 0]
+                sides = joined["trace"], joined["snapshot"]
+                self.assertEqual(sides[0]["matched"],
+                                 {"count": len(made), "bytes": sum(e["args"]["Bytes"] for e in made)})
+                self.assertEqual(sides[1]["matched"]["count"], len(made))
+                if not name.endswith("threads"):
+                    self.assertEqual(sides[1]["unknown"]["count"], 0)
+                for side in sides:
+                    parts = [v for k, v in side.items() if k != "allocations"]
+                    self.assertEqual(side["allocations"]["count"], sum(p["count"] for p in parts))
+                self.assertLess(abs(joined["clock_offset_ns"]), 5000)
+                self.assertIn("operators", analysis["profile"])
+                for device in analysis["timeline"]["devices"]:
+                    told = device["kineto"]
+                    rows = sum(r["bytes_at_peak"] for r in told["operators"])
+                    self.assertEqual(rows, told["matched"]["bytes"])
+                    self.assertEqual(told["requested_bytes"], rows + told["made_before_trace"]["bytes"] +
+                                     told["unknown"]["bytes"])
+                    self.assertEqual(told["blocks_of_other_size"], 0)
+
+    def test_operators(self):
+        with open(os.path.join(HERE, "make_pairs.py"), encoding="utf-8") as file:
+            lines = file.read().split("\n")
+        for version in ("2.4.1", "2.6.0", "2.10.0", "2.15.0"):
+            with self.subTest(version):
+                analysis = self.analysis(snapshot(version + "_lines"), trace(version + "_lines"), "--top", "1000")
+                right = explained = 0
+                for block in analysis["top_blocks"]:
+                    ours = [f["line"] for f in block["frames"] if f["filename"].endswith("make_pairs.py")]
+                    operator = lines[ours[0] - 1].partition("  # ")[2] if ours else ""
+                    if block["operator"] is None or not operator.startswith("aten::"):
+                        continue
+                    self.assertEqual(block["operator"], operator)
+                    right += 1
+                    explained += block["formula"] is not None
+                    self.assertTrue(block["formula"] is None or block["formula"].count("x") >= 1)
+                self.assertEqual(right, 45)
+                self.assertEqual(explained, 39)
+
+    def test_training(self):
+        for version in ("2.6.0", "2.15.0"):
+            analysis = self.analysis(snapshot(version + "_training"), trace(version + "_training"), "--top", "1000")
+            device = analysis["timeline"]["devices"][0]["kineto"]
+            formulas = {s["formula"] for s in device["sizes"] if s["name"] == "aten::linear"}
+            self.assertIn("15 x 48 x fp32", formulas)  # of addmm inside
+            modules = {(m["name"], m["is_backward"]) for m in device["modules"] if m["name"]}
+            self.assertIn(("nn.Module: Linear_0", False), modules)
+            self.assertIn(("nn.Module: Linear_0", True), modules)
+            self.assertGreater(analysis["kineto"]["snapshot"]["not_recorded_by_other"]["count"], 0)
+
+    def test_other_runs(self):
+        self.refused(self.analysis(snapshot("2.15.0_lines"), trace("2.15.0_again")))
+        self.refused(self.analysis(snapshot("2.15.0_again"), trace("2.15.0_lines")))
+        self.refused(self.analysis(snapshot("2.15.0_training"), trace("2.15.0_lines")))
+        self.refused(self.analysis(snapshot("2.6.0_training"), trace("2.15.0_training")))
+        self.refused(self.analysis(snapshot("2.4.1_lines"), trace("2.10.0_lines")))
+
+    def test_clocks(self):
+        for name in ("2.15.0_training", "2.4.1_inference", "2.10.0_devices"):
+            honest = self.analysis(snapshot(name), trace(name))["kineto"]
+            made = loaded(name)
+            made["baseTimeNanoseconds"] += 3_600_000_000_000
+            later = self.with_trace(name, made)["kineto"]
+            self.assertEqual(later["events_matched"], honest["events_matched"])
+            self.assertEqual(later["clock_offset_ns"], honest["clock_offset_ns"] + 3_600_000_000_000)
+            base = made.pop("baseTimeNanoseconds") - 3_600_000_000_000
+            alone = self.with_trace(name, made)["kineto"]
+            self.assertEqual(alone["clock_offset_ns"], honest["clock_offset_ns"] - base)
+            made["baseTimeNanoseconds"] = base
+            times = [e["ts"] for e in made["traceEvents"] if is_memory(e)]
+            for e in made["traceEvents"]:
+                e["ts"] = round(e["ts"] + (e["ts"] - min(times)) * 0.002, 3)
+            drifting = self.with_trace(name, made)["kineto"]
+            drift = (max(times) - min(times)) * 2
+            self.assertGreaterEqual(drifting["events_matched"], honest["events_matched"] * 0.95)
+            self.assertLess(abs(drifting["clock_drift_ns"] - drift), 2000 + drift / 5)
+
+    def test_disorder(self):
+        name = "2.15.0_training"
+        made = loaded(name)
+        random.Random(1).shuffle(made["traceEvents"])
+        self.assertEqual(self.with_trace(name, made)["timeline"], self.analysis(snapshot(name), trace(name))["timeline"])
+        memory = [e for e in made["traceEvents"] if is_memory(e)]
+        times = [e["ts"] for e in memory]
+        random.Random(2).shuffle(times)
+        for e, t in zip(memory, times):
+            e["ts"] = t
+        self.refused(self.with_trace(name, made))
+        made = loaded(name)
+        for e in made["traceEvents"]:
+            e["ts"] = -e["ts"]
+        self.refused(self.with_trace(name, made))
+
+    def test_parts(self):
+        name = "2.15.0_training"
+        made = loaded(name)
+        memory = sorted((e for e in made["traceEvents"] if is_memory(e)), key=lambda e: e["ts"])
+        for part in (memory[: len(memory) // 2], memory[len(memory) // 2:]):
+            made["traceEvents"] = [e for e in loaded(name)["traceEvents"] if not is_memory(e)] + part
+            joined = self.with_trace(name, made)["kineto"]
+            self.assertTrue(joined["joined"])
+            self.assertEqual(joined["events_matched"], sum(e["args"]["Device Type"] == 1 for e in part))
+        made["traceEvents"] = memory[:10]
+        self.refused(self.with_trace(name, made))
+        made["traceEvents"] = [e for e in loaded(name)["traceEvents"] if not is_memory(e)]
+        self.assertIn("profile_memory=True", self.with_trace(name, made)["kineto"]["not_joined_because"])
+        for e in memory:
+            e["args"]["Device Id"] = 5
+        made["traceEvents"] = memory
+        self.refused(self.with_trace(name, made))
+
+    def test_options(self):
+        out = self.run_on("--kineto", trace("2.15.0_lines"), snapshot("2.15.0_lines"), snapshot("2.15.0_again"))
+        self.assertEqual(out.returncode, 2, out.stderr)
+        out = self.run_on("--kineto", trace("2.15.0_lines"), trace("2.15.0_lines"))
+        self.assertEqual(out.returncode, 2, out.stderr)
+        for wrong in (snapshot("2.15.0_lines"), os.path.join(self.folder, "missing"), __file__):
+            out = self.run_on("--kineto", wrong, snapshot("2.15.0_lines"))
+            self.assertEqual(out.returncode, 3, out.stderr)
+            self.assertIn(wrong, out.stderr)
+        cut = os.path.join(self.folder, "cut.json")
+        with gzip.open(trace("2.15.0_training")) as file, open(cut, "wb") as half:
+            data = file.read()
+            half.write(data[: len(data) - 3000])
+        out = self.run_on("--kineto", cut, snapshot("2.15.0_training"))
+        self.assertEqual(out.returncode, 3, out.stderr)
+        self.assertIn(cut, out.stderr)
+        self.assertTrue(self.analysis(snapshot("2.15.0_training"), cut, "--salvage")["kineto"]["joined"])
+        windowed = self.analysis(snapshot("2.15.0_training"), trace("2.15.0_training"), "--min-size", "1KiB")
+        self.assertTrue(windowed["kineto"]["joined"])
+
+    def test_kernels(self):
+        name = "2.15.0_training"
+        made = loaded(name)
+        operators = [e for e in made["traceEvents"] if e.get("cat") == "cpu_op" and e["name"] == "aten::linear"]
+        added, busy = [], []
+        for i, e in enumerate(operators):
+            start = e["ts"] + e["dur"] / 2
+            added.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": e["pid"],
+                          "tid": e["tid"], "ts": start, "dur": 0.1, "args": {"correlation": i + 1}})
+            for stream, length in ((7, 3.0 + i), (8, 2.0)):
+                added.append({"ph": "X", "cat": "kernel", "name": f"gemm_{stream}", "pid": 0, "tid": stream,
+                              "ts": start + 1, "dur": length, "args": {"correlation": i + 1}})
+            busy.append((start + 1, start + 4 + i))
+        made["traceEvents"] += added
+        analysis = self.with_trace(name, made, "--top", "1000")
+        device = analysis["timeline"]["devices"][0]["kineto"]
+        rows = [r for r in device["operators"] if r["name"] == "aten::linear"]
+        self.assertEqual(sum(r["kernels"] for r in rows), 2 * len(operators))
+        self.assertEqual(sum(r["device_time_ns"] for r in rows), sum(5000 + 1000 * i for i in range(len(operators))))
+        self.assertEqual({r["kernel"] for r in rows}, {"gemm_7"})
+        self.assertTrue(device["phases"])
+        covered, end = 0, 0
+        for a, b in sorted(busy):
+            covered += max(0, b - max(a, end))
+            end = max(end, b)
+        total = sum(p["busy_ns"] for p in device["phases"])
+        self.assertLessEqual(total, covered * 1000 + 10)
+        self.assertGreater(total, covered * 800)
+        for p in device["phases"] + device["steps"]:
+            self.assertEqual(p["span_ns"], p["busy_ns"] + p["idle_ns"])
+
+    def test_hostile(self):
+        events, memory = [], []
+        for i in range(20000):  # one address again and again, at times that tell nothing
+            events.append({"action": "alloc" if i % 2 == 0 else "free_requested", "addr": 4096, "size": 512,
+                           "stream": 0, "time_us": 10 ** 15 + 5 * (i // 8)})
+            memory.append({"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 10 ** 15 + 5 * (i // 8),
+                           "args": {"Bytes": 512 if i % 2 == 0 else -512, "Addr": 4096, "Device Id": 0,
+                                    "Device Type": 1}})
+        for base in (0, 2 ** 63 - 1, -2 ** 63, 10 ** 18):
+            for size in (1, -1, 2 ** 62, -2 ** 62):
+                memory.append({"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 2 ** 50,
+                               "args": {"Bytes": size, "Addr": 2 ** 64 - 1, "Device Id": 0, "Device Type": 1}})
+            path = os.path.join(self.folder, "s.pickle")
+            with open(path, "wb") as file:
+                pickle.dump({"segments": [], "device_traces": [events]}, file)
+            made = os.path.join(self.folder, "t.json")
+            with open(made, "w", encoding="utf-8") as file:
+                json.dump({"baseTimeNanoseconds": base, "profile_memory": 1, "traceEvents": memory}, file)
+            begin = time.monotonic()
+            out = self.run_on("--kineto", made, path)
+            self.assertEqual(out.returncode, 0, out.stderr)
+            self.assertLess(time.monotonic() - begin, 60)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()
