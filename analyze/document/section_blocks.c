@@ -133,10 +133,39 @@ static void say_runs(struct gm_doc *d, const struct gm_report *report)
     GM_TABLE(d, columns, runs, n, .in = GM_READ, .of = runs);
 }
 
+static size_t number_of(const struct gm_cell_of *c)
+{
+    return (size_t)((const struct gm_block_row *)c->row - ((const struct gm_report *)c->of)->top_blocks);
+}
+
 static union gm_value rank_of(const struct gm_cell_of *c)
 {
-    return (union gm_value){.u = (uint64_t)((const struct gm_block_row *)c->row - (const struct gm_block_row *)c->of) +
-                                 1};
+    return (union gm_value){.u = number_of(c) + 1};
+}
+
+/* What a trace of torch.profiler tells of the block. */
+static const struct gm_join_block *joined(const struct gm_cell_of *c)
+{
+    return &((const struct gm_report *)c->of)->join->blocks[number_of(c)];
+}
+static union gm_value operation_of(const struct gm_cell_of *c)
+{
+    return (union gm_value){.s = joined(c)->operation};
+}
+
+static union gm_value shapes_of(const struct gm_cell_of *c)
+{
+    return (union gm_value){.s = joined(c)->shapes};
+}
+
+static union gm_value module_of(const struct gm_cell_of *c)
+{
+    return (union gm_value){.s = joined(c)->module};
+}
+
+static union gm_value formula_of(const struct gm_cell_of *c)
+{
+    return (union gm_value){.s = joined(c)->formula};
 }
 
 static void add_frames(const struct gm_cell_of *c)
@@ -160,13 +189,20 @@ void gm_section_blocks(struct gm_doc *d, const struct gm_report *report)
         GM_KEY(GM_COUNT, "stream_number", struct gm_block_row, stream_number),
         GM_KEY(GM_TEXT, "pool", struct gm_block_row, pool),
         GM_KEY(GM_SITE, "site", struct gm_block_row, site),
-        GM_KEY(GM_NAME, "operator", struct gm_block_row, operation),
-        GM_KEY(GM_NAME, "shapes", struct gm_block_row, shapes),
-        GM_KEY(GM_NAME, "module", struct gm_block_row, module),
-        GM_KEY(GM_NAME, "formula", struct gm_block_row, formula),
+        GM_GET(GM_NAME, GM_JSON, "operator", NULL, operation_of), /* this and those that follow: JOINED */
+        GM_GET(GM_NAME, GM_JSON, "shapes", NULL, shapes_of),
+        GM_GET(GM_NAME, GM_JSON, "module", NULL, module_of),
+        GM_GET(GM_NAME, GM_JSON, "formula", NULL, formula_of),
     };
+    enum { JOINED = 4, COLUMNS = sizeof columns / sizeof *columns };
     const size_t n = report->top_block_count;
-    GM_TABLE(d, columns, report->top_blocks, n, .key = "top_blocks", .in = GM_JSON, .of = report->top_blocks);
+    const bool is_joined = report->join != NULL && report->join->blocks != NULL;
+    gm_doc_table(d, &(struct gm_table){.columns = columns,
+                                       .column_count = is_joined ? COLUMNS : COLUMNS - JOINED,
+                                       GM_ROWS(report->top_blocks, n),
+                                       .key = "top_blocks",
+                                       .in = GM_JSON,
+                                       .of = report});
     if (gm_doc_is(d, GM_JSON) || (n == 0 && gm_doc_is(d, GM_MD)))
         return;
     gm_doc_fold(d, NULL, n < 2 ? "The largest block" : gm_doc_printf(d, "The %zu largest blocks", n));

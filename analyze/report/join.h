@@ -22,6 +22,12 @@ struct gm_join_side {
     struct gm_join_count unknown;   /* the other file should have it */
 };
 
+/* A block; NULL: the trace does not tell. */
+struct gm_join_block {
+    const char *operation, *shapes, *module; /* "aten::mm", the shapes of its inputs */
+    const char *formula;                     /* of the requested bytes: "4 x 1024 x fp32" */
+};
+
 /* Of both files as a whole. */
 struct gm_join_report {
     const char *path;   /* of the trace */
@@ -32,6 +38,7 @@ struct gm_join_report {
     int64_t drift_ns;   /* its change from the first event that agrees to the last */
     uint64_t spread_ns; /* half of those that agree are no further from that */
     struct gm_join_side trace, snapshot;
+    const struct gm_join_block *blocks;    /* [report->top_block_count]: of each of those */
     uint64_t kernels;                      /* and copies on devices; 0: the trace has none */
     bool has_shapes, has_modules, has_ops; /* what the trace says of operators */
 };

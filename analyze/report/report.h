@@ -80,9 +80,6 @@ struct gm_block_row {
     const char *site; /* where it was made, short: "forward  model/attention.py:88"; "no stack recorded" */
     const struct gm_frame_row *frames; /* innermost first, all of them */
     size_t frame_count;
-    /* By a trace of torch.profiler beside the snapshot; NULL: it does not tell. */
-    const char *operation, *shapes, *module; /* "aten::mm", the shapes of its inputs */
-    const char *formula;                     /* of the requested bytes: "4 x 1024 x fp32" */
 };
 
 /* A place in the user's code and what it holds: all allocated blocks of one site and category. */

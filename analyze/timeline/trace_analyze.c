@@ -2,7 +2,6 @@
  *
  * Runs the passes in order, for one device after the other.
  */
-#include "analyze/timeline/join/join_work.h"
 #include "analyze/timeline/trace_pass.h"
 
 #include <pthread.h>
@@ -201,7 +200,7 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
     }
     if (status == GM_OK && !gm_trace_state_roles(report, passes))
         status = gm_no_memory(err);
-    if (status == GM_OK && join != NULL && join->out->reason == NULL && !gm_trace_join_blocks(report, passes))
+    if (status == GM_OK && join != NULL && !gm_trace_join_blocks(passes, n))
         status = gm_no_memory(err);
     if (status == GM_OK && options->keep != NULL && !keep_passes(options->keep, passes, n))
         status = gm_no_memory(err);

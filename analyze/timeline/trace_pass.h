@@ -150,7 +150,7 @@ bool gm_trace_memory(struct gm_trace_pass *pass, struct gm_memory_summary *out);
 bool gm_join_new(struct gm_join **join, struct gm_report *report, const struct gm_snapshot *snapshot,
                  const struct gm_snapshot *beside);
 void gm_join_free(struct gm_join *join);
-bool gm_trace_join_blocks(struct gm_report *report, struct gm_trace_pass *passes);
+bool gm_trace_join_blocks(struct gm_trace_pass *passes, size_t count);
 /* After all devices: report->roles, and the role of each row of top_blocks. */
 bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *passes);
 

@@ -480,22 +480,21 @@ bool gm_trace_join(struct gm_trace_pass *pass)
 /* ---- the largest blocks -------------------------------------------------------------------------------------------
  */
 
-static bool tell_block(const struct work *w, struct gm_block_row *row, const struct gm_profile_memory *m)
+static bool tell_block(const struct work *w, struct gm_join_block *out, uint64_t requested, uint32_t span)
 {
     const struct gm_join *join = w->join;
-    const uint32_t span = m->span;
     if (span == GM_PROFILE_NONE)
         return true;
     const uint32_t operation = join->operation[span], module = join->module[span];
-    const struct gm_profile_detail *d =
-        operation == GM_PROFILE_NONE ? NULL : gm_profile_detail_of(w->p, &w->p->spans.v[operation]);
-    return told(w, operation == GM_PROFILE_NONE ? operation : w->p->spans.v[operation].name, &row->operation) &&
-           told(w, d == NULL ? GM_PROFILE_NONE : d->shapes, &row->shapes) &&
-           told(w, module == GM_PROFILE_NONE ? module : w->p->spans.v[module].name, &row->module) &&
-           gm_join_explain(join, span, row->requested, &row->formula);
+    if (module != GM_PROFILE_NONE && !told(w, w->p->spans.v[module].name, &out->module))
+        return false;
+    return operation == GM_PROFILE_NONE ||
+           (told(w, w->p->spans.v[operation].name, &out->operation) &&
+            told(w, gm_profile_detail_of(w->p, &w->p->spans.v[operation])->shapes, &out->shapes) &&
+            gm_join_explain(join, span, requested, &out->formula));
 }
 
-static bool tell_blocks(const struct work *w, struct gm_block_row *rows, size_t n)
+static bool tell_blocks(const struct work *w, struct gm_join_block *out)
 {
     const struct gm_trace_pass *pass = w->pass;
     const struct gm_history *h = &pass->history;
@@ -505,27 +504,24 @@ static bool tell_blocks(const struct work *w, struct gm_block_row *rows, size_t 
     for (size_t a = 0; ok && a < h->allocation_count; a++)
         if (h->final_block[a] != GM_NO_BLOCK && memory_of(pass, a) != GM_PROFILE_NONE)
             ok = gm_map_put(&at_end, gm_history_address(h, a), memory_of(pass, a), &before);
-    for (size_t i = 0; ok && i < n; i++) {
-        const uint32_t memory = rows[i].device != h->device ? GM_MAP_NONE : gm_map_get(&at_end, rows[i].address);
-        ok = memory == GM_MAP_NONE || tell_block(w, &rows[i], &w->p->memory.v[memory]);
+    for (size_t i = 0; ok && i < pass->report->top_block_count; i++) {
+        const struct gm_block_row *row = &pass->report->top_blocks[i];
+        const uint32_t memory = row->device != h->device ? GM_MAP_NONE : gm_map_get(&at_end, row->address);
+        ok = memory == GM_MAP_NONE || tell_block(w, &out[i], row->requested, w->p->memory.v[memory].span);
     }
     gm_map_free(&at_end);
     return ok;
 }
 
-bool gm_trace_join_blocks(struct gm_report *report, struct gm_trace_pass *passes)
+bool gm_trace_join_blocks(struct gm_trace_pass *passes, size_t count)
 {
-    const size_t n = report->top_block_count;
-    struct gm_block_row *rows = gm_arena_calloc(&report->arena, n + 1, sizeof *rows);
-    if (rows == NULL)
-        return false;
-    if (n > 0)
-        memcpy(rows, report->top_blocks, n * sizeof *rows);
-    for (size_t d = 0; d < report->device_count; d++) {
-        const struct work w = {.pass = &passes[d], .join = passes[d].join, .p = passes[d].join->p};
-        if (!tell_blocks(&w, rows, n))
-            return false;
-    }
-    report->top_blocks = rows;
-    return true;
+    if (count == 0 || passes[0].join->out->reason != NULL)
+        return true;
+    struct gm_join *join = passes[0].join;
+    struct gm_join_block *blocks = gm_arena_calloc(join->arena, passes[0].report->top_block_count + 1, sizeof *blocks);
+    bool ok = blocks != NULL;
+    for (size_t d = 0; ok && d < count; d++)
+        ok = tell_blocks(&(struct work){.pass = &passes[d], .join = join, .p = join->p}, blocks);
+    join->out->blocks = blocks;
+    return ok;
 }
