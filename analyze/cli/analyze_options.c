@@ -165,10 +165,12 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
                        options->explain ? "--explain" : "--memory-summary");
     for (int i = 0; status == GM_OK && i < *count; i++)
         status = gm_paths_check_json(usual->json, operands[i], err);
-    if (status == GM_OK && options->kineto != NULL && *count != 1)
+    if (status != GM_OK || options->kineto == NULL)
+        return status;
+    if (*count != 1)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
                        "--kineto adds a trace to the snapshot of the same process: one at a time");
-    return status;
+    return gm_paths_check_json(usual->json, options->kineto, err);
 }
 
 const struct gm_program gm_analyze_program = {
