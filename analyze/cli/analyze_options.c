@@ -146,7 +146,7 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
         return GM_OK;
     const struct gm_gpu *gpu;
     char note[GM_GPU_NOTE];
-    enum gm_status status = options->gpu == NULL ? GM_OK : gm_gpu_choose(&gpu, note, options->gpu, err);
+    enum gm_status status = options->gpu == NULL ? GM_OK : gm_gpu_choose(&gpu, note, "--gpu", options->gpu, err);
     if (status != GM_OK)
         return status;
     if (options->watch == NULL)

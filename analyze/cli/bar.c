@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/bar.h"
 
+#include "analyze/base/size.h"
 #include "analyze/base/utf8.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 enum { MARKS = 20, LINE = 79, EVERY_MS = 200 };
@@ -79,6 +81,32 @@ static void drop_lock(struct gm_bar *bar)
     pthread_cond_destroy(&bar->ended);
     pthread_mutex_destroy(&bar->lock);
     bar->is_watched = false;
+}
+
+void gm_bar_add_left(struct gm_text *text, double seconds)
+{
+    const bool is_short = seconds < 100;
+    gm_text_printf(text, ", %.0f %s left", is_short ? seconds : seconds / 60, is_short ? "s" : "min");
+}
+
+bool gm_bar_add_reading(struct gm_text *text, const struct gm_load_progress *progress)
+{
+    const uint64_t done = atomic_load(&progress->done), all = atomic_load(&progress->all);
+    const uint64_t began = atomic_load(&progress->began_us);
+    const struct timespec start = {(time_t)(began / 1000000), (long)(began % 1000000 * 1000)};
+    const double seconds = began == 0 ? 0 : seconds_since(&start), rate = seconds > 0 ? (double)done / seconds : 0;
+    char read[GM_SIZE_TEXT], whole[GM_SIZE_TEXT], each[GM_SIZE_TEXT];
+    if (rate <= 0)
+        return false;
+    gm_size_format(read, done);
+    gm_size_format(whole, all);
+    const bool is_one_unit = all > 0 && strcmp(strchr(read, ' '), strchr(whole, ' ')) == 0;
+    gm_text_printf(text, "%.*s", is_one_unit ? (int)strcspn(read, " ") : GM_SIZE_TEXT, read);
+    gm_text_printf(text, "%s%s, %s/s", all > 0 ? " of " : "", all > 0 ? whole : "",
+                   gm_size_format(each, (uint64_t)rate));
+    if (all > done)
+        gm_bar_add_left(text, (double)(all - done) / rate);
+    return true;
 }
 
 void gm_bar_start(struct gm_bar *bar, const struct gm_terminal *terminal, gm_bar_tell *tell, const void *argument)

@@ -8,6 +8,7 @@
 
 #include "analyze/base/text.h"
 #include "analyze/cli/terminal.h"
+#include "analyze/formats/load.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -31,6 +32,11 @@ struct gm_bar { /* zero-initialise: then all below do nothing */
     pthread_cond_t ended;
     bool is_watched, is_ended, is_there;
 };
+
+/* "12.00 of 512.0 MiB, 60.10 MiB/s, 8 s left", as far as it is known; false: nothing is known, and nothing added.
+ * Several files are as one: their sums, and the earliest beginning. */
+bool gm_bar_add_reading(struct gm_text *text, const struct gm_load_progress *progress);
+void gm_bar_add_left(struct gm_text *text, double seconds); /* ", 8 s left", ", 3 min left" */
 
 /* Draws five times a second, in a thread of its own, until gm_bar_stop: "[########            ] TEXT", or the text
  * alone; cleaned, cut to one line. Nothing is drawn if `terminal` is NULL or none, or no thread can be made. */

@@ -2,6 +2,7 @@
 #include "analyze/cli/gmfleet.h"
 
 #include "analyze/base/order.h"
+#include "analyze/base/size.h"
 #include "analyze/base/threads.h"
 #include "analyze/cli/job.h"
 #include "analyze/fleet/record.h"
@@ -68,7 +69,8 @@ static void read_task(struct gm_fleet_task *task, const struct gm_fleet_context 
     const struct gm_record_options options = {.rules = context->shell.rules,
                                               .device = context->options.usual.device,
                                               .salvage = context->options.usual.salvage,
-                                              .max_memory = context->options.usual.max_memory};
+                                              .max_memory = context->options.usual.max_memory,
+                                              .progress = &task->reading};
     struct gm_error err = task->file->error;
     task->status = task->file->status;
     if (task->status != GM_OK) {
@@ -165,31 +167,35 @@ size_t *gm_fleet_order(const struct gm_fleet_task *tasks, size_t count)
 
 /* ---- progress ---------------------------------------------------------------------------------------------------- */
 
-/* "[########            ] 31 of 640 read, 12.3 files/s, 2 min left" */
+/* "[########            ] 31 of 640 read, 12.3 files/s, 60.12 MiB/s, 2 min left" */
 static void tell(struct gm_bar_line *line, const void *argument, double seconds)
 {
     const struct gm_fleet_progress *p = argument;
     const size_t files = atomic_load(&p->done);
-    line->done = p->bytes > 0 ? atomic_load(&p->bytes_done) : files;
+    uint64_t bytes = 0;
+    char size[GM_SIZE_TEXT];
+    for (size_t i = 0; i < p->total; i++)
+        bytes += atomic_load(&p->tasks[i].reading.done);
+    line->done = p->bytes > 0 ? (bytes + atomic_load(&p->bytes_done)) / 2 : files; /* reading is half of it */
     line->all = p->bytes > 0 ? p->bytes : p->total;
     gm_text_printf(&line->text, "%zu of %zu read, %.1f files/s", files, p->total, (double)files / seconds);
-    if (line->done > 0) {
-        const double rest = seconds * ((double)line->all / (double)line->done - 1);
-        gm_text_printf(&line->text, rest < 100 ? ", %.0f s left" : ", %.0f min left", rest < 100 ? rest : rest / 60);
-    }
+    gm_text_printf(&line->text, ", %s/s", gm_size_format(size, (uint64_t)((double)bytes / seconds)));
+    if (line->done > 0)
+        gm_bar_add_left(&line->text, seconds * ((double)line->all / (double)line->done - 1));
 }
 
 void gm_fleet_progress_start(struct gm_fleet_progress *p, const struct gm_fleet_context *context,
                              const struct gm_fleet_task *tasks, size_t count)
 {
-    *p = (struct gm_fleet_progress){.total = count};
+    *p = (struct gm_fleet_progress){.tasks = tasks, .total = count};
     for (size_t i = 0; i < count; i++)
         p->bytes += tasks[i].file->bytes;
     gm_bar_start(&p->bar, context->options.usual.quiet ? NULL : &context->shell.said.terminal, tell, p);
 }
 
-void gm_fleet_progress_count(struct gm_fleet_progress *p, const struct gm_fleet_task *task)
+void gm_fleet_progress_count(struct gm_fleet_progress *p, struct gm_fleet_task *task)
 {
+    atomic_store(&task->reading.done, task->file->bytes);
     atomic_fetch_add(&p->bytes_done, task->file->bytes);
     atomic_fetch_add(&p->done, 1);
 }

@@ -31,6 +31,7 @@ struct input {
     bool is_salvaged;
     uint64_t salvaged_offset;
     struct gm_page_trace page; /* if options.wants_page */
+    struct gm_load_progress reading;
 };
 
 struct inputs_options {
@@ -73,7 +74,8 @@ static void read_one(void *argument, size_t i)
     struct reading *r = argument;
     const struct inputs_options *options = r->options;
     struct input *input = &r->inputs[i];
-    const struct gm_load_options load = {.salvage = options->salvage, .max_memory = options->max_memory};
+    const struct gm_load_options load = {
+        .salvage = options->salvage, .max_memory = options->max_memory, .progress = &input->reading};
     struct gm_snapshot snapshot = {0};
     input->error = (struct gm_error){.offset = GM_NO_OFFSET};
     gm_name_detect(input->name, input->path);
@@ -92,9 +94,19 @@ static void read_one(void *argument, size_t i)
 static void tell(struct gm_bar_line *line, const void *argument, double seconds)
 {
     const struct reading *r = argument;
+    struct gm_load_progress all = {.done = 0};
+    for (size_t i = 0; i < r->count; i++) {
+        const struct gm_load_progress *one = &r->inputs[i].reading;
+        const uint64_t began = atomic_load(&one->began_us);
+        all.done += atomic_load(&one->done);
+        all.all += atomic_load(&one->all);
+        all.began_us = all.began_us == 0 || (began > 0 && began < all.began_us) ? began : all.began_us;
+    }
     line->done = atomic_load(&r->done);
     line->all = r->count;
-    gm_text_printf(&line->text, "%zu of %zu read, %d s", (size_t)line->done, r->count, (int)seconds);
+    gm_text_printf(&line->text, "%zu of %zu, ", (size_t)line->done, r->count);
+    if (all.done == all.all || !gm_bar_add_reading(&line->text, &all))
+        gm_text_printf(&line->text, "%d s", (int)seconds);
 }
 
 /* Reads inputs[i].path for every i; sets the rest. */

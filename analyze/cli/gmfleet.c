@@ -122,7 +122,7 @@ static enum gm_status find_capacity(struct call *call, struct gm_fleet_options *
         return GM_OK;
     const struct gm_gpu *gpu;
     char note[GM_GPU_NOTE];
-    GM_TRY(gm_gpu_choose(&gpu, note, o->gpu, err));
+    GM_TRY(gm_gpu_choose(&gpu, note, "--gpu", o->gpu, err));
     options->capacity = gm_gpu_usable(gpu);
     options->capacity_name = gpu->title;
     if (note[0] != '\0' && !call->context.shell.said.is_mute)

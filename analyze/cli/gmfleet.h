@@ -40,6 +40,7 @@ struct gm_fleet_task { /* one file */
     bool is_done, was_kept;
     enum gm_status status; /* of reading it */
     struct gm_text record;
+    struct gm_load_progress reading; /* of it, in this process; all of it once it is counted */
 };
 
 /* Does one: from the kept record with --resume, else from the file; with --each also its run directory. */
@@ -48,17 +49,18 @@ void gm_fleet_task_run(struct gm_fleet_task *task, const struct gm_fleet_context
 /* The tasks by size, the largest first; of equals in their order. NULL: no memory. */
 size_t *gm_fleet_order(const struct gm_fleet_task *tasks, size_t count);
 
-/* What is done, files a second, time left. Who does a task counts it; gm_bar_stop at the end. */
+/* What is done, files and bytes a second, time left. Who does a task counts it; gm_bar_stop at the end. */
 struct gm_fleet_progress {
     struct gm_bar bar;
+    const struct gm_fleet_task *tasks;
     size_t total;
-    uint64_t bytes; /* of the files, for the time left */
+    uint64_t bytes; /* of the files */
     atomic_size_t done;
     _Atomic uint64_t bytes_done;
 };
 void gm_fleet_progress_start(struct gm_fleet_progress *progress, const struct gm_fleet_context *context,
                              const struct gm_fleet_task *tasks, size_t count);
-void gm_fleet_progress_count(struct gm_fleet_progress *progress, const struct gm_fleet_task *task);
+void gm_fleet_progress_count(struct gm_fleet_progress *progress, struct gm_fleet_task *task);
 
 /* A number made of the options that change a record: records of other options are none of ours. */
 uint64_t gm_fleet_salt(const struct gm_fleet_cli_options *options);

@@ -84,7 +84,8 @@ static enum gm_status read_report(struct work *work, struct gm_job *job, const s
                                   struct gm_full_csv *csv, struct gm_error *err)
 {
     const struct gm_load_options load = {.salvage = context->options.usual.salvage,
-                                         .max_memory = context->options.usual.max_memory};
+                                         .max_memory = context->options.usual.max_memory,
+                                         .progress = &job->reading};
     double clock = now();
     atomic_store(&job->stage, GM_JOB_LOADS);
     enum gm_status status = gm_snapshot_load(&work->snapshot, job->path, &load, err);

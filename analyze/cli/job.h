@@ -9,6 +9,7 @@
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
 #include "analyze/cli/gmanalyze.h"
+#include "analyze/formats/load.h"
 #include "analyze/run/run.h"
 #include "analyze/run/run_names.h"
 
@@ -22,7 +23,8 @@ struct gm_job {
     const char *shown;       /* what messages and reports call it; NULL: the path */
     char name[GM_NAME_SIZE]; /* of its run; of several, each has another one */
     bool is_one_of_several;  /* then its summary says which */
-    atomic_int stage;        /* enum gm_job_stage; the rest is the worker's until this says done */
+    atomic_int stage;        /* enum gm_job_stage; the rest but `reading` is the worker's until this says done */
+    struct gm_load_progress reading;
 
     enum gm_status status;    /* GM_OK, GM_E_CHECK (both: a run directory was written), or why there is none */
     struct gm_text messages;  /* for stderr */

@@ -133,6 +133,30 @@ static enum gm_status store_choices(const struct gm_option *option, const char *
     return GM_OK;
 }
 
+/* Of an argument that `parse` refuses: what was probably meant by its first word that is none of option->words. */
+static struct gm_closest_text hint_of_words(const struct gm_option *option, const char *argument)
+{
+    struct gm_closest_text hint = {""};
+    struct gm_text words = {0};
+    if (option->words != NULL)
+        option->words(&words);
+    for (size_t i = 0; i < words.length; i++)
+        words.data[i] = words.data[i] == '\n' ? '\0' : words.data[i];
+    for (const char *at = argument; words.length > 0 && !words.failed && *at != '\0' && hint.text[0] == '\0';) {
+        size_t length = strcspn(at, ",:=");
+        length += at[length] == ':' || at[length] == '=';
+        struct gm_closest closest = gm_closest_to(at, length);
+        for (const char *word = words.data; *word != '\0'; word += strlen(word) + 1)
+            gm_closest_offer(&closest, word);
+        if (closest.name != NULL && (strlen(closest.name) != length || memcmp(closest.name, at, length) != 0))
+            hint = gm_closest_hint(&closest, "");
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
+    gm_text_free(&words);
+    return hint;
+}
+
 /* Stores the argument of `option`; `shown` is how the user spelt the option, for the message. */
 static enum gm_status store(const struct gm_option *option, const char *shown, const char *argument, void *values,
                             struct gm_error *err)
@@ -175,8 +199,8 @@ static enum gm_status store(const struct gm_option *option, const char *shown, c
         return store_choices(option, shown, argument, where, err);
     case GM_OPTION_PARSED:
         if (!option->parse(argument, where))
-            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no %s (%s)", shown, argument, option->argument,
-                           option->wants);
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no %s (%s)%s", shown, argument, option->argument,
+                           option->wants, hint_of_words(option, argument).text);
         return GM_OK;
     case GM_OPTION_FLAG:
     case GM_OPTION_HELP:

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { STEPS = 100 }; /* of a stage */
+
 struct outcome {
     const struct gm_analyze_context *context;
     struct gm_text json; /* so far: of several snapshots an array */
@@ -48,7 +50,8 @@ static void add(struct outcome *outcome, struct gm_job *job)
     gm_job_free(job);
 }
 
-/* "[########            ] 3 of 8, 12 s: drawing rank3_memory_snapshot.pickle" */
+/* "[########            ] 3 of 8, 12 s: drawing rank3_memory_snapshot.pickle"; of what is read its bytes; of one file
+ * without "0 of 1". */
 static void tell(struct gm_bar_line *line, const void *argument, double seconds)
 {
     static const char *const verbs[] = {"waiting for", "reading", "analysing", "drawing", "writing", "done with"};
@@ -60,11 +63,20 @@ static void tell(struct gm_bar_line *line, const void *argument, double seconds)
     for (size_t i = 0; i < o->count; i++) {
         const int stage = atomic_load(&o->jobs[i].stage);
         done += stage == GM_JOB_DONE;
-        line->done += (size_t)stage;
+        line->done += STEPS * (size_t)stage;
+        const uint64_t bytes = atomic_load(&o->jobs[i].reading.all);
+        if (stage == GM_JOB_LOADS && bytes > 0)
+            line->done += STEPS * atomic_load(&o->jobs[i].reading.done) / bytes;
     }
-    line->all = o->count * GM_JOB_DONE;
-    gm_text_printf(&line->text, "%zu of %zu, %d s: %s %s", done, o->count, (int)seconds,
-                   verbs[atomic_load(&job->stage)], base == NULL ? job->path : base + 1);
+    const int stage = atomic_load(&job->stage);
+    line->all = STEPS * o->count * GM_JOB_DONE;
+    if (o->count > 1)
+        gm_text_printf(&line->text, "%zu of %zu, ", done, o->count);
+    if (stage == GM_JOB_LOADS && gm_bar_add_reading(&line->text, &job->reading))
+        gm_text_add(&line->text, ":");
+    else
+        gm_text_printf(&line->text, "%d s: %s", (int)seconds, verbs[stage]);
+    gm_text_printf(&line->text, " %s", base == NULL ? job->path : base + 1);
 }
 
 static void work(void *argument, size_t i)

@@ -86,7 +86,8 @@ static bool begins_like_snapshot(const char *path)
     struct gm_source source = {0};
     enum gm_content content;
     uint64_t bytes;
-    bool ok = gm_source_open_file(&source, path, &bytes, NULL) == GM_OK && gm_sniff(&source, &content, NULL) == GM_OK;
+    bool ok =
+        gm_source_open_file(&source, path, &bytes, NULL, NULL) == GM_OK && gm_sniff(&source, &content, NULL) == GM_OK;
     gm_source_free(&source);
     return ok;
 }

@@ -450,7 +450,8 @@ void gm_record_add_each(struct gm_text *record, const char *directory, const str
 enum gm_status gm_record_make(struct gm_text *record, const char *path, const struct gm_record_options *options,
                               struct gm_error *err)
 {
-    const struct gm_load_options load = {.salvage = options->salvage, .max_memory = options->max_memory};
+    const struct gm_load_options load = {
+        .salvage = options->salvage, .max_memory = options->max_memory, .progress = options->progress};
     const struct gm_summary_options wanted = {.rules = options->rules, .device = options->device, .points = 0};
     const size_t start = record->length;
     struct gm_snapshot snapshot = {0};

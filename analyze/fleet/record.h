@@ -12,6 +12,7 @@
 #include "analyze/base/text.h"
 #include "analyze/report/fleet_model.h"
 
+struct gm_load_progress;  /* analyze/formats/load.h */
 struct gm_category_rules; /* analyze/state/categories.h */
 
 /* Bump it when what is in a record changes. */
@@ -23,6 +24,7 @@ struct gm_record_options {
     int64_t device; /* -1: all */
     bool salvage;
     uint64_t max_memory; /* as in struct gm_load_options */
+    struct gm_load_progress *progress;
 };
 
 /* Loads the snapshot and appends its record; of one that cannot be read, a record that says why. Returns the status of

@@ -13,7 +13,9 @@
 #include "analyze/formats/source_filter.h"
 #include "analyze/snapshot/builder.h"
 
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 enum { MAX_LAYERS = 2 }; /* of compression: someone may have compressed a compressed file once more */
 
@@ -292,7 +294,15 @@ enum gm_status gm_snapshot_load(struct gm_snapshot *snapshot, const char *path, 
     *snapshot = (struct gm_snapshot){0};
     struct loader l = {0};
     uint64_t disk_bytes = 0;
-    enum gm_status status = gm_source_open_file(&l.source, path, &disk_bytes, err);
+    struct gm_load_progress *progress = options == NULL ? NULL : options->progress;
+    enum gm_status status =
+        gm_source_open_file(&l.source, path, &disk_bytes, progress == NULL ? NULL : &progress->done, err);
+    if (progress != NULL) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        atomic_store(&progress->all, disk_bytes);
+        atomic_store(&progress->began_us, (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+    }
     return status == GM_OK ? load_and_close(&l, snapshot, path, options, &disk_bytes, err) : status;
 }
 

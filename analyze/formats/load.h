@@ -20,12 +20,19 @@
 /* A snapshot and what is worked out from it, as a multiple of the snapshot alone. */
 #define GM_LOAD_SHARE UINT64_C(3)
 
+/* How far the reading of a file is, for another thread that shows it. */
+struct gm_load_progress {
+    _Atomic uint64_t done, all; /* bytes on disk; all 0: it is not open yet, or a pipe */
+    _Atomic uint64_t began_us;  /* of CLOCK_MONOTONIC; 0: it is not open yet */
+};
+
 struct gm_load_options {
     bool salvage; /* keep what is complete of a damaged file instead of failing */
     /* Bytes that the snapshot and the work on it may need, estimated while it is read: GM_E_LIMIT beyond. 0: what is
      * said above, but never more than the machine has. A .gmtrace file has limits of its own; of these only the
      * machine's holds for it. */
     uint64_t max_memory;
+    struct gm_load_progress *progress; /* may be NULL */
 };
 
 /* Loads `path` ("-": standard input) into *snapshot (to be freed by gm_snapshot_free). On failure *snapshot is empty

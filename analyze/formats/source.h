@@ -34,9 +34,10 @@ struct gm_source {
     void *state; /* owned by the source through close */
 };
 
-/* Opens: a file ("-": standard input), memory (borrowed), or a filter that takes over `inner` (also on failure). */
+/* Opens: a file ("-": standard input; *done, which may be NULL, is how many of its bytes were read), memory (borrowed),
+ * or a filter that takes over `inner` (also on failure). */
 enum gm_status gm_source_open_file(struct gm_source *source, const char *path, uint64_t *disk_bytes,
-                                   struct gm_error *err);
+                                   _Atomic uint64_t *done, struct gm_error *err);
 enum gm_status gm_source_open_memory(struct gm_source *source, const void *data, size_t length, struct gm_error *err);
 enum gm_status gm_source_open_gzip(struct gm_source *source, struct gm_source *inner, struct gm_error *err);
 enum gm_status gm_source_open_zstd(struct gm_source *source, struct gm_source *inner, struct gm_error *err);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,7 +17,8 @@ struct file {
     int fd;
     bool is_stdin;
     uint64_t offset;
-    uint64_t *counted; /* where the bytes of a pipe are counted, NULL if the size was known before */
+    uint64_t *counted;      /* where the bytes of a pipe are counted, NULL if the size was known before */
+    _Atomic uint64_t *done; /* likewise those of any file, for others; may be NULL */
 };
 
 static enum gm_status file_read(void *state, unsigned char *out, size_t size, size_t *got, struct gm_error *err)
@@ -36,6 +38,8 @@ static enum gm_status file_read(void *state, unsigned char *out, size_t size, si
     file->offset += (uint64_t)n;
     if (file->counted != NULL)
         *file->counted = file->offset;
+    if (file->done != NULL)
+        atomic_store(file->done, file->offset);
     return GM_OK;
 }
 
@@ -80,12 +84,13 @@ static enum gm_status file_open(struct file *file, const char *path, uint64_t *d
 }
 
 enum gm_status gm_source_open_file(struct gm_source *source, const char *path, uint64_t *disk_bytes,
-                                   struct gm_error *err)
+                                   _Atomic uint64_t *done, struct gm_error *err)
 {
     *source = (struct gm_source){0};
     struct file *file = calloc(1, sizeof *file);
     if (file == NULL)
         return gm_no_memory(err);
+    file->done = done;
     enum gm_status status = file_open(file, path, disk_bytes, err);
     if (status != GM_OK) {
         file_close(file);

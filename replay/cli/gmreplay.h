@@ -33,6 +33,7 @@ enum gm_replay_stage {
     GM_REPLAY_READING,
     GM_REPLAY_ANALYSING,
     GM_REPLAY_REPLAYING,
+    GM_REPLAY_PLANNING,
     GM_REPLAY_SWEEPING,
     GM_REPLAY_FITTING
 };
@@ -40,6 +41,7 @@ enum gm_replay_stage {
 /* Zeroed: nothing is shown, and setting a stage does nothing but note it. */
 struct gm_replay_progress {
     atomic_int stage;
+    struct gm_load_progress read;
     struct gm_search_progress searched; /* replays of the searches */
     const char *path;
     struct gm_bar bar;

@@ -192,6 +192,10 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--chart is the picture of --plan, which was not asked for");
     if (o->plan == NULL && o->usual.ignore.n + o->usual.ignore_files.n > 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--ignore leaves out fixes of --plan, which was not asked for");
+    const struct gm_gpu *card;
+    char note[GM_GPU_NOTE];
+    if (o->plan != NULL)
+        GM_TRY(gm_gpu_choose(&card, note, "--plan", o->plan, err));
     GM_TRY(check_verify(o, err));
     GM_TRY(check_repetition(o, err));
     GM_TRY(check_outputs(o, operands[0], err));

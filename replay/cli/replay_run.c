@@ -67,7 +67,7 @@ static enum gm_status choose_device(struct gm_replay_run *run, struct gm_error *
     if (o->gpu == NULL)
         return GM_OK;
     char note[GM_GPU_NOTE];
-    GM_TRY(gm_gpu_choose(&run->gpu, note, o->gpu, err));
+    GM_TRY(gm_gpu_choose(&run->gpu, note, "--gpu", o->gpu, err));
     run->capacity = gm_gpu_usable(run->gpu);
     if (note[0] != '\0')
         gm_message_add(&run->messages, run->terminal, GM_MESSAGE_NOTE, NULL, "%s", note);
@@ -176,7 +176,8 @@ static enum gm_status replay(struct gm_replay_run *run, struct gm_error *err)
 static enum gm_status load(struct gm_replay_run *run, const char *path, struct gm_error *err)
 {
     const struct gm_load_options options = {.salvage = run->options->usual.salvage,
-                                            .max_memory = run->options->usual.max_memory};
+                                            .max_memory = run->options->usual.max_memory,
+                                            .progress = &run->progress.read};
     if (run->given != NULL)
         run->snapshot = *run->given;
     else

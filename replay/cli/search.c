@@ -76,7 +76,8 @@ enum gm_status gm_replay_make_plan(struct gm_replay_run *run, struct gm_error *e
                                      .device_count = run->device_count,
                                      .floor = gm_replay_most_untraced(run),
                                      .is_open = gm_replay_is_open(run),
-                                     .threads = gm_replay_threads(run)};
+                                     .threads = gm_replay_threads(run),
+                                     .progress = &run->progress.searched};
     struct gm_plan_task task = {.report = &run->report,
                                 .snapshot = &run->snapshot,
                                 .conf = &run->conf,
@@ -90,10 +91,11 @@ enum gm_status gm_replay_make_plan(struct gm_replay_run *run, struct gm_error *e
         devices[i].refused = NULL;
         roles[i] = run->devices[i].kept->role;
     }
-    GM_TRY(gm_gpu_choose(&task.card, note, run->options->plan, err));
+    GM_TRY(gm_gpu_choose(&task.card, note, "--plan", run->options->plan, err));
     GM_TRY(gm_ignore_ask(&run->ignore, &run->report, err));
     GM_TRY(gm_diagnose(&run->report, &run->snapshot, &run->kept, err));
     gm_ignore_count(&run->ignore, &run->report);
+    atomic_store(&run->progress.stage, GM_REPLAY_PLANNING);
     return gm_card_plan_make(&task, err);
 }
 

@@ -266,7 +266,7 @@ const struct gm_gpu *gm_gpu_find(const char *name)
     return wanted.model[0] == '\0' || i == gm_gpu_count() ? NULL : &gpus[i];
 }
 
-static enum gm_status refuse(const char *name, struct gm_error *err)
+static enum gm_status refuse(const char *option, const char *name, struct gm_error *err)
 {
     const struct spelling wanted = read_spelling(name);
     struct gm_closest closest = gm_closest_to(wanted.model, strlen(wanted.model));
@@ -277,13 +277,12 @@ static enum gm_status refuse(const char *name, struct gm_error *err)
             closest.name = gpus[i].name;
     }
     return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
-                   "--gpu: no card is called '%.60s'%s (h100-80, rtx-4090 ...: --gpu "
-                   "list shows all)",
-                   name, gm_closest_hint(&closest, "").text);
+                   "%s: no card is called '%.60s'%s (h100-80, rtx-4090 ...: %s list shows all)", option, name,
+                   gm_closest_hint(&closest, "").text, option);
 }
 
 /* The others of the model, if only a size tells them from `gpu`. */
-static void note_others(char note[GM_GPU_NOTE], const struct gm_gpu *gpu, const char *name)
+static void note_others(char note[GM_GPU_NOTE], const struct gm_gpu *gpu, const char *option, const char *name)
 {
     const struct spelling wanted = read_spelling(name);
     size_t used = 0;
@@ -295,15 +294,16 @@ static void note_others(char note[GM_GPU_NOTE], const struct gm_gpu *gpu, const 
         return;
     char others[GM_GPU_NOTE];
     memcpy(others, note, sizeof others);
-    snprintf(note, GM_GPU_NOTE, "--gpu %.40s: %s is taken; there is %.60s, too", name, gpu->name, others);
+    snprintf(note, GM_GPU_NOTE, "%s %.40s: %s is taken; there is %.60s, too", option, name, gpu->name, others);
 }
 
-enum gm_status gm_gpu_choose(const struct gm_gpu **gpu, char note[GM_GPU_NOTE], const char *name, struct gm_error *err)
+enum gm_status gm_gpu_choose(const struct gm_gpu **gpu, char note[GM_GPU_NOTE], const char *option, const char *name,
+                             struct gm_error *err)
 {
     *gpu = gm_gpu_find(name);
     if (*gpu == NULL)
-        return refuse(name, err);
-    note_others(note, *gpu, name);
+        return refuse(option, name, err);
+    note_others(note, *gpu, option, name);
     return GM_OK;
 }
 

@@ -46,9 +46,10 @@ const struct gm_gpu *gm_gpu_at(size_t i); /* smallest first */
  * matter: "RTX 4090", "4090", "NVIDIA H100 80GB HBM3". Where a name without a size is that of several cards, it is the
  * smallest of them. */
 const struct gm_gpu *gm_gpu_find(const char *name);
-/* The card that --gpu names; GM_E_USAGE says which name is near. `note`: a line for the user if there are others of
- * the name with another size, else "". */
-enum gm_status gm_gpu_choose(const struct gm_gpu **gpu, char note[GM_GPU_NOTE], const char *name, struct gm_error *err);
+/* The card that `option` ("--gpu") names; GM_E_USAGE says which name is near. `note`: a line for the user if there are
+ * others of the name with another size, else "". */
+enum gm_status gm_gpu_choose(const struct gm_gpu **gpu, char note[GM_GPU_NOTE], const char *option, const char *name,
+                             struct gm_error *err);
 void gm_gpu_names(struct gm_text *out); /* a line each */
 /* "list" or "help" asks for the table: name, total, usable bytes, source. */
 void gm_gpu_list(struct gm_text *out);

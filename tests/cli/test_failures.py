@@ -476,9 +476,20 @@ class Terminals(Case):
                                    "out.write(open(sys.argv[2], 'rb').read())", self.at("slow.pickle"), self.snapshot])
         said = self.on_terminal("--no-charts", "slow.pickle")
         self.assertEqual(feeder.wait(timeout=60), 0)
-        self.assertIn(b"] 0 of 1, 1 s: reading slow.pickle", said)
+        self.assertIn(b"] 1 s: reading slow.pickle", said)
         self.assertTrue(said.endswith(b"\r"), said[-100:])
         self.assertEqual(len(data), os.path.getsize(self.snapshot))
+
+    def test_what_is_read_is_shown_with_its_bytes(self):
+        """Of a file also how long it takes: tests/cli/test_cli_bar.c."""
+        os.mkfifo(self.at("slow.pickle"))
+        feeder = subprocess.Popen([sys.executable, "-c",
+                                   "import sys, time; out = open(sys.argv[1], 'wb', 0); data = open(sys.argv[2], 'rb').read(); "
+                                   "out.write(data[:500]); time.sleep(1.6); out.write(data[500:])", self.at("slow.pickle"),
+                                   self.snapshot])
+        said = self.on_terminal("--no-charts", "slow.pickle")
+        self.assertEqual(feeder.wait(timeout=60), 0)
+        self.assertRegex(said, rb"\] 500 B, \d+ B/s: slow.pickle")
 
 
 if __name__ == "__main__":

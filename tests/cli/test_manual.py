@@ -143,6 +143,22 @@ class Manual(unittest.TestCase):
             for page, heading in re.findall(r"\]\(([a-z_]+\.md)(?:#([^)]*))?\)", made):
                 self.assertIn(heading, {"", *headings_of(page)}, page)
 
+    def test_what_was_probably_meant(self):
+        for line, meant in (
+                ("gmanalyze --gpus h100 x", "--gpu"), ("gmanalyze --gpu h10 x", "h100-80"), ("gmanalyze --export fold x", "folded"),
+                ("gmanalyze --fail-on warn x", "warning"), ("gmanalyze --group funktion x", "function"),
+                ("gmanalyze --ignore tensor-in-a-list x", "tensors-in-a-list"), ("gmanalyze --dims bach=4 x", "batch="),
+                ("gmanalyze --dims batch=4,sek=3 x", "seq="), ("gmanalyze --dims infr x", "infer"),
+                ("gmanalyze --from stp:3 x", "step:"), ("gmanalyze --manual mann", "man"), ("gmreplay --plan rtx-490 x", "rtx-4090"),
+                ("gmreplay --backend cud x", "cuda"), ("gmreplay --scale Atention x", "Attention="),
+                ("gmfleet --pattren x y", "--pattern"), ("gmdiff --fail-grow 2 x y", "--fail-growth"),
+                ("gmdry --data zero -- true", "zeros"), ("gmdry --events syn -- true", "sync"), ("gmdry --gpu rtx409 -- x", "rtx-4090"),
+                ("gmdry --ignore slow-leek -- true", "slow-leak")):
+            program, *arguments = line.split()
+            done = run(PROGRAMS[program], *arguments, cwd=self.folder)
+            self.assertEqual(done.returncode, 2, line)
+            self.assertIn(f"did you mean '{meant}'?", done.stderr)
+
     def test_a_manual_page_has_its_sections(self):
         for program in PROGRAMS:
             page = self.manual(program, "man")

@@ -87,11 +87,11 @@ TEST(file)
         write_file(path, data, sizes[i]);
         struct gm_source s;
         uint64_t disk = 77;
-        assert_int_equal(gm_source_open_file(&s, path, &disk, NULL), GM_OK);
+        assert_int_equal(gm_source_open_file(&s, path, &disk, NULL, NULL), GM_OK);
         assert_int_equal(disk, sizes[i]);
         expect_bytes(&s, 257, data, sizes[i]);
         struct gm_source ahead;
-        assert_int_equal(gm_source_open_file(&s, path, &disk, NULL), GM_OK);
+        assert_int_equal(gm_source_open_file(&s, path, &disk, NULL, NULL), GM_OK);
         assert_int_equal(gm_source_more(&s, 300, NULL), GM_OK); /* as sniffing does */
         gm_source_open_thread(&ahead, &s);
         expect_bytes(&ahead, 257, data, sizes[i]);
@@ -105,17 +105,17 @@ TEST(file_errors)
     struct gm_source s;
     struct gm_error err;
     uint64_t disk;
-    assert_int_equal(gm_source_open_file(&s, "/nonexistent/x", &disk, &err), GM_E_READ);
+    assert_int_equal(gm_source_open_file(&s, "/nonexistent/x", &disk, NULL, &err), GM_E_READ);
     assert_string_equal(err.message, "cannot open: No such file or directory");
-    assert_int_equal(gm_source_open_file(&s, "/tmp", &disk, &err), GM_E_READ);
+    assert_int_equal(gm_source_open_file(&s, "/tmp", &disk, NULL, &err), GM_E_READ);
     assert_string_equal(err.message, "it is a directory; gmfleet DIR reads all snapshots in one");
-    assert_int_equal(gm_source_open_file(&s, "/dev/zero", &disk, &err), GM_E_READ);
+    assert_int_equal(gm_source_open_file(&s, "/dev/zero", &disk, NULL, &err), GM_E_READ);
     assert_string_equal(err.message, "it is a device, not a snapshot file");
     char path[] = "/tmp/gm_test_source_XXXXXX";
     close(mkstemp(path));
     assert_int_equal(chmod(path, 0), 0);
     if (geteuid() != 0) { /* root may read anything */
-        assert_int_equal(gm_source_open_file(&s, path, &disk, &err), GM_E_READ);
+        assert_int_equal(gm_source_open_file(&s, path, &disk, NULL, &err), GM_E_READ);
         assert_string_equal(err.message, "cannot open: Permission denied");
     }
     unlink(path);
@@ -132,7 +132,7 @@ TEST(pipe)
     snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
     struct gm_source s;
     uint64_t disk = 1;
-    assert_int_equal(gm_source_open_file(&s, path, &disk, NULL), GM_OK);
+    assert_int_equal(gm_source_open_file(&s, path, &disk, NULL, NULL), GM_OK);
     assert_int_equal(disk, 0);
     expect_bytes(&s, 10, data, 50000);
     assert_int_equal(disk, 50000);

@@ -133,7 +133,7 @@ static void expect(const char *name, const char *chosen, const char *said)
     const struct gm_gpu *gpu;
     struct gm_error err = {0};
     char note[GM_GPU_NOTE];
-    enum gm_status status = gm_gpu_choose(&gpu, note, name, &err);
+    enum gm_status status = gm_gpu_choose(&gpu, note, "--gpu", name, &err);
     assert_int_equal(status, chosen == NULL ? GM_E_USAGE : GM_OK);
     if (chosen != NULL)
         assert_string_equal(gpu->name, chosen);

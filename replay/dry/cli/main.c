@@ -136,7 +136,7 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
 {
     struct checked *checked = values;
     const struct gm_dry_options *o = &checked->options;
-    enum gm_status status = gm_gpu_choose(&checked->gpu, checked->note, o->gpu, err);
+    enum gm_status status = gm_gpu_choose(&checked->gpu, checked->note, "--gpu", o->gpu, err);
     if (status != GM_OK)
         return status;
     operands[*count] = NULL; /* they are moved to the front */
@@ -148,7 +148,10 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--rank is one of --world-size, which is not given");
     if (o->rank >= 0 && o->rank >= o->world_size)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--rank: ranks are 0 to %lld", (long long)o->world_size - 1);
-    return check_find(o, operands, err);
+    struct gm_ignore ignore = {.reports = 0}; /* wrong rules are told before the command runs */
+    status = gm_ignore_load(&ignore, &o->usual, err);
+    gm_ignore_free(&ignore);
+    return status == GM_OK ? check_find(o, operands, err) : status;
 }
 
 /* ---- what came of it --------------------------------------------------------------------------------------------- */
