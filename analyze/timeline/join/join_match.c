@@ -26,8 +26,7 @@
 enum {
     FEWEST = 16,         /* events that must agree */
     PERCENT = 90,        /* of the trace's, while the snapshot recorded */
-    PERCENT_BACK = 50,   /* of the snapshot's, while the trace was recorded; or, where others are in it, too: */
-    PERCENT_CHANCE = 50, /* of the trace's that agree with clocks set wrong, at most */
+    PERCENT_CHANCE = 70, /* of those that agree with clocks set wrong, at most */
     STRETCHES = 8,       /* that are looked at, each of so many events: */
     STRETCH = 256,
     PAIRS_MOST = 1 << 18,   /* of a stretch */
@@ -230,9 +229,10 @@ static size_t densest(struct matching *w, int64_t *offset)
     for (size_t i = 0, from = 0; i < w->pairs; i++) {
         while (magnitude(minus(w->offsets[i], w->offsets[from])) > (uint64_t)NEAR_NS)
             from++;
-        if (i + 1 - from > most) {
+        const int64_t middle = w->offsets[from + (i - from) / 2];
+        if (i + 1 - from > most || (i + 1 - from == most && magnitude(middle) < magnitude(*offset))) {
             most = i + 1 - from;
-            *offset = w->offsets[from + (i - from) / 2];
+            *offset = middle;
         }
     }
     return most;
@@ -394,13 +394,11 @@ static void count_trace(struct matching *w)
     out->trace = side;
 }
 
-/* Of the snapshot's allocations and frees while the trace was recorded, those that agree; *all are so many. */
-static uint64_t count_snapshot(struct matching *w, uint64_t *all)
+static void count_snapshot(struct matching *w)
 {
     const struct gm_snapshot *s = w->join->snapshot;
     const struct gm_profile *p = w->join->p;
     struct gm_join_side side = {.all.count = 0};
-    uint64_t agreed = 0;
     bool is_told_of[GM_PROFILE_DEVICES] = {false};
     for (size_t i = 0; i < w->told.n; i++)
         if (p->memory.v[w->told.v[i].memory].device < GM_PROFILE_DEVICES)
@@ -408,20 +406,14 @@ static uint64_t count_snapshot(struct matching *w, uint64_t *all)
     const int64_t offset = minus(w->join->out->offset_ns, p->base_ns);
     const int64_t from = minus(minus(p->memory.v[0].time_ns, offset), NEAR_NS);
     const int64_t to = plus(minus(p->memory.v[p->memory.n - 1].time_ns, offset), NEAR_NS);
-    *all = 0;
     for (size_t d = 0; d < s->trace_count; d++)
         for (size_t row = s->traces[d].first; row < s->traces[d].first + s->traces[d].count; row++) {
-            const enum direction direction = direction_of(s, row);
-            if (direction == NEITHER)
+            if (direction_of(s, row) != CAME)
                 continue;
             const int64_t time = time_of(s, row);
             const bool is_matched = w->join->memory_of[row] != GM_PROFILE_NONE;
             const bool is_outside = !is_matched && (time < from || time > to);
             const bool is_elsewhere = d >= GM_PROFILE_DEVICES || !is_told_of[d];
-            *all += !is_outside && !is_elsewhere;
-            agreed += is_matched;
-            if (direction != CAME)
-                continue;
             count(&side.all, s->events.size[row]);
             count(is_matched     ? &side.matched
                   : is_outside   ? &side.outside
@@ -430,7 +422,6 @@ static uint64_t count_snapshot(struct matching *w, uint64_t *all)
                   s->events.size[row]);
         }
     w->join->out->snapshot = side;
-    return agreed;
 }
 
 static void state_spread(struct matching *w)
@@ -442,34 +433,33 @@ static void state_spread(struct matching *w)
     w->join->out->spread_ns = (bucket + 1) * (uint64_t)NEAR_NS / BUCKETS;
 }
 
-/* The share in percent of the trace's events that would agree by chance: with the clocks set wrong by some times. */
+/* The share in percent of the trace's events that would agree by chance: as well, with the clocks set wrong. */
 static uint64_t by_chance(const struct matching *w)
 {
     static const int64_t wrong_ns[] = {-23456789, -1734567, -331331, -73737, 73737, 331331, 1734567, 23456789};
     enum { COUNT = sizeof wrong_ns / sizeof *wrong_ns };
     const struct gm_join_report *out = w->join->out;
+    const int64_t near_ns = (int64_t)gm_min(NEAR_NS, gm_max(1000, 4 * out->spread_ns));
     uint64_t found = 0;
     for (size_t k = 0; k < COUNT; k++)
         for (size_t i = 0; i < w->told.n; i++) {
             const struct told *t = &w->told.v[i];
             const int64_t time = minus(minus(t->time_ns, out->offset_ns), wrong_ns[k]);
-            const size_t at = from_time(w, t, minus(time, NEAR_NS));
-            found += at < w->first[t->key + 1] && minus(time_of(w->join->snapshot, w->rows[at]), time) <= NEAR_NS &&
+            const size_t at = from_time(w, t, minus(time, near_ns));
+            found += at < w->first[t->key + 1] && minus(time_of(w->join->snapshot, w->rows[at]), time) <= near_ns &&
                      fits(w, t, w->rows[at]);
         }
     return out->compared == 0 ? 100 : found * 100 / COUNT / out->compared;
 }
 
-/* Whether these are two records of one run. The snapshot has allocations of threads that nobody profiled, too. */
+/* Whether these are two records of one run. That the snapshot has other allocations, too, says nothing: not all threads
+ * are profiled. */
 static bool is_confident(struct matching *w)
 {
     struct gm_join_report *out = w->join->out;
-    uint64_t all;
     count_trace(w);
-    const uint64_t back = count_snapshot(w, &all);
     state_spread(w);
-    return out->agreed >= FEWEST && out->agreed * 100 >= out->compared * PERCENT &&
-           (back * 100 >= all * PERCENT_BACK || by_chance(w) <= PERCENT_CHANCE);
+    return out->agreed >= FEWEST && out->agreed * 100 >= out->compared * PERCENT && by_chance(w) <= PERCENT_CHANCE;
 }
 
 /* Why nothing can be compared; NULL: it can. */
@@ -498,7 +488,7 @@ static bool match(struct matching *w)
             if (is_confident(w)) {
                 match_late(w);
                 count_trace(w);
-                count_snapshot(w, &percent);
+                count_snapshot(w);
                 return true;
             }
             percent = out->compared == 0 ? 0 : out->agreed * 100 / out->compared;

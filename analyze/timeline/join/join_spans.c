@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AMBIGUOUS = UINT32_MAX - 1 };
+#define AMBIGUOUS (UINT32_MAX - 1)
 
 /* What a span's name says. */
 enum word { WORD_UNKNOWN, WORD_PLAIN, WORD_OPERATOR, WORD_MODULE, WORD_STEP };
