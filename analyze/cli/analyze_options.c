@@ -110,7 +110,7 @@ static const struct gm_option option_table[] = {
                 "Several snapshots are analysed at once; what is left over draws.",
                 256),
     GM_ROW_NO_CHARTS("no PNG files" GM_MORE "And no SVG files. Half of the time of a small snapshot is drawing."),
-    GM_ROW_NO_PAGE,
+    GM_ROWS_PAGE,
     {0, "viewer", "FILE",
      "write the page without a trace to FILE: drop any snapshot on it" GM_MORE
      "Needs no SNAPSHOT. Exit code 4 if the program was built without it.",

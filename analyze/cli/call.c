@@ -97,6 +97,8 @@ static enum gm_status check(const struct gm_program *program, void *options, cha
     const enum gm_status status = program->check == NULL ? GM_OK : program->check(options, operands, count, err);
     if (status == GM_OK && usual->results != NULL && usual->results[0] == '\0')
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
+    if (status == GM_OK && usual->open && usual->no_page)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--open shows memory.html, which --no-page leaves out");
     operands[*count] = NULL; /* they were moved to the front */
     return status;
 }

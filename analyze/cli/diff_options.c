@@ -25,7 +25,7 @@ static const struct gm_option option_table[] = {
     GM_ROW_TOP("rows of each table in diff_report.txt (default: 50)"),
     GM_ROW_JOBS("snapshots to read at the same time (default: one for each CPU)", 256),
     GM_ROW_NO_CHARTS("no pictures"),
-    GM_ROW_NO_PAGE,
+    GM_ROWS_PAGE,
     GM_ROW_MAX_MEMORY,
     GM_ROW_SALVAGE("compare what is complete of a damaged file"),
     GM_ROW_QUIET("no summary and no warnings, only errors"),

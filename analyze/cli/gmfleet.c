@@ -53,7 +53,7 @@ static const struct gm_option option_table[] = {
     GM_ROW_TOP("call sites of each difference in fleet.json (default: 50)"),
     GM_ROW_JOBS("snapshots in memory at the same time (default: one for each CPU)", 256),
     GM_ROW_NO_CHARTS("no pictures"),
-    GM_ROW_NO_PAGE,
+    GM_ROWS_PAGE,
     GM_ROW_MAX_MEMORY,
     GM_ROW_SALVAGE("count what is complete of a damaged file"),
     GM_ROW_QUIET("no summary and no warnings, only errors"),

@@ -78,7 +78,7 @@ struct gm_usual_options {
     int64_t device;       /* -1: all */
     int64_t top, threads; /* threads 0: not given */
     uint64_t max_memory;  /* as in struct gm_load_options; 0: not given */
-    bool no_charts, no_page, salvage, quiet, verbose;
+    bool no_charts, no_page, open, salvage, quiet, verbose;
 };
 #define GM_USUAL_DEFAULTS                                                                                              \
     {                                                                                                                  \
@@ -120,12 +120,17 @@ struct gm_usual_options {
     {                                                                                                                  \
         0, "no-charts", NULL, text, GM_OPTION_FLAG, GM_USUAL(no_charts)                                                \
     }
-#define GM_ROW_NO_PAGE                                                                                                 \
+#define GM_ROWS_PAGE                                                                                                   \
+    {0,                                                                                                                \
+     "no-page",                                                                                                        \
+     NULL,                                                                                                             \
+     "no memory.html (the traces, to be looked at in a browser)" GM_MORE                                               \
+     "What it shows: [page.md](page.md). A program that was built without the page's toolchain makes none.",           \
+     GM_OPTION_FLAG,                                                                                                   \
+     GM_USUAL(no_page)},                                                                                               \
     {                                                                                                                  \
-        0, "no-page", NULL,                                                                                            \
-            "no memory.html (the traces, to be looked at in a browser)" GM_MORE                                        \
-            "What it shows: [page.md](page.md). A program that was built without the page's toolchain makes none.",    \
-            GM_OPTION_FLAG, GM_USUAL(no_page)                                                                          \
+        0, "open", NULL, "show memory.html in the browser: $BROWSER, or what xdg-open opens", GM_OPTION_FLAG,          \
+            GM_USUAL(open)                                                                                             \
     }
 #define GM_ROW_MAX_MEMORY                                                                                              \
     {                                                                                                                  \

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/page_runs.h"
 
+#include "analyze/cli/browser.h"
 #include "analyze/export/gzip.h"
 #include "analyze/formats/gmtrace_write.h"
 #include "analyze/run/run_names.h"
 #include "render/page/page_file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { REPORT_LEVEL = 2 /* of gzip: 6 takes three times as long for a third less */ };
 
@@ -63,16 +66,37 @@ void gm_page_add(struct gm_run_files *files, const struct gm_page_trace *const *
     free(runs);
 }
 
+static void tell_no_page(struct gm_call *call, const char *option)
+{
+    char text[200];
+    snprintf(text, sizeof text,
+             "%s: this program was built without the page: clang and lld for wasm32, wasi-libc, or the sources of zlib "
+             "and zstd were missing",
+             option);
+    gm_call_fail_with(call, NULL, GM_E_MISSING, text);
+}
+
 void gm_page_put_empty(struct gm_call *call, const char *path)
 {
     struct gm_text page = {0};
     if (!gm_page_is_there()) {
-        gm_call_fail_with(
-            call, NULL, GM_E_MISSING,
-            "--viewer: this program was built without the page: clang and lld for wasm32, wasi-libc, or the "
-            "sources of zlib and zstd were missing");
+        tell_no_page(call, "--viewer");
         return;
     }
     gm_page_write(&page, NULL, 0, NULL);
     gm_call_put(call, path, &page);
+}
+
+void gm_page_open(struct gm_call *call, const char *run)
+{
+    struct gm_text path = {0};
+    struct gm_error err;
+    gm_text_printf(&path, "%s/memory.html", run);
+    if (!gm_page_is_there())
+        tell_no_page(call, "--open");
+    else if (!path.failed && access(path.data, R_OK) != 0)
+        gm_call_warn(call, run, "--open: there is no memory.html, since there is no trace");
+    else if ((path.failed ? gm_no_memory(&err) : gm_browser_open(path.data, &err)) != GM_OK)
+        gm_call_fail(call, NULL, &err);
+    gm_text_free(&path);
 }

@@ -29,5 +29,7 @@ void gm_page_add(struct gm_run_files *files, const struct gm_page_trace *const *
 
 /* --viewer FILE: writes the empty page, or says that the program was built without it. */
 void gm_page_put_empty(struct gm_call *call, const char *path);
+/* That of the run directory `run` in the browser; what is in the way is told. */
+void gm_page_open(struct gm_call *call, const char *run);
 
 #endif

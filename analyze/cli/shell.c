@@ -2,6 +2,7 @@
 #include "analyze/cli/shell.h"
 
 #include "analyze/cli/interrupt.h"
+#include "analyze/cli/page_runs.h"
 #include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
 
@@ -59,6 +60,8 @@ void gm_shell_point_latest(struct gm_shell *shell, struct gm_run *run)
         gm_call_fail(&shell->said, NULL, &err);
     if (was_left_alone)
         gm_call_warn(&shell->said, shell->options->results, "'latest' there is no symbolic link; left as it is");
+    if (shell->options->open)
+        gm_page_open(&shell->said, gm_run_path(run));
 }
 
 void gm_shell_print(struct gm_shell *shell, struct gm_text *summary)

@@ -37,7 +37,7 @@ enum gm_status gm_shell_name(struct gm_arena *arena, const char **run_name, cons
  * --json wants it. The caller frees *run (NULL after an error). */
 enum gm_status gm_shell_publish(struct gm_run **run, struct gm_shell *shell, struct gm_run_files *files,
                                 const char *name, const char *json_name, struct gm_error *err);
-/* Points `latest` at the run; an error of it is told. */
+/* Points `latest` at the run, and shows its page if --open asks for it; an error of that is told. */
 void gm_shell_point_latest(struct gm_shell *shell, struct gm_run *run);
 /* Prints a summary, unless nobody wants it there; frees it. */
 void gm_shell_print(struct gm_shell *shell, struct gm_text *summary);

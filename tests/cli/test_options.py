@@ -80,6 +80,41 @@ class Usage(Case):
         self.assertEqual((self.runs("one"), len(self.runs("two"))), ([], 1))
 
 
+class Open(Case):
+    """--open, with a script for a browser."""
+
+    def setUp(self):
+        super().setUp()
+        with open(self.at("browser"), "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\necho noise\nprintf "%s\\n" "$@" > "$0.shown"\n')
+        os.chmod(self.at("browser"), 0o755)
+
+    def opened(self, browser, *options, code=0):
+        done = self.run_it("--no-charts", "-o", "with blanks", *options, "snapshot.pickle", code=code,
+                           env={**os.environ, "BROWSER": browser.replace("@", self.at("browser"))})
+        if not os.path.exists(self.at("browser.shown")):
+            return done, None
+        with open(self.at("browser.shown"), encoding="utf-8") as file:
+            return done, file.read().splitlines()
+
+    def test_the_page_is_shown_to_whom_asks(self):
+        self.assertEqual(self.opened("@")[1], None)
+        if not PAGE:
+            self.assert_one_error(self.opened("@", "--open", code=4)[0], "--open", "without the page")
+            self.skipTest("built without the page")
+        for browser, before in (("@", []), ("/none/at/all:@", []), ("@ --new %s", ["--new"]), ("@ --new", ["--new"])):
+            done, shown = self.opened(browser, "--open")
+            page = os.path.realpath(self.at("with blanks", "latest", "memory.html"))
+            self.assertEqual(shown, [*before, page])
+            self.assertNotIn(b"noise", done.stdout)
+        done, _ = self.opened("/none/at/all", "--open", code=4)
+        self.assertIn(b"--open: no browser shows", done.stderr)
+        self.assertEqual(len(self.runs("with blanks")), 6)  # the report is there all the same
+
+    def test_a_page_that_nobody_wants(self):
+        self.assert_one_error(self.opened("@", "--open", "--no-page", code=2)[0], "--open", "--no-page")
+
+
 class Operands(Case):
     def names(self):
         return [re.sub(r"\A\d{8}_\d{6}_", "", run) for run in self.runs()]

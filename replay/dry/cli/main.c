@@ -80,6 +80,7 @@ static const struct gm_option option_table[] = {
     GM_ROW_JSON("what came of it, as JSON; - is stdout, instead of the words" GM_MORE
                 "That is `gmdry.run/1`; with `-` what COMMAND prints goes to standard error."),
     GM_ROW_NO_CHARTS("no PNG files"),
+    GM_ROWS_PAGE,
     GM_ROWS_IGNORE,
     GM_ROW_QUIET("the line on top only"),
     GM_ROW_VERBOSE("tell on stderr how long each phase took"),
