@@ -97,7 +97,16 @@ static void draw_legend(struct gm_page *page, const struct gm_layers *layers, co
         gm_page_note(page, gm_display_printf(page->display, "Other (%zu): %s", layers->folded, layers->folded_names));
 }
 
-static void put_notes(struct gm_page *page, const struct gm_traced_devices *devices)
+/* Some traces of torch.profiler do not. */
+static bool states_reserved(const struct gm_report *report)
+{
+    bool any = !report->lacks_end;
+    for (size_t i = 0; i < report->device_count; i++)
+        any = any || report->devices[i].trace.peak_reserved != GM_REPORT_NONE;
+    return any;
+}
+
+static void put_notes(struct gm_page *page, const struct gm_report *report, const struct gm_traced_devices *devices)
 {
     gm_traced_note_hidden(page, devices);
     gm_page_note(page, "Each pixel's column shows its highest moment, so no peak is left out");
@@ -108,7 +117,8 @@ static void put_notes(struct gm_page *page, const struct gm_traced_devices *devi
         if (devices->n == 1 && t->reconciliation.coverage != NULL)
             gm_page_note(page, gm_shorten_end(page->display, t->reconciliation.coverage, GM_PAGE_INNER, GM_TEXT_SMALL,
                                               GM_REGULAR));
-        if (devices->n == 1 && !t->reconciliation.is_reconstructed && t->reconciliation.reason != NULL)
+        if (devices->n == 1 && !report->lacks_end && !t->reconciliation.is_reconstructed &&
+            t->reconciliation.reason != NULL)
             gm_page_note(page, gm_display_printf(page->display, "Not reconstructed: %s",
                                                  gm_shorten_end(page->display, t->reconciliation.reason,
                                                                 GM_PAGE_INNER - 100, GM_TEXT_SMALL, GM_REGULAR)));
@@ -135,10 +145,11 @@ void gm_layout_memory_timeline(struct gm_display *display, const struct gm_repor
         draw_device(&page, report, &devices.v[i], &layers, height_for(devices.n), phases);
         has_pending |= gm_plot_has_pending(&devices.v[i].timeline->curve);
     }
-    gm_plot_keys(&page, has_pending);
+    if (states_reserved(report))
+        gm_plot_keys(&page, has_pending, !report->lacks_end);
     gm_plot_phase_keys(&page, phases);
     page.y += 5;
     draw_legend(&page, &layers, &devices);
-    put_notes(&page, &devices);
+    put_notes(&page, report, &devices);
     gm_page_end(&page);
 }

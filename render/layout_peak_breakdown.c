@@ -20,12 +20,37 @@ static uint64_t less(uint64_t a, uint64_t b)
 
 /* ---- the sums at the peak ---------------------------------------------------------------------------------------- */
 
+/* A trace of torch.profiler: what is reserved is stated, what is in no event is cached or older than the trace. */
+static void draw_stated(struct gm_page *page, const struct gm_traced *traced)
+{
+    const uint64_t requested = traced->peak->requested, reserved = traced->peak->levels.reserved;
+    struct gm_display *d = page->display;
+    if (reserved == GM_REPORT_NONE || reserved < requested) {
+        gm_page_note(page, "Not known: no event of the trace states it");
+        page->y += 16;
+        return;
+    }
+    const struct gm_piece parts[] = {
+        {"Requested", requested, gm_use_fill(GM_USE_ALLOCATED)},
+        {"Cached, or older than the trace", reserved - requested, gm_use_fill(GM_USE_CACHED)}};
+    gm_stacked_bar(d, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, 36, parts, 2, (double)reserved);
+    page->y += 36 + 8;
+    page->y += gm_legend(d, page->y, 2, parts, 2, reserved) + 4;
+    gm_page_note(page, gm_display_printf(d, "%s reserved, as the trace states it; %s of that are in no event",
+                                         gm_size_text(d, reserved), gm_size_text(d, reserved - requested)));
+    page->y += 20;
+}
+
 static void draw_reconciliation(struct gm_page *page, const struct gm_report *report, const struct gm_traced *traced)
 {
     const struct gm_levels *l = &traced->peak->levels;
     struct gm_display *d = page->display;
     gm_page_section(page, gm_traced_heading(d, report, traced, "Reserved memory at that moment"),
-                    "fragmentation: the cached part, reserved but not active");
+                    report->lacks_end ? NULL : "fragmentation: the cached part, reserved but not active");
+    if (report->lacks_end) {
+        draw_stated(page, traced);
+        return;
+    }
     if (l->active == GM_REPORT_NONE || l->reserved == GM_REPORT_NONE || l->reserved == 0) {
         const char *reason = traced->timeline->reconciliation.reason;
         gm_page_note(page, reason == NULL ? "Not known: the sizes of blocks were not reconstructed."

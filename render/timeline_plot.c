@@ -141,10 +141,11 @@ void gm_plot_draw(const struct gm_plot *plot, const struct gm_layers *layers)
     gm_plot_line(d, rows.reserved, LINE, GM_RESERVED_LINE);
 }
 
-void gm_plot_keys(struct gm_page *page, bool has_pending)
+void gm_plot_keys(struct gm_page *page, bool has_pending, bool is_whole)
 {
+    const char *rest = is_whole ? "Cached: reserved, but not active" : "Cached, or older than the trace: in no event";
     struct gm_piece keys[3] = {{"Line: reserved", 0, gm_solid(GM_RESERVED_LINE)},
-                               {"Cached: reserved, but not active", 0, gm_use_fill(GM_USE_CACHED)},
+                               {rest, 0, gm_use_fill(GM_USE_CACHED)},
                                {"Pending: freed, but another stream may still use it", 0, pending_fill}};
     page->y += gm_keys(page->display, page->y, keys, has_pending ? 3 : 2);
 }

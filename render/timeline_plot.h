@@ -49,7 +49,7 @@ struct gm_chart_axis gm_plot_axis(const struct gm_traced *traced);
 /* Grid, layers, what is pending and cached, the line of what is reserved. */
 void gm_plot_draw(const struct gm_plot *plot, const struct gm_layers *layers);
 /* What the plot's fills and lines mean, beside the categories. */
-void gm_plot_keys(struct gm_page *page, bool has_pending);
+void gm_plot_keys(struct gm_page *page, bool has_pending, bool is_whole);
 /* What the colours of the phases mean. */
 void gm_plot_phase_keys(struct gm_page *page, const bool is_drawn[GM_PHASE_COUNT]);
 bool gm_plot_has_pending(const struct gm_curve *curve);

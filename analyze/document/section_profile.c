@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { OPERATORS_SHOWN = 20, SHAPES_SHOWN = 12, MODULES_SHOWN = 12 };
+enum { OPERATORS_SHOWN = 20, SHAPES_SHOWN = 12, MODULES_SHOWN = 12, COPIES_SHOWN = 12 };
 
 static const char *duration(struct gm_doc *doc, int64_t ns)
 {
@@ -86,29 +86,97 @@ static const struct gm_column stated_columns[] = {
     STATED(GM_NAME, GM_ALL | GM_UNDER, "peak_site", "At the peak", peak_site),
 };
 
+static union gm_value change(uint64_t before, uint64_t after)
+{
+    const bool is_known = before != GM_REPORT_NONE && after != GM_REPORT_NONE;
+    return (union gm_value){.i = is_known ? gm_signed_gap(after, before) : GM_SIGNED_NONE};
+}
+
+#define COPY(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_copy_row, field)
 static union gm_value copy_time(const struct gm_cell_of *c)
 {
     return (union gm_value){.s = duration(c->doc, ((const struct gm_copy_row *)c->row)->time_ns)};
 }
 
-static union gm_value copy_saves(const struct gm_cell_of *c)
+static union gm_value copy_change(const struct gm_cell_of *c)
 {
     const struct gm_copy_row *row = c->row;
-    const bool is_known = row->before != GM_REPORT_NONE && row->after != GM_REPORT_NONE;
-    return (union gm_value){.i = is_known ? gm_signed_gap(row->after, row->before) : GM_SIGNED_NONE};
+    return change(row->before, row->after);
 }
 
-#define COPY(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_copy_row, field)
 static const struct gm_column copy_columns[] = {
+    COPY(GM_ID, GM_ALL, "device", "Device", device),
+    COPY(GM_NAME, GM_ALL, "stream", "Stream", stream),
+    COPY(GM_TEXT, GM_JSON, "direction", NULL, direction),
     COPY(GM_COUNT, GM_ALL, "copies", "Copies", copies),
     COPY(GM_BYTES, GM_ALL, "bytes", "Bytes", bytes),
     GM_GET(GM_FIGURE, GM_READ, NULL, "Took", copy_time),
     COPY(GM_SIGNED, GM_JSON, "time_ns", NULL, time_ns),
-    COPY(GM_BYTES, GM_ALL, "allocated_before_bytes", "Before", before),
-    COPY(GM_BYTES, GM_ALL, "allocated_after_bytes", "After", after),
-    GM_GET(GM_DELTA, GM_ALL, "allocated_change_bytes", "Change", copy_saves),
+    COPY(GM_BYTES, GM_JSON, "allocated_before_bytes", NULL, before),
+    COPY(GM_BYTES, GM_JSON, "allocated_after_bytes", NULL, after),
+    GM_GET(GM_DELTA, GM_JSON, "allocated_change_bytes", NULL, copy_change),
     COPY(GM_NAME, GM_ALL, "name", "Name", name),
 };
+
+#define BURST(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_copy_burst, field)
+static union gm_value burst_change(const struct gm_cell_of *c)
+{
+    const struct gm_copy_burst *row = c->row;
+    return change(row->before, row->after);
+}
+
+static union gm_value burst_place(const struct gm_cell_of *c)
+{
+    const struct gm_copy_burst *row = c->row;
+    const char *in = row->step == NULL ? "" : gm_doc_printf(c->doc, ", in %s", row->step);
+    return (union gm_value){.s = gm_doc_printf(c->doc, "%s%s", row->direction, in)};
+}
+
+static const struct gm_column burst_columns[] = {
+    BURST(GM_ID, GM_ALL, "device", "Device", device),
+    BURST(GM_COUNT, GM_JSON, "start_us", NULL, start_us),
+    BURST(GM_COUNT, GM_ALL, "copies", "Copies", copies),
+    BURST(GM_BYTES, GM_ALL, "bytes", "Bytes", bytes),
+    BURST(GM_SIGNED, GM_JSON, "time_ns", NULL, time_ns),
+    BURST(GM_BYTES, GM_ALL, "allocated_before_bytes", "Before", before),
+    BURST(GM_BYTES, GM_ALL, "allocated_after_bytes", "After", after),
+    GM_GET(GM_DELTA, GM_ALL, "allocated_change_bytes", "Change", burst_change),
+    BURST(GM_DELTA, GM_ALL, "host_change_bytes", "Host", host_bytes),
+    BURST(GM_TEXT, GM_JSON, "direction", NULL, direction),
+    BURST(GM_NAME, GM_JSON, "step", NULL, step),
+    GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "Direction", burst_place),
+};
+
+/* What offloading did, in one sentence: all that went to the host, and the most that one burst made of it. */
+static void say_offloading(struct gm_doc *d, const struct gm_profile_report *p)
+{
+    uint64_t bytes = 0, most = 0, bursts = 0;
+    for (size_t i = 0; i < p->burst_count; i++) {
+        const struct gm_copy_burst *b = &p->bursts[i];
+        if (strcmp(b->direction, "to the host") != 0 || b->before == GM_REPORT_NONE || b->after == GM_REPORT_NONE)
+            continue;
+        const uint64_t fell = gm_sat_sub(b->before, b->after);
+        bursts++;
+        bytes = gm_known_add(bytes, b->bytes);
+        most = fell > most ? fell : most;
+    }
+    if (bursts > 0 && gm_doc_is(d, GM_READ))
+        gm_doc_say(
+            d, GM_SAY_ITEM, GM_READ, NULL,
+            "%s burst%s of copies to the host moved %s; what the device had allocated fell by at most %s in one.",
+            gm_doc_count(d, bursts), gm_plural(bursts), gm_doc_bytes(d, bytes), gm_doc_bytes(d, most));
+}
+
+static void tell_copies(struct gm_doc *d, const struct gm_profile_report *p)
+{
+    const unsigned in = p->copy_count > 0 ? GM_ALL : GM_JSON;
+    GM_TABLE(d, copy_columns, p->copies, p->copy_count, .key = "copies", .title = "Copies", .in = in,
+             .txt_max = COPIES_SHOWN, .md_max = COPIES_SHOWN);
+    GM_TABLE(d, burst_columns, p->bursts, p->burst_count, .key = "copy_bursts",
+             .title = "Copies in bursts, and what the device had allocated before and after", .in = in,
+             .txt_max = COPIES_SHOWN, .md_max = COPIES_SHOWN);
+    say_offloading(d, p);
+}
 
 static void tell_stated(struct gm_doc *d, const struct gm_profile_report *p)
 {
@@ -165,14 +233,12 @@ void gm_section_profile(struct gm_doc *d, const struct gm_report *report)
     gm_doc_open(d, "profile", "Operators");
     tell_counts(d, p);
     tell_stated(d, p);
-    if (gm_doc_is(d, GM_READ))
+    if (gm_doc_is(d, GM_READ) && p->has_memory)
         gm_doc_tell(d,
                     "Bytes below are of %s: what was handed out less what came back. Self is without what is inside.",
                     p->has_device_memory ? "devices" : "the host");
     tell_operators(d, p, &p->operators, "operators", "By operator, as key_averages() counts", OPERATORS_SHOWN);
-    GM_TABLE(d, copy_columns, p->copies, p->copy_count, .key = "copies",
-             .title = "Copies, and what devices had allocated before the first and after the last",
-             .in = p->copy_count > 0 ? GM_ALL : GM_JSON);
+    tell_copies(d, p);
     tell_operators(d, p, &p->modules, "modules", p->modules_are_annotations ? "By annotation" : "By module",
                    MODULES_SHOWN);
     if (p->has_shapes)

@@ -19,8 +19,10 @@ struct gm_profile_pass {
 
 /* The tables of operators, shapes, modules and stacks. */
 enum gm_status gm_profile_averages(struct gm_profile_pass *pass, struct gm_error *err);
-/* What events state of devices and the host, and copies. */
+/* What events state of devices and the host. */
 enum gm_status gm_profile_stated(struct gm_profile_pass *pass, struct gm_error *err);
+/* Copies, and what they did to what is allocated. */
+enum gm_status gm_profile_copies(struct gm_profile_pass *pass, struct gm_error *err);
 /* A string of the profile, clean and on one line; NULL: no memory. */
 const char *gm_profile_clean(struct gm_arena *arena, const char *s, size_t n);
 

@@ -56,6 +56,7 @@ enum gm_status gm_profile_analyze(struct gm_report *report, const struct gm_prof
     count(pass.out, profile);
     GM_TRY(gm_profile_averages(&pass, err));
     GM_TRY(gm_profile_stated(&pass, err));
+    GM_TRY(gm_profile_copies(&pass, err));
     report->profile = pass.out;
     return GM_OK;
 }

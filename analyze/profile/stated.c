@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the memory events state of each device and of the host, and the copies between them.
+ * What the memory events state of each device and of the host.
  */
 #include "analyze/profile/profile_pass.h"
 
-#include "analyze/base/order.h"
 #include "analyze/base/text.h"
 
 #include <stdlib.h>
@@ -105,7 +104,7 @@ static void judge(struct gm_stated_memory *row)
     row->pressure = peak == GM_REPORT_NONE ? NULL : words[level];
 }
 
-static enum gm_status state_devices(struct gm_profile_pass *pass, struct gm_error *err)
+enum gm_status gm_profile_stated(struct gm_profile_pass *pass, struct gm_error *err)
 {
     const struct gm_profile *p = pass->profile;
     enum { NOWHERE = GM_PROFILE_DEVICES + 1 };
@@ -144,70 +143,4 @@ static enum gm_status state_devices(struct gm_profile_pass *pass, struct gm_erro
     free(rows);
     free(spans);
     return ok ? GM_OK : gm_no_memory(err);
-}
-
-/* ---- copies ------------------------------------------------------------------------------------------------------ */
-
-/* What a device has allocated at a time, as stated: after the last event before it, or before the first one. */
-static uint64_t allocated_at(const struct gm_profile *p, int64_t time)
-{
-    uint64_t level = GM_REPORT_NONE;
-    for (size_t i = 0; i < p->memory.n; i++) {
-        const struct gm_profile_memory *m = &p->memory.v[i];
-        if (gm_profile_side(m) != GM_SIDE_DEVICE || m->allocated == GM_PROFILE_ABSENT)
-            continue;
-        if (m->time_ns > time)
-            return level == GM_REPORT_NONE ? gm_profile_allocated_before(m) : level;
-        level = m->allocated;
-    }
-    return level;
-}
-
-struct copies {
-    struct gm_copy_row row;
-    uint32_t name;
-    int64_t first_ns, last_ns;
-};
-GM_ORDERING(by_bytes, struct copies, GM_DOWN(row.bytes) || GM_DOWN(row.copies) || GM_UP(name));
-
-enum gm_status gm_profile_stated(struct gm_profile_pass *pass, struct gm_error *err)
-{
-    enum { KINDS = 16 };
-    const struct gm_profile *p = pass->profile;
-    struct copies kinds[KINDS];
-    size_t n = 0;
-    GM_TRY(state_devices(pass, err));
-    for (size_t i = 0; i < p->spans.n; i++) {
-        const struct gm_profile_span *s = &p->spans.v[i];
-        size_t k = 0;
-        if (s->kind != GM_SPAN_MEMCPY)
-            continue;
-        while (k < n && kinds[k].name != s->name)
-            k++;
-        if (k == KINDS)
-            continue;
-        if (k == n)
-            kinds[n++] = (struct copies){.name = s->name, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
-        struct copies *c = &kinds[k];
-        c->row.copies++;
-        c->row.bytes = gm_known_add(c->row.bytes, gm_profile_detail_of(p, s)->bytes);
-        c->row.time_ns = gm_signed_add(c->row.time_ns, s->duration_ns);
-        c->first_ns = s->start_ns < c->first_ns ? s->start_ns : c->first_ns;
-        c->last_ns = gm_profile_span_end(s) > c->last_ns ? gm_profile_span_end(s) : c->last_ns;
-    }
-    qsort(kinds, n, sizeof *kinds, by_bytes);
-    struct gm_copy_row *rows = gm_arena_calloc(pass->arena, n + 1, sizeof *rows);
-    for (size_t k = 0; rows != NULL && k < n; k++) {
-        size_t length;
-        const char *s = gm_profile_string(p, kinds[k].name, &length);
-        rows[k] = kinds[k].row;
-        rows[k].before = allocated_at(p, kinds[k].first_ns);
-        rows[k].after = allocated_at(p, kinds[k].last_ns);
-        rows[k].name = gm_profile_clean(pass->arena, s, length);
-        if (rows[k].name == NULL)
-            return gm_no_memory(err);
-    }
-    pass->out->copies = rows;
-    pass->out->copy_count = n;
-    return rows == NULL ? gm_no_memory(err) : GM_OK;
 }

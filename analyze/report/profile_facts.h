@@ -48,12 +48,26 @@ struct gm_stated_memory {
     int64_t net_bytes, most_net_bytes; /* of the events alone: at the end, and at most, from 0 on */
 };
 
-/* Copies between host and device. */
+/* Copies of one kind on one stream. */
 struct gm_copy_row {
-    const char *name;
+    const char *name, *stream;
+    const char *direction; /* "to the host", "to the device", "on the device", "between devices", "other" */
+    int64_t device;        /* -1: not stated */
     uint64_t copies, bytes;
     int64_t time_ns;
     uint64_t before, after; /* allocated bytes of the device, as stated, before the first and after the last of them */
+};
+
+/* Copies of a device in one direction, one after the other within a step. */
+struct gm_copy_burst {
+    const char *direction, *step; /* step: NULL: in none */
+    int64_t device;
+    uint64_t copies, bytes, start_us;
+    int64_t time_ns;
+    /* Allocated bytes of the device, as stated: before the operator of the first; after: to the host the lowest until
+     * copies in another direction begin or the step ends, else behind the last. */
+    uint64_t before, after;
+    int64_t host_bytes; /* what the host's memory grew by in that time, by its events */
 };
 
 struct gm_profile_report {
@@ -61,8 +75,10 @@ struct gm_profile_report {
     bool modules_are_annotations;          /* no Python functions were recorded */
     const struct gm_stated_memory *stated; /* devices, then the host */
     size_t stated_count;
-    const struct gm_copy_row *copies;
+    const struct gm_copy_row *copies; /* most bytes first */
     size_t copy_count;
+    const struct gm_copy_burst *bursts; /* by time */
+    size_t burst_count;
     uint64_t spans, memory_events, threads, other_events, odd_events;
     int64_t rank, world_size; /* -1: not stated */
     uint64_t span_us;         /* from the first to the last moment */

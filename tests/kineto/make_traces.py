@@ -271,6 +271,20 @@ def nested(device):
     return step
 
 
+def devices(device):
+    """A stage of a pipeline on each of two devices, where there are two; what is reserved grows on the way."""
+    places = [f"cuda:{i % torch.cuda.device_count()}" for i in range(2)] if device == "cuda" else [device] * 2
+    stages = [torch.nn.Linear(512, 512).to(place) for place in places]
+
+    def step(i):
+        x = torch.ones(64 * (i + 1), 512)
+        for stage, place in zip(stages, places):
+            x = stage(x.to(place)).relu()
+        x.sum().backward()
+
+    return step
+
+
 # name: program, steps, schedule, what is recorded
 PROGRAMS = {
     "mlp": (mlp, 4, dict(wait=1, warmup=1, active=2), dict(profile_memory=True, record_shapes=True, with_stack=True)),
@@ -292,6 +306,8 @@ PROGRAMS = {
     "autograd_threads": (autograd_threads, 3, dict(wait=0, warmup=1, active=2),
                          dict(profile_memory=True, record_shapes=True, with_stack=True)),
     "nested": (nested, 2, None, dict(profile_memory=True, record_shapes=True, with_stack=True)),
+    "devices": (devices, 5, dict(wait=0, warmup=1, active=4, repeat=1),
+                dict(profile_memory=True, record_shapes=True)),
     "offload": (offload, 3, dict(wait=0, warmup=1, active=2), dict(profile_memory=True, record_shapes=True)),
 }
 

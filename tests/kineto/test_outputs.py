@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+from with_copies import with_copies
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = ""
 
@@ -126,6 +128,37 @@ class Outputs(unittest.TestCase):
         self.assertEqual({row["reserved"] for row in rows}, {""})
         known = self.analysis(trace("cuda_2.15.0_mlp"))["timeline"]["devices"][0]
         self.assertEqual(known["peaks"]["reserved"]["reserved_bytes"], known["peak_reserved_bytes"])
+
+    def test_copies(self):
+        """What offloading saves is a number: what the device had allocated before and after each burst of copies."""
+        with gzip.open(trace("cuda_2.15.0_offload")) as file:
+            data = json.dumps(with_copies(json.load(file))).encode()
+        profile = self.analysis(self.path("copies.json", data))["profile"]
+        size = 1 << 16
+        self.assertEqual([(c["direction"], c["stream"], c["copies"], c["bytes"]) for c in profile["copies"]],
+                         [("to the host", "7", 6, 6 * size), ("to the device", "20", 6, 6 * size)])
+        bursts = [(b["direction"], b["step"], b["copies"], b["allocated_before_bytes"], b["allocated_after_bytes"],
+                   b["host_change_bytes"]) for b in profile["copy_bursts"]]
+        self.assertEqual(bursts, [row for n in (1, 2) for row in (
+            ("to the host", f"ProfilerStep#{n}", 3, 3 * size, 0, 3 * size),
+            ("to the device", f"ProfilerStep#{n}", 3, 0, 3 * size, -3 * size))])
+        self.assertIn("what the device had\n      allocated fell by at most 192.0 KiB in one",
+                      self.in_run("analysis_report.txt"))
+
+    def test_devices(self):
+        """Two devices in one trace, whose reserved bytes grow: nothing contradicts what a trace does not list."""
+        a = self.analysis(trace("cuda_2.15.0_devices"))
+        stated = [row for row in a["profile"]["stated"] if row["device"] is not None]
+        self.assertEqual([row["device"] for row in stated], [0, 1])
+        for row, device in zip(stated, a["timeline"]["devices"], strict=True):
+            self.assertEqual(device["peak_reserved_bytes"], row["peak_reserved_bytes"])
+            self.assertGreater(row["peak_reserved_bytes"], row["first_reserved_bytes"])
+            self.assertIsNone(device["peaks"]["requested"]["allocated_bytes"])
+            self.assertFalse([d for d in device["books"]["disagreements"] if not d["expected"]])
+        report = self.in_run("analysis_report.txt")
+        for untrue in ("DOUBTFUL", "contradict", "blocks: same address", "cached, in nobody's use"):
+            self.assertNotIn(untrue, report)
+        self.assertIn("PEAK, DEVICE 1", report)
 
     def test_card(self):
         sold = {"h100-80": 80, "rtx-4090": 24}

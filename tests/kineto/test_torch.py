@@ -25,7 +25,8 @@ def main():
         traces = os.path.join(there, "traces")
         for device in ("cpu", "cuda"):
             # the stand-in on the CPU, too: a CUDA build without the drivers' libraries cannot be imported
-            out = subprocess.run([gmdry, "-q", "--no-charts", "-o", there, "--", python,
+            out = subprocess.run([gmdry, "-q", "--no-charts", "--devices", "2", "-o", there, "--",
+                                  python,
                                   os.path.join(HERE, "make_traces.py"), "--device", device, traces],
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             if out.returncode != 0:

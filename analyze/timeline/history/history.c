@@ -232,7 +232,7 @@ static void settle_open(struct pairing *p)
             continue;
         if (h->born[a] == 0)
             forget(h, (uint32_t)a);
-        else
+        else if (h->snapshot->profile == NULL) /* which lists no blocks */
             gm_history_note(h, "not-in-snapshot", "allocations were never freed but are not in the snapshot's blocks",
                             false, h->born[a] - 1, h->requested[a]);
     }

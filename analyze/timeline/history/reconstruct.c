@@ -410,8 +410,8 @@ static void give_up(struct gm_history *h, const char *reason)
 
 static bool has_segments(const struct gm_reconstruction *t)
 {
-    if (t->final_count > 0)
-        return true;
+    if (t->final_count > 0 || t->h->snapshot->profile != NULL) /* that has sums of segments, and no addresses */
+        return t->final_count > 0;
     const uint8_t *action = t->h->snapshot->events.action + t->h->first;
     for (size_t i = 0; i < t->h->count; i++)
         if (gm_action_is_growth(action[i]))
@@ -457,7 +457,8 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
         gm_reconstruct_pool(&t, 0, false);
     ok = ok && list_finals(&t);
     if (ok && !has_segments(&t)) {
-        give_up(h, "the file lists no segments of this device");
+        give_up(h, h->snapshot->profile == NULL ? "the file lists no segments of this device"
+                                                : "a profiler's trace lists no segments");
     } else if (ok && gm_reconstruct_begin(&t)) {
         gm_reconstruct_count_start(&t);
         bool is_told = tell_events(&t);
