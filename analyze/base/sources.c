@@ -233,3 +233,18 @@ enum gm_status gm_sources_line(struct gm_sources *s, struct gm_arena *arena, con
     ok = ok && (*text != NULL || *note != NULL);
     return ok ? GM_OK : gm_no_memory(err);
 }
+
+enum gm_status gm_sources_file(struct gm_sources *s, const char *path, uint64_t *line, const char **file,
+                               struct gm_error *err)
+{
+    bool several;
+    uint64_t lines;
+    size_t length;
+    struct file *found = find(s, path, &several);
+    *file = found == NULL || several ? NULL : found->path;
+    if (*file != NULL && !found->was_read && !read_file(s, found))
+        return gm_no_memory(err);
+    if (*file != NULL && line_of(found, *line, &length, &lines) == NULL)
+        *line = 0;
+    return GM_OK;
+}

@@ -29,4 +29,9 @@ void gm_sources_free(struct gm_sources *sources);
 enum gm_status gm_sources_line(struct gm_sources *sources, struct gm_arena *arena, const char *path, uint64_t line,
                                const char **text, const char **note, struct gm_error *err);
 
+/* The file of the folder that fits, its path below the folder; NULL: none, or several. *line becomes 0 if the file does
+ * not have so many. GM_E_NOMEM is the only error. */
+enum gm_status gm_sources_file(struct gm_sources *sources, const char *path, uint64_t *line, const char **file,
+                               struct gm_error *err);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/gmanalyze.h"
 
+#include "analyze/cli/notice_files.h"
 #include "analyze/cli/operands.h"
 #include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
@@ -23,6 +24,7 @@ static const struct gm_option option_table[] = {
     GM_ROW_NAME("name of the run; all operands are snapshots then"),
     GM_ROW_JSON("write analysis.json there too; - is stdout, instead of the summary" GM_MORE
                 "Of several snapshots an array, in the order of the operands."),
+    GM_ROW_FORMAT,
     GM_ROW_CATEGORIES("category rules to use instead of the built-in ones"),
     GM_ROW_DEVICE("report on this device only" GM_MORE "Totals are its totals then."),
     GM_ROW_TOP("how many blocks and call sites to list (default: 50)"),
@@ -63,7 +65,7 @@ static const struct gm_option option_table[] = {
      "DIR is a checkout of the program. A file is the one whose path has the longest end in common with the recorded "
      "path; if several fit as well, or the line is beyond its end, that is said. Recorded paths are only compared with "
      "a list of DIR's regular files (no links, nothing hidden, 100,000 at most), so nothing outside of DIR is read.",
-     GM_OPTION_TEXT, AT(source)},
+     GM_OPTION_TEXT, GM_USUAL(source)},
     {0, "explain", NULL,
      "tell why blocks were given their roles, on stdout" GM_MORE
      "After the summary, for each role: how sure that is, and how many blocks and bytes it decided at the peak and at "
@@ -151,7 +153,7 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
         return status;
     if (options->watch == NULL)
         status = gm_operands_sort(&usual->name, &usual->results, operands, count, err);
-    else if (*count > 0 || usual->json != NULL)
+    else if (*count > 0 || usual->json != NULL || usual->formats.n > 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--watch takes no %s",
                        *count > 0 ? "SNAPSHOT (its names begin with -n NAME)"
                                   : "--json: each run has its analysis.json");
@@ -160,9 +162,8 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
     if (status == GM_OK && options->timeline.from.kind == options->timeline.to.kind &&
         options->timeline.from.value > options->timeline.to.value)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--from is after --to");
-    if (status == GM_OK && (options->explain || options->memory_summary) && gm_path_is_standard(usual->json))
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s and --json - both want standard output",
-                       options->explain ? "--explain" : "--memory-summary");
+    const char *also = options->explain ? "--explain" : options->memory_summary ? "--memory-summary" : NULL;
+    GM_THEN(status, gm_formats_check(usual, also, err));
     for (int i = 0; status == GM_OK && i < *count; i++)
         status = gm_paths_check_json(usual->json, operands[i], err);
     if (status != GM_OK || options->kineto == NULL)

@@ -84,8 +84,8 @@ enum gm_status gm_analysis_begin(struct gm_judged *judged, const struct gm_snaps
     enum gm_status status = GM_OK;
     if (options->stream.is_given)
         GM_TRY(check_stream(&options->stream, snapshot, err));
-    if (options->source != NULL)
-        GM_TRY(gm_sources_open(&sources, options->source, err));
+    if (options->usual.source != NULL)
+        GM_TRY(gm_sources_open(&sources, options->usual.source, err));
     struct gm_timeline_options timeline = timeline_options(options, of->rules);
     timeline.sources = sources;
     timeline.every_event = every_event;

@@ -5,81 +5,109 @@
 
 #include <inttypes.h>
 
-static enum gm_status check_reserved(const struct gm_analyze_context *context, const struct gm_device_report *device,
-                                     const char *path, struct gm_text *messages)
+struct checks {
+    const struct gm_analyze_context *context;
+    const struct gm_report *report;
+    const char *path;
+    struct gm_text *messages;
+    struct gm_notices *notices; /* NULL: nobody reads them */
+    enum gm_status status;
+};
+
+/* Takes `why` over. */
+static void fail(struct checks *c, const char *option, struct gm_text *why)
 {
-    uint64_t limit = context->options.fail_above;
-    bool has_peak = device->trace.peak_reserved != GM_REPORT_NONE;
-    uint64_t reserved = has_peak ? device->trace.peak_reserved : device->totals.reserved;
-    if (reserved <= limit)
-        return GM_OK;
-    char is[GM_SIZE_TEXT], may[GM_SIZE_TEXT];
-    gm_message_add(messages, &context->terminal, GM_MESSAGE_ERROR, path,
-                   "check failed: %s on device %lld is %s (%" PRIu64 " bytes), above the limit of %s (%" PRIu64
-                   " bytes)",
-                   has_peak ? "peak reserved" : "reserved", (long long)device->device, gm_size_format(is, reserved),
-                   reserved, gm_size_format(may, limit), limit);
-    return GM_E_CHECK;
+    gm_message_add(c->messages, &c->context->terminal, GM_MESSAGE_ERROR, c->path, "check failed: %s",
+                   why->failed ? "" : why->data);
+    const struct gm_notice notice = {.level = GM_NOTICE_ERROR,
+                                     .is_failure = true,
+                                     .rule = option,
+                                     .title = "check failed",
+                                     .text = why->failed ? NULL : why->data,
+                                     .subject = c->path};
+    if (c->notices != NULL)
+        gm_notices_add(c->notices, &notice, NULL);
+    gm_text_free(why);
+    c->status = GM_E_CHECK;
 }
 
-/* Without a trace there is no peak: the total counts. */
-static enum gm_status check_total(const struct gm_analyze_context *context, const struct gm_report *report,
-                                  const char *path, struct gm_text *messages)
+/* Of one device, or of all (NULL): without a trace there is no peak, and the total counts. */
+static void check_reserved(struct checks *c, const struct gm_device_report *device)
 {
-    uint64_t limit = context->options.fail_above, reserved = report->totals.reserved;
-    if (reserved <= limit)
-        return GM_OK;
+    const uint64_t limit = c->context->options.fail_above;
+    const bool has_peak = device != NULL && device->trace.peak_reserved != GM_REPORT_NONE;
+    const uint64_t reserved = device == NULL ? c->report->totals.reserved
+                              : has_peak     ? device->trace.peak_reserved
+                                             : device->totals.reserved;
     char is[GM_SIZE_TEXT], may[GM_SIZE_TEXT];
-    gm_message_add(messages, &context->terminal, GM_MESSAGE_ERROR, path,
-                   "check failed: %s (%" PRIu64 " bytes) is reserved, above the limit of %s (%" PRIu64 " bytes)",
-                   gm_size_format(is, reserved), reserved, gm_size_format(may, limit), limit);
-    return GM_E_CHECK;
+    struct gm_text why = {0};
+    if (reserved <= limit)
+        return;
+    gm_size_format(is, reserved);
+    if (device == NULL)
+        gm_text_printf(&why, "%s (%" PRIu64 " bytes) is reserved", is, reserved);
+    else
+        gm_text_printf(&why, "%s on device %lld is %s (%" PRIu64 " bytes)", has_peak ? "peak reserved" : "reserved",
+                       (long long)device->device, is, reserved);
+    gm_text_printf(&why, ", above the limit of %s (%" PRIu64 " bytes)", gm_size_format(may, limit), limit);
+    fail(c, "fail-above", &why);
 }
 
-static enum gm_status check_efficiency(const struct gm_analyze_context *context, const struct gm_report *report,
-                                       const char *path, struct gm_text *messages)
+static void check_efficiency(struct checks *c)
 {
-    double limit = context->options.fail_below_efficiency;
-    double efficiency = gm_totals_efficiency(&report->totals);
+    const double limit = c->context->options.fail_below_efficiency;
+    const double efficiency = gm_totals_efficiency(&c->report->totals);
+    struct gm_text why = {0};
     if (efficiency < 0 || efficiency >= limit) /* below 0: nothing is reserved, so nothing is wasted */
-        return GM_OK;
-    gm_message_add(messages, &context->terminal, GM_MESSAGE_ERROR, path,
-                   "check failed: efficiency is %.4f %%, below the limit of %.4f %%", efficiency, limit);
-    return GM_E_CHECK;
+        return;
+    gm_text_printf(&why, "efficiency is %.4f %%, below the limit of %.4f %%", efficiency, limit);
+    fail(c, "fail-below-efficiency", &why);
 }
 
 /* The most severe stand first. */
-static enum gm_status check_findings(const struct gm_analyze_context *context, const struct gm_report *report,
-                                     const char *path, struct gm_text *messages)
+static void check_findings(struct checks *c)
 {
-    const struct gm_diagnosis *diagnosis = &report->diagnosis;
-    const int limit = context->options.fail_on;
+    const struct gm_diagnosis *diagnosis = &c->report->diagnosis;
+    const int limit = c->context->options.fail_on;
+    struct gm_text why = {0};
     size_t n = 0;
     while (limit >= 0 && n < diagnosis->finding_count && (int)diagnosis->findings[n].severity >= limit)
         n++;
     if (n == 0)
-        return GM_OK;
-    gm_message_add(messages, &context->terminal, GM_MESSAGE_ERROR, path,
-                   "check failed: %zu finding%s of severity %s or more, the first is %s: %s", n, n == 1 ? "" : "s",
+        return;
+    gm_text_printf(&why, "%zu finding%s of severity %s or more, the first is %s: %s", n, n == 1 ? "" : "s",
                    gm_severity_name((enum gm_severity)limit), diagnosis->findings[0].id, diagnosis->findings[0].title);
-    return GM_E_CHECK;
+    fail(c, "fail-on", &why);
+}
+
+/* A check that was asked for and added nothing since there were `before` notices has passed. */
+static void pass(struct checks *c, const char *option, bool is_wanted, size_t *before)
+{
+    const struct gm_notice notice = {.rule = option, .title = "check passed", .subject = c->path};
+    if (c->notices == NULL)
+        return;
+    if (is_wanted && c->notices->all.n == *before)
+        gm_notices_add(c->notices, &notice, NULL);
+    *before = c->notices->all.n;
 }
 
 enum gm_status gm_checks_run(const struct gm_analyze_context *context, const struct gm_report *report, const char *path,
-                             struct gm_text *messages)
+                             struct gm_text *messages, struct gm_notices *notices)
 {
-    enum gm_status status = GM_OK;
+    const struct gm_analyze_options *options = &context->options;
+    struct checks c = {context, report, path, messages, notices, GM_OK};
+    size_t before = notices == NULL ? 0 : notices->all.n;
     bool has_trace = false;
     for (size_t i = 0; i < report->device_count; i++)
         has_trace = has_trace || report->devices[i].trace.events > 0;
     for (size_t i = 0; has_trace && i < report->device_count; i++)
-        if (check_reserved(context, &report->devices[i], path, messages) != GM_OK)
-            status = GM_E_CHECK;
-    if (!has_trace && check_total(context, report, path, messages) != GM_OK)
-        status = GM_E_CHECK;
-    if (check_efficiency(context, report, path, messages) != GM_OK)
-        status = GM_E_CHECK;
-    if (check_findings(context, report, path, messages) != GM_OK)
-        status = GM_E_CHECK;
-    return status;
+        check_reserved(&c, &report->devices[i]);
+    if (!has_trace)
+        check_reserved(&c, NULL);
+    pass(&c, "fail-above", options->fail_above != UINT64_MAX, &before);
+    check_efficiency(&c);
+    pass(&c, "fail-below-efficiency", options->fail_below_efficiency >= 0, &before);
+    check_findings(&c);
+    pass(&c, "fail-on", options->fail_on >= 0, &before);
+    return c.status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/gmdiff.h"
 
+#include "analyze/cli/notice_files.h"
 #include "analyze/cli/paths.h"
 
 #include <stddef.h>
@@ -20,6 +21,10 @@ static const struct gm_option option_table[] = {
      "500MiB (without a trace: the totals)" GM_MORE "What it compares: [diff.md](diff.md#a-gate).",
      GM_OPTION_PARSED, AT(limit), .parse = parse_growth, .wants = "as in 2%, 0.5%, 500MiB or 0"},
     GM_ROW_JSON("write diff.json there too; - is stdout, instead of the summary"),
+    GM_ROW_FORMAT,
+    {0, "source", "DIR",
+     "the checkout in which --format looks for the lines that grew" GM_MORE "Default: the working directory.",
+     GM_OPTION_TEXT, GM_USUAL(source)},
     GM_ROW_CATEGORIES("category rules to use instead of the built-in ones"),
     GM_ROW_DEVICE("compare this device only" GM_MORE "Totals are its totals then."),
     GM_ROW_TOP("rows of each table in diff_report.txt (default: 50)"),
@@ -39,6 +44,7 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
     if (*count < 2)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, *count == 0 ? "no BASE and no NEW given" : "no NEW given");
     enum gm_status status = gm_paths_check_stdin(operands, (size_t)*count, 1, err);
+    GM_THEN(status, gm_formats_check(options, NULL, err));
     for (int i = 0; status == GM_OK && i < *count; i++)
         status = gm_paths_check_json(options->json, operands[i], err);
     return status;

@@ -21,7 +21,6 @@ struct gm_analyze_options {
     const char *viewer;  /* where the page without a trace goes; NULL: nowhere */
     const char *preface; /* lines before the reports; NULL: none. No option: gmdry has some */
     const char *kineto;  /* a trace of torch.profiler beside the snapshot; NULL: none */
-    const char *source;  /* a folder; NULL: none */
     const char *watch;   /* a folder whose new snapshots are reported; NULL: none */
     bool explain, memory_summary, csv_full;
     struct gm_timeline_options timeline; /* as far as options say it */

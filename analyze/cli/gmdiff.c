@@ -7,6 +7,7 @@
 
 #include "analyze/base/threads.h"
 #include "analyze/cli/bar.h"
+#include "analyze/cli/notice_files.h"
 #include "analyze/cli/page_runs.h"
 #include "analyze/document/documents.h"
 #include "analyze/formats/load.h"
@@ -20,6 +21,7 @@
 struct call {
     struct gm_shell shell;
     struct gm_diff_options options;
+    struct gm_notices notices; /* for --format */
 };
 
 struct input {
@@ -48,6 +50,7 @@ static void tell_inputs(struct call *call, const struct input *inputs, size_t co
         const struct input *input = &inputs[i];
         if (input->status != GM_OK) {
             gm_call_fail(&call->shell.said, input->path, &input->error);
+            gm_formats_note_error(&call->notices, input->path, &input->error);
             continue;
         }
         for (size_t w = 0; w < input->summary.warning_count; w++)
@@ -170,6 +173,16 @@ static void check_growth(struct call *call, const struct gm_comparison *c)
     gm_text_free(&why);
 }
 
+static enum gm_status note_growth(struct call *call, const struct gm_comparison *c, struct gm_error *err)
+{
+    struct gm_notice_places places;
+    const enum gm_status status = gm_formats_open_places(&places, &call->options.usual, err);
+    if (status == GM_OK && call->options.usual.formats.n > 0)
+        gm_notices_of_comparison(&call->notices, c, &places);
+    gm_formats_close_places(&places);
+    return status;
+}
+
 /* The texts, while other threads draw. */
 static enum gm_status make(struct gm_run_files *files, const struct gm_shell *shell, const struct gm_comparison *c,
                            struct gm_error *err)
@@ -214,6 +227,7 @@ static enum gm_status publish(struct call *call, struct input *inputs, size_t co
     GM_THEN(status, make(&files, &call->shell, &c, err));
     GM_THEN(status, add_page(&files, call, inputs, count, &c, err));
     GM_THEN(status, gm_shell_publish(&run, &call->shell, &files, name, GM_DIFF_JSON, err));
+    GM_THEN(status, note_growth(call, &c, err));
     if (status == GM_OK) {
         struct gm_text summary = {0};
         gm_diff_summary(&summary, &c, gm_run_path(run));
@@ -258,6 +272,8 @@ static enum gm_status run(struct call *call, char **paths, size_t count, struct 
     tell_inputs(call, inputs, count);
     if (can_compare(inputs, count))
         status = publish(call, inputs, count, err);
+    gm_formats_put(&shell->said, &usual->formats, &call->notices);
+    gm_notices_free(&call->notices);
     free_inputs(inputs, count);
     free(inputs);
     return status;

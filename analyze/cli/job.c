@@ -3,6 +3,7 @@
 
 #include "analyze/cli/analyzed.h"
 #include "analyze/cli/job_parts.h"
+#include "analyze/cli/notice_files.h"
 #include "analyze/cli/page_runs.h"
 #include "analyze/export/export.h"
 #include "analyze/formats/load.h"
@@ -164,6 +165,23 @@ static void tell_warnings(struct gm_job *job, const struct gm_analyze_context *c
                        report->snapshot.salvaged_reason == NULL ? "" : report->snapshot.salvaged_reason);
 }
 
+/* The findings for --format. */
+static void note_findings(struct gm_job *job, const struct gm_analyze_context *context, const struct gm_report *report)
+{
+    const struct gm_analyze_options *options = &context->options;
+    struct gm_notice_places places = {0};
+    struct gm_error err;
+    if (options->usual.formats.n == 0)
+        return;
+    if (gm_formats_open_places(&places, &options->usual, &err) != GM_OK)
+        gm_message_add_error(&job->messages, &context->terminal, NULL, &err);
+    const struct gm_notice readable = {
+        .rule = "readable", .title = "the snapshot was analysed", .subject = shown_path(job)};
+    gm_notices_add(&job->notices, &readable, NULL);
+    gm_notices_of_report(&job->notices, report, options->fail_on, &places);
+    gm_formats_close_places(&places);
+}
+
 void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context)
 {
     struct gm_error err = {.offset = GM_NO_OFFSET};
@@ -177,10 +195,13 @@ void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context)
         tell_warnings(job, context, &work.judged.report);
         job->status = publish(&work, job, context, &err);
     }
-    if (job->status == GM_OK)
-        job->status = gm_checks_run(context, &work.judged.report, shown_path(job), &job->messages);
-    else
+    if (job->status == GM_OK) {
+        note_findings(job, context, &work.judged.report);
+        job->status = gm_checks_run(context, &work.judged.report, shown_path(job), &job->messages, &job->notices);
+    } else {
         gm_message_add_error(&job->messages, &context->terminal, shown_path(job), &err);
+        gm_formats_note_error(&job->notices, shown_path(job), &err);
+    }
     gm_report_free(&work.judged.report);
     gm_page_trace_free(&work.page);
     gm_full_csv_free(csv);
@@ -199,6 +220,7 @@ void gm_job_free(struct gm_job *job)
     gm_text_free(&job->summary);
     gm_text_free(&job->explained);
     gm_text_free(&job->json);
+    gm_notices_free(&job->notices);
     gm_run_free(job->run);
     job->run = NULL;
 }

@@ -9,6 +9,7 @@
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
 #include "analyze/cli/gmanalyze.h"
+#include "analyze/export/notices.h"
 #include "analyze/formats/load.h"
 #include "analyze/run/run.h"
 #include "analyze/run/run_names.h"
@@ -26,12 +27,13 @@ struct gm_job {
     atomic_int stage;        /* enum gm_job_stage; the rest but `reading` is the worker's until this says done */
     struct gm_load_progress reading;
 
-    enum gm_status status;    /* GM_OK, GM_E_CHECK (both: a run directory was written), or why there is none */
-    struct gm_text messages;  /* for stderr */
-    struct gm_text summary;   /* for stdout, unless it should be quiet */
-    struct gm_text explained; /* for stdout, if --explain asks for it */
-    struct gm_text json;      /* analysis.json */
-    struct gm_run *run;       /* committed; NULL on failure */
+    enum gm_status status;     /* GM_OK, GM_E_CHECK (both: a run directory was written), or why there is none */
+    struct gm_text messages;   /* for stderr */
+    struct gm_text summary;    /* for stdout, unless it should be quiet */
+    struct gm_text explained;  /* for stdout, if --explain asks for it */
+    struct gm_text json;       /* analysis.json */
+    struct gm_notices notices; /* for --format */
+    struct gm_run *run;        /* committed; NULL on failure */
 };
 
 /* Runs the whole job; sets stage GM_JOB_DONE last. */

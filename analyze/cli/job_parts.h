@@ -25,9 +25,10 @@ enum gm_status gm_outputs_write(struct gm_job *job, const struct gm_analyze_cont
 /* The checks that a user may ask for on the command line; a failed one is exit code 1, and everything is still
  * written. */
 
-/* GM_OK or GM_E_CHECK; each failed check adds a line about `path` to `messages`. */
+/* GM_OK or GM_E_CHECK; each failed check adds a line about `path` to `messages`, and each that was asked for to
+ * `notices` (NULL: nobody reads them). */
 enum gm_status gm_checks_run(const struct gm_analyze_context *context, const struct gm_report *report, const char *path,
-                             struct gm_text *messages);
+                             struct gm_text *messages, struct gm_notices *notices);
 
 /* --csv-full: timeline.csv while the trace is walked, a row for each event, in bounded memory. The file needs a
  * run directory before the report is made, so the run begins with the first row; signals are held from then on. */

@@ -71,10 +71,22 @@ struct gm_texts {
     size_t n;
 };
 
+/* --format, each time that it is given. */
+enum { GM_FORMATS_MOST = 8 };
+struct gm_formats {
+    struct {
+        int form;         /* enum gm_notice_form */
+        const char *file; /* "-": standard output */
+    } v[GM_FORMATS_MOST];
+    size_t n;
+};
+
 /* What several programs take. A program's options begin with it, and its table has a row of each that it takes. */
 struct gm_usual_options {
     const char *results, *name, *json, *categories; /* NULL: not given */
+    const char *source;                             /* a checkout; NULL: not given */
     struct gm_texts ignore, ignore_files;
+    struct gm_formats formats;
     int64_t device;       /* -1: all */
     int64_t top, threads; /* threads 0: not given */
     uint64_t max_memory;  /* as in struct gm_load_options; 0: not given */
@@ -144,6 +156,17 @@ struct gm_usual_options {
         0, "salvage", NULL, text, GM_OPTION_FLAG, GM_USUAL(salvage)                                                    \
     }
 /* For programs that include rules_file.h. */
+/* With analyze/cli/notice_files.h. */
+#define GM_ROW_FORMAT                                                                                                  \
+    {                                                                                                                  \
+        0, "format", "FORM[=FILE]",                                                                                    \
+            "what there is to say to a CI: github, gitlab, junit or sarif; to FILE, or to stdout instead of the "      \
+            "summary" GM_MORE "Repeat it for several forms. Their places are lines of files below `--source`, "        \
+            "without it below the working directory: [ci.md](ci.md#annotations).",                                     \
+            GM_OPTION_PARSED, GM_USUAL(formats), .parse = gm_value_format,                                             \
+                                                 .wants = "github, gitlab, junit or sarif, as in sarif=memory.sarif",  \
+                                                 .words = gm_format_words                                              \
+    }
 #define GM_ROWS_IGNORE                                                                                                 \
     {0,                                                                                                                \
      "ignore",                                                                                                         \

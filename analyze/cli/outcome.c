@@ -3,6 +3,7 @@
 
 #include "analyze/base/threads.h"
 #include "analyze/cli/bar.h"
+#include "analyze/cli/notice_files.h"
 #include "analyze/cli/operands.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@ enum { STEPS = 100 }; /* of a stage */
 struct outcome {
     const struct gm_analyze_context *context;
     struct gm_text json; /* so far: of several snapshots an array */
+    struct gm_notices notices;
     struct gm_run *last; /* of the last operand that succeeded */
     struct gm_job *jobs;
     size_t count;
@@ -39,6 +41,9 @@ static void add(struct outcome *outcome, struct gm_job *job)
     struct gm_shell *shell = outcome->context->shell;
     gm_call_raise(&shell->said, job->status);
     gm_message_flush(&job->messages);
+    for (size_t i = 0; i < job->notices.all.n; i++)
+        gm_notices_add(&outcome->notices, &job->notices.all.v[i], NULL);
+    outcome->notices.failed = outcome->notices.failed || job->notices.failed;
     if (job->run != NULL) {
         collect_json(outcome, job);
         gm_shell_print(shell, &job->summary);
@@ -109,8 +114,10 @@ void gm_outcome_run(const struct gm_analyze_context *context, struct gm_job *job
             gm_text_add(&o.json, "\n]\n");
         gm_call_put(&context->shell->said, context->options.usual.json, &o.json);
     }
+    gm_formats_put(&context->shell->said, &context->options.usual.formats, &o.notices);
     gm_run_free(o.last);
     gm_text_free(&o.json);
+    gm_notices_free(&o.notices);
 }
 
 /* Their names and paths; NULL: no memory. */

@@ -2,6 +2,7 @@
 #include "analyze/cli/shell.h"
 
 #include "analyze/cli/interrupt.h"
+#include "analyze/cli/notice_files.h"
 #include "analyze/cli/page_runs.h"
 #include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
@@ -66,7 +67,8 @@ void gm_shell_point_latest(struct gm_shell *shell, struct gm_run *run)
 
 void gm_shell_print(struct gm_shell *shell, struct gm_text *summary)
 {
-    if (!shell->options->quiet && !gm_path_is_standard(shell->options->json))
+    const bool is_taken = gm_path_is_standard(shell->options->json) || gm_formats_take_stdout(&shell->options->formats);
+    if (!shell->options->quiet && !is_taken)
         gm_call_print(&shell->said, summary);
     else
         gm_text_free(summary);

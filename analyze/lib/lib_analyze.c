@@ -115,7 +115,8 @@ static int judge(const struct analyzed *a)
 {
     const struct gm_analyze_context context = {.options = a->options, .terminal = {.program = "gmanalyze"}};
     struct gm_text messages = {0};
-    const enum gm_status status = gm_checks_run(&context, &a->judged.report, a->judged.report.snapshot.path, &messages);
+    const enum gm_status status =
+        gm_checks_run(&context, &a->judged.report, a->judged.report.snapshot.path, &messages, NULL);
     gm_text_free(&messages);
     return gm_status_exit_code(status);
 }
