@@ -187,6 +187,21 @@ static const char *root_of(struct gm_case *c)
     return most == 0 ? NULL : gm_names_site(&l->names, (struct gm_stack_id){most});
 }
 
+/* Whether most of what that line makes goes in its round: it holds nothing, and is only the last to make something
+ * before a round ends. */
+static bool is_bystander(struct gm_case *c, const char *line)
+{
+    struct gm_lives *l = c->lives;
+    uint64_t kept = 0, gone = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const char *site = l->h->born[a] == 0 ? "" : gm_names_site(&l->names, (struct gm_stack_id){l->h->stack[a]});
+        c->failed |= site == NULL;
+        if (site != NULL && strcmp(site, line) == 0)
+            *(outlived(l, a) > 0 ? &kept : &gone) += l->h->requested[a];
+    }
+    return gone > kept;
+}
+
 /* Only where the number of stacks is right for the rule. */
 static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kind, bool is_of_graph,
                       const char *evidence)
@@ -200,7 +215,7 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
                        : kind == PILED ? root_of(c)
                                        : gm_lives_backward(c->lives, (uint32_t)c->lives->h->count);
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
-    if (f != NULL && root != NULL)
+    if (f != NULL && root != NULL && (kind != PILED || !is_bystander(c, root)))
         f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root, f->site);
 }
 

@@ -448,6 +448,26 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(diagnosed(steps(True))["loss-keeps-graph"]["severity"], "info")  # they may hang together
         self.expect_none(steps(False), "loss-keeps-graph")
 
+    def test_kept_graph_is_not_of_the_line_that_ends_a_round(self):
+        """A validation after the optimizer keeps its graph; the loss of training is the last that a round makes, and its
+        graph goes."""
+        def lines(of, n):
+            return [[("linear", TORCH + "nn/functional.py", 2 + k), ("<module>", "train.py", of)] for k in range(n)]
+        graph, last = [], []
+
+        def forward(t, r):
+            graph[:] = [t.alloc(64, stack) for stack in lines(20, 4)]
+            t.free(*last)
+            last[:] = [t.alloc(1 / 1024, [("mean", TORCH + "tensor.py", 9), ("<module>", "train.py", 20)])]
+            return []
+
+        def backward(t, r):
+            t.free(*graph)
+            return []
+        kept = train(6, forward, backward, after=lambda t, r: [t.alloc(48, stack) for stack in lines(26, 4)])
+        self.expect(kept, "loss-keeps-graph", 700, 1000, "train.py:26")
+        self.assertRegex(diagnosed(kept)["Do this"], r": <module>  train\.py:26$")
+
     def test_retained_graph_is_of_the_line_that_calls_backward(self):
         layers = [[("forward", "net.py", 10 + n)] + FORWARD[1:] for n in range(4)]
 
