@@ -125,6 +125,8 @@ struct gm_replay_repetition {
     uint64_t duration_us;    /* of a turn */
     uint32_t compared_from;  /* the first event of the step that shows what piles up; GM_NEVER: there is none */
     struct gm_repeat plan;
+    uint64_t gradients;             /* bytes that turns keep; 0 unless memory ended in one */
+    struct gm_whatif_result zeroed; /* then: if each turn frees them first */
 };
 
 struct gm_replay_device {
@@ -227,6 +229,8 @@ enum gm_replay_verdict {
 enum gm_replay_verdict gm_replay_judged(const struct gm_replay_run *run);
 /* GM_E_CHECK if that is not what was hoped for, or the plan is none; before outputs are written. */
 enum gm_status gm_replay_status(const struct gm_replay_run *run);
+/* run_parts.c: whether memory ends in a turn, and would not if each freed the gradients first. */
+bool gm_replay_hangs_on_gradients(const struct gm_replay_device *device);
 /* Why it is GM_VERDICT_UNKNOWN; a clause. */
 const char *gm_replay_unknown_words(const struct gm_replay_run *run);
 /* "PASS", "FAIL", "OOM"; NULL of the others. */
@@ -251,9 +255,12 @@ bool gm_value_drop(const char *text, void *value);  /* CLASS */
 void gm_scale_words(struct gm_text *out);           /* "Activation=" ... */
 void gm_drop_words(struct gm_text *out);            /* roles and built-in categories */
 
-/* run_parts.c: the parts of the device into *options, if --csv, --members or --steps wants them. */
+/* run_parts.c: the parts of the device into *options, if --csv, --members or --steps wants them; after the replay, what
+ * it would have been with other gradients (repetition.zeroed). */
 enum gm_status gm_replay_parts(struct gm_replay_device *device, struct gm_whatif_options *options,
                                struct gm_error *err);
+enum gm_status gm_replay_zero(struct gm_replay_device *device, const struct gm_whatif_options *options,
+                              struct gm_error *err);
 /* When a part ends, in microseconds; GM_REPORT_NONE without times. */
 uint64_t gm_replay_part_time(const struct gm_replay_device *device, size_t part);
 /* How much later than recorded the events of a part come, because a step was repeated before them; microseconds. */

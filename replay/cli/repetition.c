@@ -67,6 +67,34 @@ static void tell_growth(struct gm_doc *doc, const struct gm_replay_repetition *r
                    gm_doc_some(doc, r->plan.unmatched, "free", "frees"), gm_doc_bytes(doc, r->plan.unmatched_bytes));
 }
 
+/* Where memory ends in a repetition that keeps gradients: whether it would if they were freed first. */
+static void tell_zeroed(struct gm_doc *doc, const struct gm_replay_device *d)
+{
+    static const struct gm_column columns[] = {
+        GM_KEY(GM_BYTES, "gradients_bytes", struct gm_replay_repetition, gradients),
+        GM_KEY(GM_BYTES, "peak_reserved_bytes", struct gm_replay_repetition,
+               zeroed.stats.reserved_bytes[GM_STAT_ALL].peak),
+        GM_KEY(GM_BOOL, "runs_out_of_memory", struct gm_replay_repetition, zeroed.has_failed),
+    };
+    const struct gm_replay_repetition *r = &d->repetition;
+    GM_OBJECT(doc, "with_zero_grad", columns, r->gradients > 0 ? r : NULL, NULL);
+    if (r->gradients == 0)
+        return;
+    uint64_t member, step;
+    const bool is_step =
+        r->zeroed.parts_played > 0 && gm_replay_member_of(d, r->zeroed.parts_played - 1, &member, &step);
+    gm_doc_tell(
+        doc,
+        "The gradients, %s, are kept through each forward pass here: nothing recorded tells whether zero_grad() "
+        "frees them before. If it does, %s.",
+        gm_doc_bytes(doc, r->gradients),
+        !r->zeroed.has_failed
+            ? gm_doc_printf(doc, "memory is enough: %s are reserved at the peak",
+                            gm_doc_bytes(doc, (uint64_t)r->zeroed.stats.reserved_bytes[GM_STAT_ALL].peak))
+        : is_step ? gm_doc_printf(doc, "memory ends in member %" PRIu64 ", step %" PRIu64, member, step)
+                  : "memory ends, too");
+}
+
 static void tell_repetition(struct gm_doc *doc, const struct gm_replay_device *d)
 {
     const struct gm_replay_repetition *r = &d->repetition;
@@ -181,6 +209,7 @@ void gm_replay_say_repetition(struct gm_doc *doc, const struct gm_replay_device 
     gm_doc_open(doc, "repetition", NULL);
     GM_FIELDS(doc, repetition_columns, r, d);
     tell_repetition(doc, d);
+    tell_zeroed(doc, d);
     if (is_long)
         say_members(doc, d);
     gm_doc_close(doc);

@@ -157,8 +157,10 @@ static enum gm_status what_if(struct gm_replay_device *device, struct gm_error *
     GM_TRY(gm_replay_parts(device, &options, err));
     if (!gm_replay_count_holders(device, &options))
         return gm_no_memory(err);
-    return gm_replay_on_gpu(run->options) ? gm_replay_run_on_gpu(device, &options, err)
-                                          : gm_whatif(&device->whatif, h, &options, err);
+    if (gm_replay_on_gpu(run->options))
+        return gm_replay_run_on_gpu(device, &options, err);
+    GM_TRY(gm_whatif(&device->whatif, h, &options, err));
+    return gm_replay_zero(device, &options, err);
 }
 
 static enum gm_status replay(struct gm_replay_run *run, struct gm_error *err)
@@ -310,6 +312,8 @@ static enum gm_replay_verdict judge_devices(const struct gm_replay_run *run)
         enum gm_replay_verdict here = run->options->verify ? GM_VERDICT_PASS : gm_replay_placed(&run->devices[i]);
         if (run->options->verify && !gm_verify_passed(&run->devices[i].verify))
             here = GM_VERDICT_FAIL;
+        if (here == GM_VERDICT_OOM && gm_replay_hangs_on_gradients(&run->devices[i]))
+            here = GM_VERDICT_UNKNOWN;
         if (here == GM_VERDICT_OOM)
             return here;
         if (here == GM_VERDICT_FAIL || (here == GM_VERDICT_UNKNOWN && verdict == GM_VERDICT_PASS))
@@ -346,6 +350,9 @@ enum gm_status gm_replay_status(const struct gm_replay_run *run)
 
 const char *gm_replay_unknown_words(const struct gm_replay_run *run)
 {
+    for (size_t i = 0; i < run->device_count; i++)
+        if (gm_replay_hangs_on_gradients(&run->devices[i]))
+            return "because it hangs on whether zero_grad() frees the gradients before each forward pass";
     return judge_devices(run) == GM_VERDICT_UNKNOWN ? "because it hangs on where the driver puts segments"
                                                     : "because the recording itself ended out of memory";
 }

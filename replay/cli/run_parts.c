@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* So that a repeated run stays within hours and a common machine's memory. */
 #define MOST_STEPS (UINT64_C(1) << 20)
@@ -159,6 +160,44 @@ enum gm_status gm_replay_parts(struct gm_replay_device *device, struct gm_whatif
     options->repeat = r->turns > 0 ? &r->plan : NULL;
     options->stops_after_parts = gm_replay_stops_early(device);
     return GM_OK;
+}
+
+/* Gradients that a turn keeps are there in its forward pass, as without zero_grad() before it. Nothing that was
+ * recorded tells: so where memory ends in a turn, the other case is replayed, too. */
+enum gm_status gm_replay_zero(struct gm_replay_device *device, const struct gm_whatif_options *options,
+                              struct gm_error *err)
+{
+    struct gm_history *h = &device->kept->history;
+    struct gm_replay_repetition *r = &device->repetition;
+    struct gm_whatif_options other = *options;
+    if (options->repeat == NULL || !device->whatif.has_failed || device->kept->role == NULL ||
+        device->whatif.parts_played <= r->recorded + 1)
+        return GM_OK;
+    bool *renewed = calloc(h->allocation_count + 1, sizeof *renewed);
+    struct gm_whatif_part *parts = malloc(options->part_count * sizeof *parts);
+    const struct gm_repeat_left *once = &r->plan.left[GM_REPEAT_IS_ONCE];
+    for (size_t i = 0; renewed != NULL && i < once->allocations.n; i++) {
+        const uint32_t a = once->allocations.v[i];
+        renewed[a] = h->born[a] > r->plan.first && device->kept->role[a] == GM_ROLE_GRADIENT;
+        r->gradients += renewed[a] ? h->requested[a] : 0;
+    }
+    enum gm_status status = renewed == NULL || parts == NULL ? gm_no_memory(err) : GM_OK;
+    if (status == GM_OK && r->gradients > 0) {
+        memcpy(parts, options->parts, options->part_count * sizeof *parts);
+        other.parts = parts;
+        other.renewed = renewed;
+        other.recorder = NULL;
+        other.class_count = 0;
+        status = gm_whatif(&r->zeroed, h, &other, err);
+    }
+    free(parts);
+    free(renewed);
+    return status;
+}
+
+bool gm_replay_hangs_on_gradients(const struct gm_replay_device *device)
+{
+    return device->repetition.gradients > 0 && !device->repetition.zeroed.has_failed;
 }
 
 bool gm_replay_has_steps(const struct gm_replay_run *run)

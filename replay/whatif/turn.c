@@ -3,6 +3,11 @@
 
 #include <stdlib.h>
 
+static bool is_renewed(const struct gm_playing *w, uint32_t a)
+{
+    return w->options->renewed != NULL && w->options->renewed[a] && w->h->born[a] > w->options->repeat->first;
+}
+
 /* What a repeated step needs. */
 bool gm_playing_prepare_turns(struct gm_playing *w)
 {
@@ -16,7 +21,7 @@ bool gm_playing_prepare_turns(struct gm_playing *w)
         w->is_start[a] = w->h->born[a] == 0;
     const struct gm_repeat_left *once = &repeat->left[GM_REPEAT_IS_ONCE];
     for (size_t i = 0; w->is_once != NULL && i < once->allocations.n; i++)
-        w->is_once[once->allocations.v[i]] = true;
+        w->is_once[once->allocations.v[i]] = !is_renewed(w, once->allocations.v[i]);
     return w->is_start != NULL && w->carried != NULL && w->is_once != NULL;
 }
 
@@ -34,6 +39,10 @@ void gm_playing_turn(struct gm_playing *w, bool is_again)
     w->next_release = w->turn_release;
     w->segment = w->turn_segment;
     uint32_t *block_of = w->follow.block_of;
+    const struct gm_repeat_left *once = &repeat->left[GM_REPEAT_IS_ONCE];
+    for (size_t i = 0; i < once->allocations.n; i++)
+        if (is_renewed(w, once->allocations.v[i]))
+            gm_playing_drop(w, once->allocations.v[i]);
     for (size_t i = 0; i < repeat->carries.n; i++) {
         uint32_t from = repeat->carries.v[i].from;
         w->carried[i] = (struct gm_carried){block_of[from], w->is_start[from]};

@@ -65,13 +65,19 @@ static inline void follow_free(struct gm_playing *w, uint32_t a, bool is_complet
         gm_playing_tell_let_go(w, a, block);
 }
 
+void gm_playing_drop(struct gm_playing *w, uint32_t a)
+{
+    if (w->h->let_go[a] > w->options->repeat->end)
+        follow_free(w, a, false, w->options->hooks);
+    follow_free(w, a, true, w->options->hooks);
+    w->follow.block_of[a] = GM_SPACE_NONE;
+}
+
 /* The block that a turn asked for takes the place of the one of the turn before. */
 static void replace(struct gm_playing *w, uint32_t a, uint32_t before, uint32_t block)
 {
     w->follow.block_of[a] = before;
-    if (w->h->let_go[a] > w->options->repeat->end)
-        follow_free(w, a, false, w->options->hooks);
-    follow_free(w, a, true, w->options->hooks);
+    gm_playing_drop(w, a);
     w->follow.block_of[a] = block;
 }
 

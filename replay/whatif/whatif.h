@@ -153,6 +153,8 @@ struct gm_whatif_options {
     struct gm_whatif_part *parts; /* ascending, not overlapping but for those that are played again; may be NULL */
     size_t part_count;
     const struct gm_repeat *repeat; /* of the parts that are played again; NULL: there are none */
+    const bool *renewed;            /* [allocation]: of what the step makes once what is freed where a turn begins, and
+                                     * asked for again: gradients, if zero_grad() frees them; may be NULL */
     bool stops_after_parts;         /* what comes after the last part is not played */
     /* Asked for if memory is limited: a device that has no room for it, either, has failed. One that has is played as
      * if it was never asked for: nobody knows what would have come next. May be NULL. Not with device, hooks, repeat.

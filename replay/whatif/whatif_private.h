@@ -139,5 +139,7 @@ void gm_playing_give_back(struct gm_playing *w);
 /* turn.c: a step that is played again. */
 bool gm_playing_prepare_turns(struct gm_playing *w); /* false: no memory */
 void gm_playing_turn(struct gm_playing *w, bool is_again);
+/* whatif.c: frees what the turn before left of that allocation. */
+void gm_playing_drop(struct gm_playing *w, uint32_t a);
 
 #endif

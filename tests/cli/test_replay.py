@@ -635,6 +635,18 @@ class Forecast(Replay):
         self.assertIn("no growth is known", text)
         self.assertIn("assumed: 6 blocks, 60.00 MiB, gradients and states, are made once", text)
         self.assertIn("assumed: 1 block, 12.00 MiB, is replaced by that of the next time", text)
+        self.assertIsNone(repetition["with_zero_grad"])
+        found = self.numbers("--steps", "1000", "--memory", "124MiB", "one.pickle", code=1)
+        other = found["devices"][0]["repetition"]["with_zero_grad"]
+        self.assertIsNone(found["verdict"])  # it hangs on whether gradients are there in a forward pass
+        self.assertEqual((other["gradients_bytes"], other["runs_out_of_memory"]), (20 * MIB, False))
+        self.assertEqual(other["peak_reserved_bytes"], (32 + 40 + 12 + 16 + 12 + 10) * MIB)  # 10 MiB lie in pieces
+        text = self.told("--steps", "1000", "--memory", "124MiB", "one.pickle", code=1)
+        self.assertIn("If it does, memory is enough: 122.0 MiB are reserved at the peak.", text)
+        self.assertIn("verdict: not known, because it hangs on whether zero_grad() frees", text)
+        found = self.numbers("--steps", "1000", "--memory", "110MiB", "one.pickle", code=1)
+        self.assertEqual(found["verdict"], "OOM")
+        self.assertTrue(found["devices"][0]["repetition"]["with_zero_grad"]["runs_out_of_memory"])
 
     def test_refusals(self):
         write(self.at("steps.pickle"), steps_snapshot())
