@@ -11,6 +11,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 enum expected { THE_BEGINNING, A_VALUE, A_VALUE_OR_END, A_KEY, A_KEY_OR_END, A_COMMA_OR_END };
 
@@ -83,6 +86,8 @@ static size_t parse_number(const unsigned char *s, size_t n, struct gm_json_numb
     size_t i = n > 0 && s[0] == '-', first = i;
     number->is_negative = i > 0;
     bool fits = true;
+    for (const size_t sure = first + 19; i < sure && is_digit(s, n, i); i++)
+        number->magnitude = number->magnitude * 10 + (uint64_t)(s[i] - '0');
     for (; is_digit(s, n, i); i++) {
         uint64_t digit = (uint64_t)(s[i] - '0');
         fits = fits && number->magnitude <= (UINT64_MAX - digit) / 10;
@@ -112,21 +117,70 @@ static bool ends_plain_text(unsigned char c)
     return c == '"' || c == '\\' || c < ' ';
 }
 
-static const unsigned char *plain_end(const unsigned char *p, const unsigned char *end)
+static bool is_blank(unsigned char c)
 {
-    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
-    while (end - p >= 8) { /* eight bytes at once: which of them is a quote, a backslash, or below the blank? */
-        uint64_t v;
-        memcpy(&v, p, 8);
-        uint64_t quote = v ^ ones * '"', backslash = v ^ ones * '\\';
-        if ((((quote - ones) & ~quote) | ((backslash - ones) & ~backslash) | ((v - ones * ' ') & ~v)) & tops)
-            break;
-        p += 8;
-    }
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+const unsigned char *gm_json_plain_end_bytewise(const unsigned char *p, const unsigned char *end)
+{
     while (p < end && !ends_plain_text(*p))
         p++;
     return p;
 }
+
+const unsigned char *gm_json_blanks_end_bytewise(const unsigned char *p, const unsigned char *end)
+{
+    while (p < end && is_blank(*p))
+        p++;
+    return p;
+}
+
+#ifdef __SSE2__ /* sixteen bytes at once, which every x86-64 has; the rest of the window one by one */
+
+const unsigned char *gm_json_plain_end(const unsigned char *p, const unsigned char *end)
+{
+    const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\'), control = _mm_set1_epi8(0x1f);
+    for (; end - p >= 16; p += 16) {
+        const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+        const __m128i ends = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, backslash)),
+                                          _mm_cmpeq_epi8(_mm_min_epu8(v, control), v));
+        const unsigned mask = (unsigned)_mm_movemask_epi8(ends);
+        if (mask != 0)
+            return p + __builtin_ctz(mask);
+    }
+    return gm_json_plain_end_bytewise(p, end);
+}
+
+const unsigned char *gm_json_blanks_end(const unsigned char *p, const unsigned char *end)
+{
+    if (p == end || !is_blank(*p))
+        return p;
+    for (; end - p >= 16; p += 16) {
+        const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+        const __m128i blanks =
+            _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8(' ')), _mm_cmpeq_epi8(v, _mm_set1_epi8('\n'))),
+                         _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('\r')), _mm_cmpeq_epi8(v, _mm_set1_epi8('\t'))));
+        const unsigned others = ~(unsigned)_mm_movemask_epi8(blanks) & 0xffff;
+        if (others != 0)
+            return p + __builtin_ctz(others);
+    }
+    return gm_json_blanks_end_bytewise(p, end);
+}
+
+#else
+
+const unsigned char *gm_json_plain_end(const unsigned char *p, const unsigned char *end)
+{
+    return gm_json_plain_end_bytewise(p, end);
+}
+
+const unsigned char *gm_json_blanks_end(const unsigned char *p, const unsigned char *end)
+{
+    return gm_json_blanks_end_bytewise(p, end);
+}
+
+#endif
 
 static bool add_bytes(struct gm_json_scan *j, const void *bytes, size_t n)
 {
@@ -212,7 +266,7 @@ static enum gm_status take_string_slowly(struct gm_json_scan *j, struct gm_json_
     j->scratch.n = 0;
     for (;;) {
         GM_TRY(gm_source_more(s, 1, err));
-        const unsigned char *stop = plain_end(s->p, s->end);
+        const unsigned char *stop = gm_json_plain_end(s->p, s->end);
         if (!add_bytes(j, s->p, (size_t)(stop - s->p)))
             return gm_no_memory(err);
         s->p = stop;
@@ -236,7 +290,7 @@ static enum gm_status take_string_slowly(struct gm_json_scan *j, struct gm_json_
 static enum gm_status take_string(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
 {
     struct gm_source *s = j->source;
-    const unsigned char *start = ++s->p, *stop = plain_end(start, s->end);
+    const unsigned char *start = ++s->p, *stop = gm_json_plain_end(start, s->end);
     token->kind = GM_TOKEN_STRING;
     if (stop == s->end || *stop != '"')
         return take_string_slowly(j, token, err);
@@ -344,8 +398,9 @@ static enum gm_status skip_blanks(struct gm_json_scan *j, struct gm_error *err)
 {
     struct gm_source *s = j->source;
     for (;;) {
-        while (s->p < s->end && (*s->p == ' ' || *s->p == '\n' || *s->p == '\r' || *s->p == '\t'))
-            s->p++;
+        if (s->p < s->end && *s->p > ' ')
+            return GM_OK;
+        s->p = gm_json_blanks_end(s->p, s->end);
         if (s->p < s->end || s->at_end)
             return GM_OK;
         GM_TRY(gm_source_more(s, 1, err));

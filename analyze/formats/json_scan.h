@@ -57,6 +57,12 @@ struct gm_json_scan { /* zero-initialise but for `source`; gm_json_scan_free */
 enum gm_status gm_json_next(struct gm_json_scan *json, struct gm_json_token *token, struct gm_error *err);
 /* Consumes the rest of the value that `token` begins; nothing if it is complete already. */
 enum gm_status gm_json_skip(struct gm_json_scan *json, const struct gm_json_token *token, struct gm_error *err);
+/* Where the text at p ends that a string has as it is: at a quote, a backslash or a control character, or at `end`; and
+ * where blanks end. The second ones are what the first ones are tested against. */
+const unsigned char *gm_json_plain_end(const unsigned char *p, const unsigned char *end);
+const unsigned char *gm_json_blanks_end(const unsigned char *p, const unsigned char *end);
+const unsigned char *gm_json_plain_end_bytewise(const unsigned char *p, const unsigned char *end);
+const unsigned char *gm_json_blanks_end_bytewise(const unsigned char *p, const unsigned char *end);
 /* What a number of that text is, which was found REAL: strtod in the C locale. false: no memory. */
 bool gm_json_number_real(const unsigned char *s, size_t length, double *real);
 void gm_json_scan_free(struct gm_json_scan *json);

@@ -4,6 +4,7 @@
  */
 #include "analyze/base/text.h"
 #include "analyze/formats/decoders.h"
+#include "analyze/formats/json_scan.h"
 #include "tests/formats/sources.h"
 #include "tests/unit.h"
 
@@ -326,4 +327,23 @@ TEST(locale)
     setlocale(LC_NUMERIC, "C");
     assert_int_equal(a.text.data[strlen("[ r0x")], '1');
     gm_text_free(&a.text);
+}
+
+/* What looks at sixteen bytes at once finds what looking at each one finds: every byte, at every place. */
+TEST(wide_and_bytewise)
+{
+    unsigned char text[64];
+    for (unsigned c = 0; c < 256; c++)
+        for (size_t length = 0; length <= 40; length++)
+            for (size_t at = 0; at <= length; at++) {
+                memset(text, c % 2 == 0 ? 'a' : 0xc3, sizeof text);
+                text[at] = (unsigned char)c;
+                text[length + 1] = '"';
+                assert_ptr_equal(gm_json_plain_end(text, text + length),
+                                 gm_json_plain_end_bytewise(text, text + length));
+                memset(text, " \n\r\t"[c % 4], sizeof text);
+                text[at] = (unsigned char)c;
+                assert_ptr_equal(gm_json_blanks_end(text, text + length),
+                                 gm_json_blanks_end_bytewise(text, text + length));
+            }
 }
