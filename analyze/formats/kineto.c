@@ -287,12 +287,17 @@ static int span_kind(const struct gm_json_token *t)
                  {"Runtime", GM_SPAN_RUNTIME},
                  {"hip_runtime", GM_SPAN_RUNTIME},
                  {"xpu_runtime", GM_SPAN_RUNTIME},
+                 {"xpu_driver", GM_SPAN_RUNTIME},
+                 {"mtia_runtime", GM_SPAN_RUNTIME},
+                 {"privateuse1_runtime", GM_SPAN_RUNTIME},
+                 {"privateuse1_driver", GM_SPAN_RUNTIME},
                  {"kernel", GM_SPAN_KERNEL},
                  {"gpu_memcpy", GM_SPAN_MEMCPY},
                  {"Memcpy", GM_SPAN_MEMCPY},
                  {"gpu_memset", GM_SPAN_MEMSET},
                  {"Memset", GM_SPAN_MEMSET},
                  {"gpu_user_annotation", GM_SPAN_DEVICE_ANNOTATION},
+                 {"cuda_sync", -1}, /* waits that are drawn on a stream */
                  {"Trace", -1}};
     for (size_t i = 0; t->kind == GM_TOKEN_STRING && i < sizeof kinds / sizeof *kinds; i++)
         if (strlen(kinds[i].word) == t->length && strncasecmp(kinds[i].word, (const char *)t->text, t->length) == 0)

@@ -18,6 +18,35 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = ""
 
 
+OLDER = ("1.8", "1.13", "2.0", "2.3")
+
+
+def as_written_by(version, data):
+    """A trace of today as that version wrote it: its categories, arguments and whole microseconds."""
+    cats = {"cpu_op": "Operator", "user_annotation": "Operator", "cuda_runtime": "Runtime", "kernel": "Kernel",
+            "gpu_memcpy": "Memcpy"} if version == "1.8" else {}
+    events = []
+    for event in data["traceEvents"]:
+        args = dict(event.get("args", {}))
+        if version == "1.8" and event.get("cat") == "python_function":
+            continue
+        for key in ("Addr", "Total Allocated", "Total Reserved") if version == "1.8" else ():
+            args.pop(key, None)
+        for key in ("Ev Idx", "Record function id", "Concrete Inputs", "Input Strides"):
+            args.pop(key, None)
+        event = dict(event, args=args)
+        if "cat" in event:
+            event["cat"] = cats.get(event["cat"], event["cat"])
+        if version != "2.3":
+            end = int(event["ts"] + event.get("dur", 0)) + 1
+            event["ts"] = int(event["ts"])
+            if "dur" in event:
+                event["dur"] = end - event["ts"]
+        events.append(event)
+    top = {"schemaVersion": 1, "deviceProperties": data["deviceProperties"], "traceEvents": events}
+    return dict(top, displayTimeUnit="ms") if version == "2.3" else top
+
+
 def trace(name):
     return os.path.join(HERE, f"{name}.trace.json.gz")
 
@@ -159,6 +188,47 @@ class Outputs(unittest.TestCase):
         for untrue in ("DOUBTFUL", "contradict", "blocks: same address", "cached, in nobody's use"):
             self.assertNotIn(untrue, report)
         self.assertIn("PEAK, DEVICE 1", report)
+
+    def test_older(self):
+        """The forms of PyTorch 1.8 to 2.3: whole microseconds, no addresses, other categories, no base time."""
+        name = "cuda_2.4.1_mlp"
+        want = self.analysis(trace(name))
+        with gzip.open(trace(name)) as file:
+            text = file.read()
+        for version in OLDER:
+            data = json.dumps(as_written_by(version, json.loads(text))).encode()
+            a = self.analysis(self.path(f"{version}.json", data))
+            ours, theirs = a["profile"], want["profile"]
+            for key in ("allocs", "frees", "net_bytes", "most_net_bytes"):
+                self.assertEqual([row[key] for row in ours["stated"]], [row[key] for row in theirs["stated"]], version)
+            device, wanted = a["timeline"]["devices"][0], want["timeline"]["devices"][0]
+            self.assertEqual(device["allocs"], wanted["allocs"], version)
+            self.assertEqual(device["peak_requested_bytes"], wanted["peak_requested_bytes"], version)
+            self.assertEqual(device["peak_reserved_bytes"],
+                             None if version == "1.8" else wanted["peak_reserved_bytes"], version)
+            calls = {row["name"]: row["calls"] for row in ours["operators"] if not row["on_device"]}
+            for row in theirs["operators"]:
+                if row["name"].startswith("aten::") and row["self_device_bytes"]:
+                    self.assertEqual(calls.get(row["name"]), row["calls"], (version, row["name"]))
+
+    def test_other_devices(self):
+        """HIP and XPU: what their runtimes, kernels and copies are called, and where their memory is."""
+        with gzip.open(trace("cuda_2.15.0_offload")) as file:
+            text = file.read()
+        for kind, runtime, names in ((1, "hip_runtime", ("CopyDeviceToHost", "CopyHostToDevice")),
+                                     (12, "xpu_runtime", ("Memcpy D2M", "Memcpy M2D")),
+                                     (20, "privateuse1_runtime", ("D2H", "H2D"))):
+            data = with_copies(json.loads(text))
+            for event in data["traceEvents"]:
+                event["cat"] = runtime if event.get("cat") == "cuda_runtime" else event.get("cat")
+                if event.get("cat") == "gpu_memcpy":
+                    event["name"] = names["HtoD" in event["name"]]
+                if event.get("name") == "[memory]" and event["args"]["Device Type"] == 1:
+                    event["args"]["Device Type"] = kind
+            profile = self.analysis(self.path(f"{runtime}.json", json.dumps(data).encode()))["profile"]
+            self.assertEqual([c["direction"] for c in profile["copies"]], ["to the host", "to the device"], runtime)
+            self.assertEqual({b["allocated_change_bytes"] for b in profile["copy_bursts"]}, {-196608, 196608}, runtime)
+            self.assertEqual([row["device"] for row in profile["stated"]], [0, None], runtime)
 
     def test_card(self):
         sold = {"h100-80": 80, "rtx-4090": 24}
