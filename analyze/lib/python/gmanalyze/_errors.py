@@ -64,5 +64,6 @@ _CLASSES: Dict[int, Type[GmError]] = {2: UsageError, 3: InputError, 4: MissingEr
 
 
 def error_of(exit_code: int, kind: str, offset: Optional[int], text: str) -> GmError:
-    found = OutOfMemory if kind == "nomem" else _CLASSES.get(exit_code, InternalError)
-    return found(text, kind, offset)
+    if kind == "nomem":
+        return OutOfMemory(text, kind, offset)
+    return _CLASSES.get(exit_code, InternalError)(text, kind, offset)

@@ -14,8 +14,6 @@ from ._library import SALVAGED, UNKNOWN, Array, Handle, Problem, lib
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Column = npt.NDArray[Any]
-
 _DTYPES = {"B": "u1", "I": "u4", "q": "i8", "Q": "u8"}
 _NO_TIME = -(1 << 63)
 _MOST = 32  # columns of a table
@@ -82,15 +80,15 @@ class Table:
     def __repr__(self) -> str:
         return f"<{self._name}: {len(self):,} rows of {', '.join(self._arrays)}>"
 
-    def __getattr__(self, name: str) -> "Column":
+    def __getattr__(self, name: str) -> "npt.NDArray[Any]":
         if name.startswith("_") or name not in self._arrays:
             raise AttributeError(f"{self._name} has no column {name!r}: {', '.join(self._arrays)}")
         return self[name]
 
-    def __getitem__(self, name: str) -> "Column":
+    def __getitem__(self, name: str) -> "npt.NDArray[Any]":
         if name not in self._made:
             self._made[name] = self._view(self._arrays[name])
-        made: "Column" = self._made[name]
+        made: "npt.NDArray[Any]" = self._made[name]
         return made
 
     def _view(self, column: Array) -> Any:
@@ -105,7 +103,7 @@ class Table:
                 return memoryview(window).toreadonly().cast("B").cast(code)
             raw = bytes(window)
             return array.array(code, b"".join(raw[stride * i:stride * i + width] for i in range(count)))
-        view = numpy.ndarray(count, _DTYPES[code], window, strides=(stride,))
+        view: Any = numpy.ndarray(count, _DTYPES[code], window, strides=(stride,))
         view.flags.writeable = False
         return view
 
@@ -134,9 +132,9 @@ class Table:
                 texts = [strings[int(i)] if i else None for i in used]
                 frame[name] = pandas.Series(pandas.array(texts, dtype="string"), dtype="category").take(codes).array
             elif name == "time_us":
-                frame["time"] = pandas.to_datetime(pandas.Series(values).mask(values == _NO_TIME), unit="us")
+                frame["time"] = values.astype("M8[us]")  # what is not stated is NaT there
             elif name == "stream":
-                frame[name] = pandas.Series(handles[values]).mask(values == 0).astype("Int64")
+                frame[name] = pandas.Series(handles[values]).astype("Int64").mask(values == 0)
             elif values.dtype == "u8" and (values == UNKNOWN).any():
                 frame[name] = pandas.Series(values).astype("UInt64").mask(values == UNKNOWN)
             else:
