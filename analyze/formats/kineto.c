@@ -514,7 +514,7 @@ static enum gm_status take_top(struct reader *r, int word, struct gm_json_token 
     case DISTRIBUTED:
         return take_distributed(r, t, err);
     case BASE:
-        if (!token_integer(t, &p->base_ns))
+        if (!token_integer(t, &p->base_ns) || p->base_ns > MOST_NS || p->base_ns < -MOST_NS)
             p->base_ns = 0;
         break;
     case TRACE_ID:
