@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Run in a bare system by wheel.sh: installs the wheel as a user would, and tries what it carries.
+set -euo pipefail
+
+python3 -m venv venv
+PATH=$PWD/venv/bin:$PATH
+pip install -q --no-index "./$1"
+demo=venv/share/gmanalyze/demo.gmtrace
+gmanalyze "$demo" name | tee said
+grep -q '^Report  results/' said
+for name in memory_timeline.png memory_overview.png memory.html analysis.json; do
+    [ -s results/latest/$name ] || { echo "no $name"; exit 1; }
+done
+gmreplay --verify "$demo" | grep 'verdict: PASS'
+gmdiff "$demo" "$demo" >/dev/null
+gmfleet "$demo" >/dev/null
+gmdry -q -- cat /proc/self/maps | grep -m 1 'venv/lib/gmanalyze/libgmdry.so'
+python -m gmanalyze --version
+python -c 'import gmanalyze; print("import", gmanalyze.__name__)'
+for program in gmanalyze gmreplay gmdiff gmfleet gmdry; do
+    ! LD_TRACE_LOADED_OBJECTS=1 venv/bin/$program | grep '=>' | grep -v 'venv/lib/gmanalyze\|lib[cm]\.so\.6\|linux-vdso' || exit 1
+done
+# A text that the font lacks: there is no system's font to fall back on, and no word about it.
+mkdir 图
+gmanalyze --no-page -n 图 -- "$demo" 2>&1 >/dev/null | tee complaints
+[ ! -s complaints ]
+pip uninstall -q -y gmanalyze
+[ ! -e venv/bin/gmanalyze ] && [ ! -e venv/share/gmanalyze ]
+echo "all right"
