@@ -15,7 +15,7 @@ done
 gmreplay --verify "$demo" | grep 'verdict: PASS'
 gmdiff "$demo" "$demo" >/dev/null
 gmfleet "$demo" >/dev/null
-gmdry -q -- cat /proc/self/maps | grep -m 1 'venv/lib/gmanalyze/libgmdry.so'
+gmdry -q -- cat /proc/self/maps | grep 'r-xp.*venv/lib/gmanalyze/libgmdry.so'
 python -m gmanalyze --version
 python -c 'import gmanalyze; print("import", gmanalyze.__name__)'
 for program in gmanalyze gmreplay gmdiff gmfleet gmdry; do
