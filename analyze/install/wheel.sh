@@ -35,4 +35,3 @@ manylinux_*) ;;
     ;;
 esac
 (cd "$work/dist" && "$tools/wheel" tags --platform-tag "$tag" "$work/raw/"*.whl && mv "$work/raw/"*"$tag"* .)
-ls -l "$work/dist"
