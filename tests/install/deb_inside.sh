@@ -12,6 +12,8 @@ gmreplay --verify "$demo" | grep 'verdict: PASS'
 gmdiff "$demo" "$demo" >/dev/null
 gmfleet "$demo" >/dev/null
 gmdry -q -- cat /proc/self/maps | grep 'r-xp.*/usr/lib/gmanalyze/libgmdry.so'
+apt-get -qq install -y --no-install-recommends python3 >/dev/null 2>&1
+python3 -c 'import gmanalyze; print(gmanalyze.library_path, gmanalyze.load("'$demo'"))'
 for program in gmanalyze gmreplay gmdiff gmfleet gmdry; do
     dpkg -L gmanalyze | grep -q "/usr/share/man/man1/$program.1.gz" || { echo "$program has no manual page"; exit 1; }
 done

@@ -16,7 +16,7 @@ PROGRAMS = ["gmanalyze", "gmdiff", "gmdry", "gmfleet", "gmreplay"]
 FILES = ["lib/gmanalyze/libgmdry.so", "lib/gmanalyze/gmdry-cudnn", "share/gmanalyze/default.categories",
          "share/gmanalyze/default.roles", "share/gmanalyze/gm_record.py", "share/gmanalyze/demo.gmtrace",
          "share/doc/gmanalyze/copyright", "share/doc/gmanalyze/LICENSE", "share/doc/gmanalyze/README.md",
-         "share/doc/gmanalyze/docs/cli.md"]
+         "share/doc/gmanalyze/docs/cli.md", "share/gmanalyze/python/gmanalyze/__init__.py"]
 # What is built only where its tools are.
 PERHAPS = {"lib/gmanalyze/libgmrecord.so": "libgmrecord.so", "share/gmanalyze/memory.html": "memory.html"}
 
@@ -58,6 +58,9 @@ class Install(unittest.TestCase):
         trace, results = os.path.join(moved, "share/gmanalyze/demo.gmtrace"), os.path.join(self.work, "results")
         run(os.path.join(moved, "bin", "gmanalyze"), "-o", results, trace, "moved")
         self.assertIn("memory_timeline.png", os.listdir(os.path.join(results, "latest")))
+        told = run(sys.executable, "-B", "-c", "import gmanalyze; print(gmanalyze.library_path)", cwd=self.work,
+                   env={"PYTHONPATH": os.path.join(moved, "share", "gmanalyze", "python")})
+        self.assertTrue(os.path.samefile(told.strip(), os.path.join(moved, "lib", "libgm.so.1")), told)
         # The command has the stand-in of this place.
         told = subprocess.run([os.path.join(moved, "bin", "gmdry"), "-q", "--", "cat", "/proc/self/maps"],
                               capture_output=True, text=True, cwd=self.work)

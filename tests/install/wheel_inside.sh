@@ -17,7 +17,7 @@ gmdiff "$demo" "$demo" >/dev/null
 gmfleet "$demo" >/dev/null
 gmdry -q -- cat /proc/self/maps | grep 'r-xp.*venv/lib/gmanalyze/libgmdry.so'
 python -m gmanalyze --version
-python -c 'import gmanalyze; print("import", gmanalyze.__name__)'
+python -c 'import gmanalyze, sys; print("import", gmanalyze.analyze(sys.argv[1]).totals)' "$demo"
 for program in gmanalyze gmreplay gmdiff gmfleet gmdry; do
     ! LD_TRACE_LOADED_OBJECTS=1 venv/bin/$program | grep '=>' | grep -v 'venv/lib/gmanalyze\|lib[cm]\.so\.6\|linux-vdso' || exit 1
 done
