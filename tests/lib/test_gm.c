@@ -178,6 +178,8 @@ TEST(options_are_the_programs)
     refuses("--top=0", "--top");
     refuses("--json=x", "not of the library");
     refuses("--help", "not of the library");
+    refuses("--format=github", "not of the library");
+    refuses("--manual=man", "not of the library");
     refuses("--gpu=list", "gmanalyze");
     refuses("top=3", "no option");
     refuses("-q", "no option");
