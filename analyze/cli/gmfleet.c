@@ -6,6 +6,7 @@
 #include "analyze/cli/gmfleet.h"
 
 #include "analyze/base/order.h"
+#include "analyze/cli/notice_files.h"
 #include "analyze/cli/operands.h"
 #include "analyze/cli/page_runs.h"
 #include "analyze/cli/paths.h"
@@ -48,6 +49,8 @@ static const struct gm_option option_table[] = {
      "What is kept, and when it is taken: [fleet.md](fleet.md#interruption).",
      GM_OPTION_FLAG, AT(resume)},
     GM_ROW_JSON("write fleet.json there too; - is stdout, instead of the summary"),
+    GM_ROW_FORMAT,
+    GM_ROW_FORMAT_SOURCE,
     GM_ROW_CATEGORIES("category rules to use instead of the built-in ones"),
     GM_ROW_DEVICE("this device of each snapshot only"),
     GM_ROW_TOP("call sites of each difference in fleet.json (default: 50)"),
@@ -109,6 +112,7 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--memory and --gpu both say how much memory there is");
     const size_t most = o->each ? 0 : 1; /* --each reads all twice */
     enum gm_status status = gm_paths_check_stdin(operands, (size_t)*count, most, err);
+    GM_THEN(status, gm_formats_check(&o->usual, NULL, err));
     if (status == GM_OK && o->pattern != NULL)
         status = gm_place_check_pattern(o->pattern, err);
     return status;
@@ -296,6 +300,22 @@ static enum gm_status add_page(struct call *call, struct gm_run_files *files, co
     return GM_OK;
 }
 
+/* For --format. */
+static enum gm_status put_notices(struct call *call, const struct gm_fleet *fleet, struct gm_error *err)
+{
+    const struct gm_usual_options *usual = &call->context.options.usual;
+    struct gm_notices notices = {.failed = false};
+    struct gm_notice_places places;
+    const enum gm_status status = gm_formats_open_places(&places, usual, err);
+    if (status == GM_OK && usual->formats.n > 0) {
+        gm_notices_of_fleet(&notices, fleet, &places);
+        gm_formats_put(&call->context.shell.said, &usual->formats, &notices);
+    }
+    gm_formats_close_places(&places);
+    gm_notices_free(&notices);
+    return status;
+}
+
 static enum gm_status publish(struct call *call, const struct gm_fleet_task *tasks, size_t count,
                               const struct gm_fleet_options *options, const char *name, struct gm_error *err)
 {
@@ -307,6 +327,7 @@ static enum gm_status publish(struct call *call, const struct gm_fleet_task *tas
     gm_call_time(&call->context.shell.said, "compare");
     if (status == GM_OK)
         tell_failures(call, &fleet);
+    GM_THEN(status, put_notices(call, &fleet, err));
     if (status == GM_OK && fleet.read_count == 0)
         status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "no snapshot could be read: no page was made");
     GM_THEN(status, make(&files, shell, &fleet, err));

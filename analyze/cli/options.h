@@ -167,6 +167,13 @@ struct gm_usual_options {
                                                  .wants = "github, gitlab, junit or sarif, as in sarif=memory.sarif",  \
                                                  .words = gm_format_words                                              \
     }
+/* Where nothing but --format takes it. */
+#define GM_ROW_FORMAT_SOURCE                                                                                           \
+    {                                                                                                                  \
+        0, "source", "DIR",                                                                                            \
+            "the checkout in which --format looks for places" GM_MORE "Default: the working directory.",               \
+            GM_OPTION_TEXT, GM_USUAL(source)                                                                           \
+    }
 #define GM_ROWS_IGNORE                                                                                                 \
     {0,                                                                                                                \
      "ignore",                                                                                                         \

@@ -182,14 +182,19 @@ static void add_attribute(struct gm_text *out, const char *name, const char *val
     gm_text_add_char(out, '"');
 }
 
-static void add_counts(struct gm_text *out, const struct gm_notices *notices, size_t from, size_t to)
+/* Of a subject; NULL: of all. */
+static void add_counts(struct gm_text *out, const struct gm_notices *notices, const char *subject)
 {
-    size_t failures = 0, errors = 0;
-    for (size_t i = from; i < to; i++) {
-        failures += notices->all.v[i].is_failure && !notices->all.v[i].is_error;
-        errors += notices->all.v[i].is_error;
+    size_t tests = 0, failures = 0, errors = 0;
+    for (size_t i = 0; i < notices->all.n; i++) {
+        const struct gm_notice *n = &notices->all.v[i];
+        if (subject != NULL && strcmp(n->subject, subject) != 0)
+            continue;
+        tests++;
+        failures += n->is_failure && !n->is_error;
+        errors += n->is_error;
     }
-    gm_text_printf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\"", to - from, failures, errors);
+    gm_text_printf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\"", tests, failures, errors);
 }
 
 static void add_case(struct gm_text *out, const struct gm_notice *n, const char *program)
@@ -216,22 +221,32 @@ static void add_case(struct gm_text *out, const struct gm_notice *n, const char 
     gm_text_free(&message);
 }
 
+static bool is_first_of_subject(const struct gm_notices *notices, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(notices->all.v[k].subject, notices->all.v[i].subject) == 0)
+            return false;
+    return true;
+}
+
+/* A suite for each subject. */
 static void write_junit(struct gm_text *out, const struct gm_notices *notices, const char *program)
 {
     const struct gm_notice *v = notices->all.v;
     gm_text_add(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites");
     add_attribute(out, "name", program);
-    add_counts(out, notices, 0, notices->all.n);
+    add_counts(out, notices, NULL);
     gm_text_add(out, ">\n");
-    for (size_t i = 0, end; i < notices->all.n; i = end) {
-        for (end = i + 1; end < notices->all.n && strcmp(v[end].subject, v[i].subject) == 0;)
-            end++;
+    for (size_t i = 0; i < notices->all.n; i++) {
+        if (!is_first_of_subject(notices, i))
+            continue;
         gm_text_add(out, "  <testsuite");
         add_attribute(out, "name", v[i].subject);
-        add_counts(out, notices, i, end);
+        add_counts(out, notices, v[i].subject);
         gm_text_add(out, " skipped=\"0\" time=\"0\">\n");
-        for (size_t k = i; k < end; k++)
-            add_case(out, &v[k], program);
+        for (size_t k = i; k < notices->all.n; k++)
+            if (strcmp(v[k].subject, v[i].subject) == 0)
+                add_case(out, &v[k], program);
         gm_text_add(out, "  </testsuite>\n");
     }
     gm_text_add(out, "</testsuites>\n");

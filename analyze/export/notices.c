@@ -177,3 +177,86 @@ void gm_notices_of_comparison(struct gm_notices *notices, const struct gm_compar
     for (size_t i = 0; i < c->pair_count; i++)
         add_sites(notices, c, &c->pairs[i], places);
 }
+
+/* ---- of a fleet -------------------------------------------------------------------------------------------------- */
+
+/* Takes both texts over; they and `site` may be empty. */
+static void add_made(struct gm_notices *notices, struct gm_notice notice, struct gm_text *title, struct gm_text *text,
+                     const struct gm_notice_places *places)
+{
+    notice.title = title->data;
+    notice.text = text->data;
+    notices->failed = notices->failed || title->failed || text->failed;
+    if (!title->failed && !text->failed)
+        gm_notices_add(notices, &notice, places);
+    gm_text_free(title);
+    gm_text_free(text);
+}
+
+static void add_item(struct gm_notices *notices, const struct gm_fleet_item *item,
+                     const struct gm_notice_places *places)
+{
+    char asked[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT];
+    struct gm_notice notice = {.rule = "readable", .title = "the snapshot was analysed", .subject = item->path};
+    if (item->status != GM_OK)
+        notice = (struct gm_notice){.level = GM_NOTICE_ERROR,
+                                    .is_failure = true,
+                                    .is_error = true,
+                                    .rule = "unreadable",
+                                    .title = "the snapshot could not be analysed",
+                                    .text = item->error,
+                                    .subject = item->path};
+    gm_notices_add(notices, &notice, NULL);
+    if (item->status != GM_OK || item->ooms == 0)
+        return;
+    struct gm_text title = {0}, text = {0};
+    gm_text_printf(&title, "out of memory on device %" PRId64, item->oom.device);
+    gm_text_printf(&text, "%s were asked for while %s were reserved", gm_bytes_format(asked, item->oom.asked),
+                   gm_bytes_format(reserved, item->oom.reserved));
+    notice = (struct gm_notice){
+        .level = GM_NOTICE_ERROR, .rule = "out-of-memory", .subject = item->path, .site = item->oom.site};
+    add_made(notices, notice, &title, &text, places);
+}
+
+static void add_odd(struct gm_notices *notices, const struct gm_fleet *fleet, const struct gm_fleet_odd *odd,
+                    const struct gm_notice_places *places)
+{
+    char held[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT], by[GM_NUMBER_TEXT];
+    const struct gm_fleet_item *item = &fleet->items[odd->item];
+    struct gm_notice notice = {.level = GM_NOTICE_WARNING, .rule = "odd-rank", .subject = item->path};
+    struct gm_text title = {0}, text = {0};
+    gm_text_printf(&title, "%s is unlike the others", item->name);
+    gm_text_printf(&text, "against %s: held %s, reserved %s", fleet->items[odd->against].name,
+                   gm_delta_bytes_format(held, odd->held_delta), gm_delta_bytes_format(reserved, odd->reserved_delta));
+    if (odd->sites.count > 0) {
+        notice.site = fleet->sites[odd->sites.rows[0].site].label;
+        gm_text_printf(&text, "; most at %s, %s", notice.site, gm_delta_bytes_format(by, odd->sites.rows[0].delta));
+    }
+    add_made(notices, notice, &title, &text, places);
+}
+
+static void add_growing(struct gm_notices *notices, const struct gm_fleet *fleet, const struct gm_fleet_growth *growth)
+{
+    char by[GM_NUMBER_TEXT];
+    const struct gm_notice notice = {
+        .level = GM_NOTICE_WARNING, .rule = "growing-rank", .subject = fleet->items[growth->last].path};
+    struct gm_text title = {0}, text = {0};
+    gm_text_printf(&title, "peak reserved grows from iteration to iteration");
+    gm_text_printf(&text, "%s by %s an iteration, over %zu of them", fleet->rows[growth->row].label,
+                   gm_bytes_format(by, (uint64_t)growth->reserved.slope), growth->count);
+    if (growth->iterations_left >= 0)
+        gm_text_printf(&text, "; %.0f more until the memory is full", growth->iterations_left);
+    add_made(notices, notice, &title, &text, NULL);
+}
+
+void gm_notices_of_fleet(struct gm_notices *notices, const struct gm_fleet *fleet,
+                         const struct gm_notice_places *places)
+{
+    for (size_t i = 0; i < fleet->item_count; i++)
+        add_item(notices, &fleet->items[i], places);
+    for (size_t i = 0; i < fleet->odd_count; i++)
+        add_odd(notices, fleet, &fleet->odds[i], places);
+    for (size_t i = 0; i < fleet->growth_count; i++)
+        if (fleet->growths[i].reserved.is_growing)
+            add_growing(notices, fleet, &fleet->growths[i]);
+}

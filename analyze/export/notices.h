@@ -10,6 +10,7 @@
 #include "analyze/base/text.h"
 #include "analyze/base/vec.h"
 #include "analyze/report/comparison.h"
+#include "analyze/report/fleet_model.h"
 
 #include <stdbool.h>
 
@@ -52,6 +53,11 @@ void gm_notices_of_report(struct gm_notices *notices, const struct gm_report *re
  * for each pair. They are warnings if the run is over the limit. */
 void gm_notices_of_comparison(struct gm_notices *notices, const struct gm_comparison *c,
                               const struct gm_notice_places *places);
+
+/* What gmfleet found in many snapshots: those that could not be read or ran out of memory, ranks that are unlike the
+ * others, and those that grow. */
+void gm_notices_of_fleet(struct gm_notices *notices, const struct gm_fleet *fleet,
+                         const struct gm_notice_places *places);
 
 enum gm_notice_form { GM_NOTICES_GITHUB, GM_NOTICES_GITLAB, GM_NOTICES_JUNIT, GM_NOTICES_SARIF, GM_NOTICES_FORMS };
 extern const char *const gm_notice_forms[GM_NOTICES_FORMS + 1]; /* "github", as on the command line; then a NULL */

@@ -180,6 +180,23 @@ class Formats(Case):
         self.assertTrue(all(level == "error" for level, _, _ in commands(text)), text)
         self.assertIn("title=fail-on", text)
 
+    def test_fleet(self):
+        for rank in range(4):
+            sites = [(100, "forward", "/build/model/attention.py", 3)] + [(60, "forward", "/build/model/mlp.py", 2)] * (rank == 2)
+            os.makedirs(self.at("job"), exist_ok=True)
+            write(self.at("job", f"rank{rank}_memory_snapshot.pickle"), snapshot(*sites))
+        with open(self.at("job", "rank4_memory_snapshot.pickle"), "wb") as file:
+            file.write(b"\x80\x04}\x94(")
+        found = commands(self.call(os.environ["GMFLEET"], "--source", "checkout", "--format", "github", "--format", "junit=f.xml",
+                                   "job", code=3))
+        self.assertEqual([(level, about.get("file"), about["title"]) for level, about, _ in found],
+                         [("error", None, "unreadable"), ("warning", "checkout/model/mlp.py", "odd-rank")])
+        self.assertIn("rank2 is unlike the others: against rank", found[1][2])
+        self.assertIn("held +60.00 MiB", found[1][2])
+        root = ElementTree.parse(self.at("f.xml")).getroot()
+        self.assertEqual((root.get("tests"), root.get("errors"), root.get("failures")), ("6", "1", "0"))
+        self.assertEqual([suite.get("tests") for suite in root], ["1", "1", "2", "1", "1"])
+
     def test_usage(self):
         for words, why in ((("--format", "html"), "github, gitlab, junit or sarif"), (("--format", "sarif="), "sarif"),
                            (("--format", "github", "--json", "-"), "--json - and --format github both want standard output"),
