@@ -227,12 +227,13 @@ static bool outlives_pass(const struct gm_lives *l, size_t a, uint32_t last, uin
 static bool add_first_graph(struct gm_set *set, const struct gm_lives *l, uint32_t from, uint32_t last, uint32_t next)
 {
     const size_t before = set->n;
+    const bool has_modules = gm_lives_has_modules(l);
     const uint32_t round = gm_lives_round(l, from + 1);
     bool ok = true;
     for (uint32_t e = from; ok && e > 0 && gm_lives_round(l, e) == round; e--) {
         const uint32_t a = l->h->of_event[e - 1];
         if (a != GM_NEVER && l->h->born[a] == e && gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && !l->taken[a] &&
-            (gm_lives_by(l, a) & GM_BY_MODULE) != 0 && outlives_pass(l, a, last, next))
+            (!has_modules || (gm_lives_by(l, a) & GM_BY_MODULE) != 0) && outlives_pass(l, a, last, next))
             ok = gm_set_add(set, a, 0, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
     }
     for (size_t i = before; i < set->n; i++)

@@ -77,7 +77,7 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
             kinds[a] = STALE;
             habit->stale += habit->stale_round != round;
             habit->stale_round = round;
-        } else if (rounds == 1) {
+        } else if (rounds == 1 || (rounds == 2 && !gm_lives_is_left(l, a))) { /* always two: a chain, no pile */
             kinds[a] = LEFT;
         } else if (rounds > 1) {
             kinds[a] = PILED;
@@ -202,6 +202,47 @@ static bool is_bystander(struct gm_case *c, const char *line)
     return gone > kept;
 }
 
+/* The first backward pass after a moment: its first and last event. */
+struct pass {
+    uint32_t from, to;
+};
+
+static struct pass *next_backwards(const struct gm_lives *l)
+{
+    const struct gm_history *h = l->h;
+    struct pass *passes = calloc(h->count + 1, sizeof *passes), now = {GM_NEVER, GM_NEVER};
+    bool is_inside = false;
+    for (uint32_t e = (uint32_t)h->count; passes != NULL && e > 0; e--) {
+        const uint32_t a = h->of_event[e - 1];
+        if (a != GM_NEVER && h->born[a] == e) {
+            const bool is_backward = gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a);
+            now.to = is_backward && !is_inside ? e : now.to;
+            now.from = is_backward ? e : now.from;
+            is_inside = is_backward;
+        }
+        passes[e - 1] = now;
+    }
+    return passes;
+}
+
+/* A graph that is not retained goes with the first backward pass after it, the last tensor first. */
+static void go_with_backward(struct gm_case *c, struct gm_set *set)
+{
+    const struct gm_history *h = c->lives->h;
+    struct pass *passes = next_backwards(c->lives);
+    c->failed |= passes == NULL;
+    for (size_t i = 0, next; passes != NULL && i < set->n; i = next) {
+        const uint32_t born = h->born[set->v[i].allocation];
+        const struct pass pass = passes[born > 0 ? born - 1 : 0];
+        next = i + 1;
+        while (next < set->n && h->born[set->v[next].allocation] < pass.from && pass.from != GM_NEVER)
+            next++;
+        for (size_t k = i; k < next && pass.to < set->v[k].gone; k++)
+            set->v[k].gone = pass.from + (uint32_t)((uint64_t)(pass.to - pass.from) * (next - k) / (next - i));
+    }
+    free(passes);
+}
+
 /* Only where the number of stacks is right for the rule. */
 static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kind, bool is_of_graph,
                       const char *evidence)
@@ -214,6 +255,8 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
     const char *root = !is_of_graph    ? NULL
                        : kind == PILED ? root_of(c)
                                        : gm_lives_backward(c->lives, (uint32_t)c->lives->h->count);
+    if (is_of_graph && kind == STALE)
+        go_with_backward(c, &set);
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
     if (f != NULL && root != NULL && (kind != PILED || !is_bystander(c, root)))
         f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root, f->site);
@@ -368,8 +411,9 @@ static const struct gm_rule rules[] = {
                 "+ history.append(value.item())",
      .cost = "none",
      .severity = "warning",
-     .when = "what was made in a round of the loop is there two rounds later, of at least 10 rounds, at most a 20th of "
-             "what a round needs else (a 50th where nothing is trained)",
+     .when = "what was made in a round of the loop is there three rounds later, or two at the end, of at least 10 "
+             "rounds, at "
+             "most a 20th of what a round needs else (a 50th where nothing is trained)",
      .what_to_do = "`history.append(value.item())`; a bound for caches"},
     {.id = "loss-keeps-graph",
      .title = "Graphs of past rounds are kept",
@@ -382,9 +426,9 @@ static const struct gm_rule rules[] = {
      .cost = "none",
      .severity = "warning, or info of batches that wait for one backward pass",
      .when =
-         "what was made in a round of the loop (a step, or a pass of a loop of Python) is there two rounds later, "
-         "of at "
-         "least 3 rounds, and holds 1 % of the peak; by several stacks, or by 3 a round of which one stack makes 2. "
+         "what was made in a round of the loop (a step, or a pass of a loop of Python) is there three rounds later, or "
+         "two at the end, of at least 3 rounds, and holds 1 % of the peak; by several stacks, or by 3 a round of which "
+         "one stack makes 2. "
          "Info: at least 3 forward passes, each with an input and a loss, are there at the peak",
      .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
     {.id = "tensors-in-a-list",

@@ -121,7 +121,8 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size)
             last = round;
         } else if (is_aside(l, a, size)) {
             continue;
-        } else if (is_size_of(bytes, size) && (bytes > size / 4 || run.blocks > 0)) {
+        } else if (is_size_of(bytes, size) && (gm_lives_by(l, a) & GM_BY_LINEAR) == 0 &&
+                   (bytes > size / 4 || run.blocks > 0)) {
             run.blocks++;
             run.masks += bytes <= size / 4;
             run.least = bytes > size / 4 && bytes < run.least ? bytes : run.least;
@@ -399,7 +400,8 @@ static const struct gm_rule rules[] = {
      .severity = "warning",
      .when = "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
              "largest size, at least twice at the peak, is 4 times its other sizes; or, of any code, two blocks of the "
-             "largest size in a row, 8 times as large as those before and after them, twice",
+             "largest size in a row, which no layer with a weight makes, 8 times as large as those before and after "
+             "them, twice",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",

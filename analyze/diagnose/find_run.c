@@ -143,6 +143,15 @@ static bool is_followed(const struct gm_lives *l, uint32_t moment)
     return is_found && gm_lives_round(l, (uint32_t)l->h->count) >= gm_lives_round(l, moment) + LATER_ROUNDS;
 }
 
+/* Setting up weights is no phase: a module has run, if any does. */
+static bool is_after_setup(const struct gm_lives *l, uint32_t moment)
+{
+    bool is_after = !gm_lives_has_modules(l);
+    for (size_t a = 0; a < l->h->allocation_count && !is_after; a++)
+        is_after = l->h->born[a] > 0 && l->h->born[a] <= moment && (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
+    return is_after;
+}
+
 /* Nothing of what is cached then is of use to the code that made it; whether something else uses it, a replay tells. */
 static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
 {
@@ -161,8 +170,8 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
         moment = end_of_phase(c, &p, &cached, &stack);
     free(p.made);
     free(p.last);
-    if (moment == GM_NEVER || c->has_oom || !is_followed(l, moment) || cached < LEAST_CACHED_MIB * GM_MIB ||
-        cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
+    if (moment == GM_NEVER || c->has_oom || !is_after_setup(l, moment) || !is_followed(l, moment) ||
+        cached < LEAST_CACHED_MIB * GM_MIB || cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
         return;
     struct gm_finding *f = gm_case_say(
         c, rule, GM_WARNING, cached,
@@ -238,7 +247,8 @@ static const struct gm_rule rules[] = {
      .cost = "none",
      .severity = "warning",
      .when =
-         "at some moment the stacks that made 98 % of all so far have run for the last time, a 20th of peak "
+         "at some moment the stacks that made 98 % of all so far, of which one is a module's, if there are modules, "
+         "have run for the last time, a 20th of peak "
          "reserved or "
          "more is cached, two rounds of the loop follow, and reserved memory would be lower if it were given back then",
      .what_to_do = "`torch.cuda.empty_cache()` once, after the phase that needed it"},

@@ -12,8 +12,9 @@
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
 
 enum {
-    LIST = 8,     /* tensors of one stack side by side: a list of gradients */
-    APART = 1024, /* events from one gradient of a backward pass to the next, at most */
+    LIST = 8,          /* tensors of one stack side by side: a list of gradients */
+    LEAST_AT_ONCE = 4, /* likewise, of an optimizer: fewer are those of one parameter */
+    APART = 1024,      /* events from one gradient of a backward pass to the next, at most */
 };
 
 /* Where the backward pass of each round begins, how far it was looked at, and whether an optimizer stepped in it. */
@@ -162,7 +163,7 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
 /* Of one stack: what it makes between a backward pass and the end of the round, all there at once. */
 struct burst {
     uint64_t now, most;
-    uint32_t blocks;
+    uint32_t blocks, blocks_now, blocks_most;
 };
 
 /* The largest list of each stack: what lies side by side of what autograd did not make. */
@@ -171,7 +172,7 @@ static struct burst *find_bursts(const struct gm_lives *l, const struct round *r
     struct burst *bursts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bursts);
     for (uint32_t e = 0; bursts != NULL && e < l->h->count; e++) {
         const uint32_t a = l->h->of_event[e];
-        const uint32_t backward = rounds[gm_lives_round(l, e + 1)].backward;
+        const uint32_t backward = a == GM_NEVER ? 0 : rounds[gm_lives_round(l, l->h->born[a])].backward;
         if (a == GM_NEVER || gm_lives_is_of_engine(l, a) || l->role[a] == GM_ROLE_PARAMETER ||
             backward >= l->h->born[a])
             continue;
@@ -180,8 +181,11 @@ static struct burst *find_bursts(const struct gm_lives *l, const struct round *r
             burst->now += l->h->requested[a];
             burst->blocks++;
             burst->most = burst->now > burst->most ? burst->now : burst->most;
+            burst->blocks_now++;
+            burst->blocks_most = burst->blocks_now > burst->blocks_most ? burst->blocks_now : burst->blocks_most;
         } else if (l->h->freed[a] == e + 1) {
             burst->now -= l->h->requested[a] < burst->now ? l->h->requested[a] : burst->now;
+            burst->blocks_now -= burst->blocks_now > 0;
         }
     }
     return bursts;
@@ -206,7 +210,7 @@ static bool is_brief(const struct gm_lives *l, size_t a)
 
 static void find_transients(struct gm_case *c, const struct gm_rule *rule)
 {
-    const struct gm_lives *l = c->lives;
+    struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     struct gm_sizes sizes;
     struct round *rounds = look_at_rounds(l);
@@ -218,8 +222,12 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
         const bool is_list = burst->blocks >= LIST && gm_is_share(burst->most, gradients, 0.5) &&
                              (gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_sizes_has(&sizes, l->h->requested[a]) &&
                              rounds[gm_lives_round(l, l->h->born[a])].backward < l->h->born[a];
-        if (is_brief(l, a) && ((gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_CLIPPING)) != 0 || is_list))
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+        const bool is_of_step = (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_CLIPPING)) != 0;
+        if (!is_brief(l, a) || (!is_list && (!is_of_step || burst->blocks_most < LEAST_AT_ONCE)))
+            continue;
+        c->failed |= gm_lives_is_by_torch(l, a) && is_of_step
+                         ? !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0)
+                         : !gm_set_add(&set, a, gm_lives_after_others(l, a, 1), GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
     }
     gm_sizes_free(&sizes);
     free(bursts);
@@ -423,7 +431,10 @@ static const struct gm_rule rules[] = {
                 "+ optimizer = AdamW(params, fused=True)",
      .cost = "foreach=False: a slower step; fused=True: none",
      .severity = "warning",
-     .when = "what the code of torch.optim or of gradient clipping makes and frees within a step holds 1 % of the peak",
+     .when =
+         "what the code of torch.optim or of gradient clipping makes and frees within a step, at least 4 tensors of "
+         "a stack at once, or lists of tensors of gradients' sizes that other code makes there, holds 1 % of the "
+         "peak",
      .what_to_do = "`fused=True` or `foreach=False`"},
     {.id = "activations-dominate",
      .title = "Activations make most of the peak",

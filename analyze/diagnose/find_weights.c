@@ -237,14 +237,26 @@ static bool is_activation_of_setup(const struct gm_lives *l, size_t a)
     return gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && is_of_start(l, a) && l->h->born[a] <= l->first_forward;
 }
 
+/* The largest thing that a round makes and gives up: data of which a step takes a part are larger. */
+static uint64_t largest_of_rounds(const struct gm_lives *l)
+{
+    uint64_t largest = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_round(l, l->h->born[a]) > 0 && l->h->freed[a] != GM_NEVER && !gm_lives_is_of_engine(l, a) &&
+            !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) && l->h->requested[a] > largest)
+            largest = l->h->requested[a];
+    return largest;
+}
+
 static void find_data(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
+    const uint64_t of_rounds = largest_of_rounds(l);
     for (size_t a = 0; !c->failed && l->has_backward && a < l->h->allocation_count; a++)
         if ((is_set_up(l, a) || is_activation_of_setup(l, a)) && gm_lives_is_lasting(l, a) &&
             (gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_is_share(l->h->requested[a], l->at_peak, 0.1) &&
-            !has_gradient(l, l->h->requested[a]))
+            l->h->requested[a] >= of_rounds && !has_gradient(l, l->h->requested[a]))
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     if (set.n <= DATA_BLOCKS)
         gm_case_accuse(c, rule, &set, false,
@@ -299,7 +311,7 @@ static const struct gm_rule rules[] = {
      .cost = "a copy for each batch, which overlaps",
      .severity = "warning",
      .when = "in training, at most 16 tensors of 10 % of the peak each, made before the first step by no module, never "
-             "freed, without gradients of their size",
+             "freed, without gradients of their size, and larger than all that a round makes and gives up",
      .what_to_do = "`pin_memory()`, and `batch.to(\"cuda\", non_blocking=True)`"},
 };
 const struct gm_theme gm_theme_weights = GM_THEME(rules);

@@ -38,6 +38,8 @@ static const struct {
     {"autograd/graph.py", GM_BY_BACKWARD},
     {"torch::autograd::", GM_BY_BACKWARD},
     {"embedding", GM_BY_LOOKUP},
+    {"nn/modules/linear.py", GM_BY_LINEAR},
+    {"nn/modules/conv.py", GM_BY_LINEAR},
     {"_make_grads", GM_BY_ROOT},
     {"attn", GM_BY_ATTENTION},
     {"attention", GM_BY_ATTENTION},
@@ -407,6 +409,22 @@ bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)
 {
     const struct gm_history *h = l->h;
     return gm_lives_is_left(l, a) && (h->born[a] == 0 || gm_lives_round(l, h->born[a]) <= 1);
+}
+
+bool gm_lives_is_by_torch(struct gm_lives *l, size_t a)
+{
+    uint32_t frames[DEPTH_MOST];
+    const size_t n = python_frames(l, l->h->stack[a], frames);
+    return n > 0 &&
+           (gm_file_kind(string_of(&l->names, l->snapshot->frames.filename[frames[n - 1]])) & GM_FILE_IS_TORCH) != 0;
+}
+
+bool gm_lives_has_modules(const struct gm_lives *l)
+{
+    bool has = false;
+    for (size_t i = 0; i < l->snapshot->stacks.count; i++)
+        has |= (l->by[i] & GM_BY_MODULE) != 0;
+    return has;
 }
 
 uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned others)

@@ -33,7 +33,8 @@ enum {
     GM_BY_NOBODY = 4096, /* no frame of Python */
     GM_BY_ATTENTION = 8192,
     GM_BY_LOOKUP = 16384, /* of rows of a table */
-    GM_BY_ROOT = 32768    /* the call of backward(): the gradient that it begins with */
+    GM_BY_ROOT = 32768,   /* the call of backward(): the gradient that it begins with */
+    GM_BY_LINEAR = 65536  /* a layer with a weight: no product of two activations */
 };
 
 /* What mistakes that were found have of an allocation: nothing; a part of its bytes, so that it may be kept for too
@@ -101,6 +102,12 @@ static inline bool gm_lives_is_left(const struct gm_lives *l, size_t a)
 }
 /* The same of what was made before the trace or in its first rounds. */
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a);
+
+/* Whether the innermost line of Python that made it is PyTorch's own. */
+bool gm_lives_is_by_torch(struct gm_lives *l, size_t a);
+
+/* Whether modules make something: else the forward pass is functions of the program. */
+bool gm_lives_has_modules(const struct gm_lives *l);
 
 /* The moment at which so many others have been made after it. */
 uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned others);

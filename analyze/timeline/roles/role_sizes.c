@@ -417,13 +417,31 @@ static void share_by_factor(struct sizes *s, uint32_t m, bool has_gradients)
             share_row(&s->rows.v[i], m, has_gradients);
 }
 
+/* Whether what was made before the first step to stay comes size by size as often as weights that a module made: once
+ * or several times each. Then it is of them, however many gradients there are. */
+static bool are_of_weights(const struct sizes *s)
+{
+    uint32_t times = 0, sizes = 0;
+    for (size_t i = 0; i < s->rows.n; i++) {
+        const struct size_row *row = &s->rows.v[i];
+        if (row->trained == 0)
+            continue;
+        if (row->parameters == 0 || row->trained % row->parameters != 0 ||
+            (times > 0 && row->trained / row->parameters != times))
+            return false;
+        times = row->trained / row->parameters;
+        sizes++;
+    }
+    return sizes >= 2;
+}
+
 /* What was made before the first step to stay, by code that tells nothing: as many parameters as gradients, or, if
  * their gradients are not made anew, half of them beside what an optimizer made of their size. The rest are states, if
- * no optimizer of torch ran, or copies. */
-static void share_trainable(struct size_row *row, bool is_by_hand)
+ * no optimizer of torch ran, or copies. `are_of_weights`: they are no parameters. */
+static void share_trainable(struct size_row *row, bool is_by_hand, bool are_of_weights)
 {
     uint64_t known = (uint64_t)row->parameters + all_of(row);
-    uint32_t lacking = known < row->gradients.most ? row->gradients.most - (uint32_t)known : 0;
+    uint32_t lacking = known < row->gradients.most && !are_of_weights ? row->gradients.most - (uint32_t)known : 0;
     if (row->gradients.most == 0 && row->states.most > 0 && known == 0) {
         row->give[GM_CLAIM_KEPT_GRADIENT] = row->trained / 2;
         lacking = row->trained - row->trained / 2;
@@ -436,8 +454,9 @@ static void share_trainable(struct size_row *row, bool is_by_hand)
 
 static void share(struct sizes *s)
 {
+    const bool of_weights = are_of_weights(s);
     for (size_t i = 0; i < s->rows.n; i++)
-        share_trainable(&s->rows.v[i], s->w->optimizers.n == 0);
+        share_trainable(&s->rows.v[i], s->w->optimizers.n == 0, of_weights);
     bool has_backward = s->w->backwards.n > 0;
     bool has_forward = s->w->world == GM_WORLD_INFERENCE || (s->w->world == GM_WORLD_NOTHING && s->has_old_forward);
     /* Gradients that stay where they are (set_to_none=False) outlive no backward: they are older than the trace. */
