@@ -379,10 +379,70 @@ static void find_kept_graph(struct gm_case *c, const struct gm_rule *rule)
         find_sum(c, rule);
 }
 
+/* ---- lists of one round ------------------------------------------------------------------------------------------ */
+
+enum { LEAST_IN_LIST = 8, LIST_PART = 10 /* of the peak: a tenth */ };
+
+/* What a line outside of modules makes and leaves, while a model works between one and the next: `last` of them,
+ * as a number, and what the model has made by then. */
+struct collected {
+    uint32_t last, blocks, at_peak, worked;
+    uint64_t work, bytes;
+};
+
+static bool may_be_listed(const struct gm_lives *l, size_t a)
+{
+    const uint32_t freed = l->h->freed[a];
+    return is_of_round(l, a) && !gm_lives_is_of_engine(l, a) && l->h->requested[a] >= l->at_peak / 1000 &&
+           (gm_lives_by(l, a) & GM_BY_MODULE) == 0 &&
+           (freed == GM_NEVER || l->phase == NULL || l->phase[freed - 1] != GM_PHASE_BACKWARD);
+}
+
+/* Something is collected in a loop inside of a round: a rollout. Each would go when the next one is made. */
+static void find_collected(struct gm_case *c, struct gm_set *set)
+{
+    const struct gm_lives *l = c->lives;
+    struct collected *stacks = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *stacks);
+    uint64_t work = 0;
+    c->failed |= stacks == NULL;
+    for (uint32_t e = 0; stacks != NULL && e < l->h->count; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a == GM_NEVER || l->h->born[a] != e + 1)
+            continue;
+        work += (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
+        if (!may_be_listed(l, a))
+            continue;
+        struct collected *s = &stacks[l->h->stack[a]];
+        s->worked += s->blocks > 0 && work > s->work;
+        s->work = work;
+        s->bytes += gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
+        s->at_peak += gm_lives_at_peak(l, a);
+        s->blocks++;
+    }
+    for (uint32_t e = (uint32_t)l->h->count; stacks != NULL && !c->failed && e > 0; e--) {
+        const uint32_t a = l->h->of_event[e - 1];
+        struct collected *s = a == GM_NEVER || l->h->born[a] != e ? NULL : &stacks[l->h->stack[a]];
+        if (s == NULL || !may_be_listed(l, a) || s->at_peak < LEAST_IN_LIST || s->worked + 1 < s->blocks ||
+            s->bytes < l->at_peak / LIST_PART)
+            continue;
+        if (s->last > 0 && s->last < l->h->freed[a])
+            c->failed |= !gm_set_add(set, a, s->last, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+        s->last = e;
+    }
+    free(stacks);
+}
+
 static void find_list(struct gm_case *c, const struct gm_rule *rule)
 {
     accuse_if(c, rule, PILED, false,
               "one is left of every round of the loop, rounds later, so something collects them");
+    if (c->failed || gm_case_found(c, rule->id) != NULL || (c->lives->has_backward && c->lives->phase == NULL))
+        return;
+    struct gm_set set = {.v = NULL};
+    find_collected(c, &set);
+    gm_case_accuse(c, rule, &set, false,
+                   "one is left each time that the model has worked in a round, and all are there at the peak, so "
+                   "something collects them");
 }
 
 static void find_retained(struct gm_case *c, const struct gm_rule *rule)
@@ -441,7 +501,10 @@ static const struct gm_rule rules[] = {
                 "+ outputs.append(out.cpu())",
      .cost = "a copy to the host for each",
      .severity = "warning",
-     .when = "the same, of one stack that has 60 % of it, and is not one of 3 a round that makes 2",
+     .when =
+         "the same, of one stack that has 60 % of it, and is not one of 3 a round that makes 2; or at least 8 tensors "
+         "of one stack outside of modules that are there at the peak, hold a tenth of it, and between which a "
+         "module worked each time, if no backward pass frees them",
      .what_to_do = "`outputs.append(out.cpu())`"},
     {.id = "retain-graph",
      .title = "The graph of the last step is kept through the next one",

@@ -229,6 +229,45 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found)
     return true;
 }
 
+static uint32_t stack_at(const struct gm_lives *l, uint32_t event)
+{
+    const uint32_t a = l->h->of_event[event];
+    return a == GM_NEVER || l->h->born[a] != event + 1 ? GM_NEVER : l->h->stack[a];
+}
+
+/* So many allocations of the stack with which rounds begin are made in each of them; 0: not always as many. */
+static size_t firsts_each(const struct gm_lives *l, uint32_t stack)
+{
+    size_t each = 0;
+    for (size_t r = 0; r + 1 < l->rounds.n; r++) {
+        size_t n = 0;
+        for (uint32_t e = l->rounds.v[r]; e < l->rounds.v[r + 1]; e++)
+            n += stack_at(l, e) == stack;
+        if (stack_at(l, l->rounds.v[r]) != stack || n == 0 || (each > 0 && n != each))
+            return 0;
+        each = n;
+    }
+    return each;
+}
+
+/* A loop that makes things in its first line alone at first does not return to it: its first passes are where that line
+ * makes as much again. */
+static bool add_first_passes(struct gm_lives *l)
+{
+    if (l->rounds.n <= ROUNDS_LEAST)
+        return true;
+    const uint32_t stack = stack_at(l, l->rounds.v[0]), begun = l->rounds.v[0];
+    const size_t each = stack == GM_NEVER ? 0 : firsts_each(l, stack), before = l->rounds.n;
+    size_t n = 0;
+    for (uint32_t e = 0; each > 0 && e < begun; e++)
+        if (stack_at(l, e) == stack && n++ % each == 0 && n > 1 && !GM_VEC_PUSH(&l->rounds, e))
+            return false;
+    if (each == 0 || n % each != 0)
+        l->rounds.n = before;
+    qsort(l->rounds.v, l->rounds.n, sizeof *l->rounds.v, by_number);
+    return true;
+}
+
 enum { GUIDE_BITS = 8 };
 
 /* Rules ask for the rounds of all allocations: how many begin before each 256th moment is counted once. */
@@ -318,7 +357,7 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
     const bool has_steps = kept->step_count > ROUNDS_LEAST;
     bool ok = (has_steps && !is_by_period) || find_rounds_of_line(l, true);
     if (ok && l->rounds.n == 0 && (!has_steps || is_by_period))
-        ok = find_loop_backs(l, &found) && take_loops(l, &found);
+        ok = find_loop_backs(l, &found) && take_loops(l, &found) && add_first_passes(l);
     free(found.v);
     if (ok && !has_steps && l->rounds.n == 0)
         return find_rounds_of_line(l, false);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 enum { ROUNDS = 3, LAYERS = 2, NEAR = 16 /* sizes */, LEAST_SLOTS = 1 << 20 /* bytes */ };
-enum { SLOTS = 4, LEAST_WEIGHT = 1 << 18 /* bytes */, MANY_TIMES = 16 };
+enum { SLOTS = 4, LEAST_WEIGHT = 1 << 18 /* bytes */, MANY_TIMES = 16, HEAVIER = 4 };
 
 /* ---- without stacks: sizes that grow by the same number of bytes, as many of each ------------------------------- */
 
@@ -174,6 +174,7 @@ static bool claim_early(struct gm_role_work *w)
     const struct gm_steps *steps = &w->pass->out->steps;
     struct GM_VEC(struct first) slots = {0};
     uint32_t loading = GM_NEVER, loaded = 0;
+    uint64_t heaviest = 0;
     uint32_t first = steps->row_count > 0 ? (uint32_t)steps->rows[0].first_event + 1 : GM_NEVER;
     for (size_t a = 0; a < h->allocation_count && h->born[a] < first; a++)
         if (h->born[a] > 0 && gm_role_says(w, a) == GM_SAYS_FORWARD)
@@ -182,6 +183,7 @@ static bool claim_early(struct gm_role_work *w)
         if (stays(w, a) && gm_role_says(w, a) == GM_SAYS_LOADING) {
             loading = h->born[a] < loading ? h->born[a] : loading;
             loaded = h->born[a];
+            heaviest = h->requested[a] > heaviest ? h->requested[a] : heaviest;
         }
     const uint64_t size = loaded == 0 && first != GM_NEVER ? slots_beside_weights(w, first) : 0;
     bool ok = true;
@@ -191,7 +193,8 @@ static bool claim_early(struct gm_role_work *w)
             continue;
         if (loaded == 0 && says == GM_SAYS_OTHER)
             w->claim[a] = h->requested[a] == size ? GM_CLAIM_SLOTS : GM_CLAIM_INFERENCE;
-        else if (loaded > 0 && (h->born[a] > loaded || h->born[a] < loading) && h->requested[a] >= LEAST_SLOTS)
+        else if (loaded > 0 && h->requested[a] >= LEAST_SLOTS &&
+                 (h->born[a] > loaded || (h->born[a] < loading && h->requested[a] / HEAVIER >= heaviest)))
             ok = GM_VEC_PUSH(&slots, ((struct first){h->requested[a], a}));
     }
     claim_alike(w, slots.v, slots.n, GM_CLAIM_SLOTS);

@@ -9,6 +9,7 @@
 #include "analyze/timeline/roles/role_work.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* cuBLAS's default workspaces: 8 MiB + 128 KiB, and 32 MiB since compute capability 9.0. */
 enum { WORKSPACE = 4096 * 1024 * 2 + 16 * 1024 * 8, WORKSPACE_90 = 32 << 20, WORKSPACES_90 = 2 };
@@ -248,6 +249,12 @@ static bool is_kept_in(const struct size_row *row, uint32_t m)
     return row->gradients.most == 0 && old > 0 && old % m == 0 && (row->passing.most > 0 || row->is_stepped);
 }
 
+/* Whether backward makes as many of the size, to add them, as there are groups of m; its last may go in its tail. */
+static bool are_added(const struct size_row *row, uint32_t m)
+{
+    return row->passing.most * m == all_of(row) || (row->passing.most + row->tails.most) * m == all_of(row);
+}
+
 /* The m for which most bytes that have no gradient of their own are in such groups; 0: none. `is_seen`: only by what
  * backward adds to them. */
 static uint32_t kept_in(const struct sizes *s, bool is_seen)
@@ -258,14 +265,30 @@ static uint32_t kept_in(const struct sizes *s, bool is_seen)
             const struct size_row *row = &s->rows.v[i];
             gm_i128 bytes = row->gradients.most == 0 ? (gm_i128)row->bytes * all_of(row) : 0;
             all += bytes;
-            fits += is_kept_in(row, m) && ((!is_seen && row->passing.most == 0) || row->passing.most * m == all_of(row))
-                        ? bytes
-                        : 0;
+            fits += is_kept_in(row, m) && ((!is_seen && row->passing.most == 0) || are_added(row, m)) ? bytes : 0;
         }
         if (all > 0 && 4 * fits >= 3 * all)
             return m;
     }
     return 0;
+}
+
+/* Beside as many parameters, whose stacks are known, and as many as backward makes to add them: gradients that stay. */
+static bool is_kept_beside(const struct size_row *row)
+{
+    const uint32_t old = all_of(row);
+    return row->gradients.most == 0 && old > 0 && old == row->parameters && are_added(row, 1);
+}
+
+static bool are_kept_beside(const struct sizes *s)
+{
+    gm_i128 fits = 0, all = 0;
+    for (size_t i = 0; i < s->rows.n; i++) {
+        const gm_i128 bytes = (gm_i128)s->rows.v[i].bytes * all_of(&s->rows.v[i]);
+        all += bytes;
+        fits += is_kept_beside(&s->rows.v[i]) ? bytes : 0;
+    }
+    return all > 0 && 4 * fits >= 3 * all;
 }
 
 /* What backward's tail gives up are gradients if zero_grad() comes before anything else is allocated: then most
@@ -282,8 +305,8 @@ static void settle_tails(struct sizes *s)
         old += (gm_i128)row->bytes * all_of(row);
         blocks += row->tails.most;
     }
-    s->tails_are_gradients =
-        tails > 4 * outlived && (blocks >= MANY_TAILS || 8 * tails >= old) && kept_in(s, true) == 0;
+    s->tails_are_gradients = tails > 4 * outlived && (blocks >= MANY_TAILS || 8 * tails >= old) &&
+                             kept_in(s, true) == 0 && !are_kept_beside(s);
     for (size_t i = 0; s->tails_are_gradients && i < s->rows.n; i++)
         s->rows.v[i].gradients.most += s->rows.v[i].tails.most;
 }
@@ -452,6 +475,14 @@ static void share_trainable(struct size_row *row, bool is_by_hand, bool are_of_w
             row->trained - row->give[GM_CLAIM_TRAINED];
 }
 
+static void share_kept(struct size_row *row)
+{
+    if (!is_kept_beside(row))
+        return;
+    memset(row->give, 0, sizeof row->give);
+    row->give[GM_CLAIM_SHARED_GRADIENT] = all_of(row);
+}
+
 static void share(struct sizes *s)
 {
     const bool of_weights = are_of_weights(s);
@@ -475,6 +506,8 @@ static void share(struct sizes *s)
     else if (has_forward && 4 * s->parameter_bytes < s->old_bytes)
         for (size_t i = 0; i < s->rows.n; i++)
             s->rows.v[i].give[GM_CLAIM_INFERENCE] = s->rows.v[i].old;
+    for (size_t i = 0; has_backward && i < s->rows.n; i++)
+        share_kept(&s->rows.v[i]);
 }
 
 /* ---- claims ----------------------------------------------------------------------------------------------------- */
