@@ -17,7 +17,6 @@
 #ifndef GM_LIB_GM_H
 #define GM_LIB_GM_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -76,8 +75,8 @@ struct gm_array {
  *   events         action B (gm_word "action"), addr Q (an address; of an oom: what the device had left), size Q,
  *                  time_us q, stack I, stream I, pool I, compile_context I, user_metadata I, action_name I (its word,
  *                  where action is "other"), category I: strings
- *   traces         which events are whose: device q, first Q, count Q, max_entries Q, overflowed B (gm_word "truth");
- *                  host_traces: of pinned host memory
+ *   traces         which events are whose, row d is of device d: first Q, count Q, max_entries Q, overflowed I (gm_word
+ *                  "truth"); host_traces: of pinned host memory
  *   segments       device q, address Q, total_size Q, allocated_size Q, active_size Q, requested_size Q, stream I, pool
  *                  I, stack I, type B (gm_word "segment_type"), is_expandable B (gm_word "truth"), block_first Q,
  *                  block_count Q; likewise host_segments
