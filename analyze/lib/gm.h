@@ -11,8 +11,8 @@
  * Threads: different handles may be used by different threads at the same time. So may one gm_loaded, which nothing
  * changes, and one gm_result, which locks itself; only freeing one has to be the last thing that is done with it.
  *
- * What stands here stays: symbols are versioned (GM_1.0). New functions may come, and new names of tables, columns, files
- * and numbers, which are told by name for that reason; ask for those that you know and pass over the rest.
+ * What stands here stays: symbols are versioned (GM_1.0). New functions may come, and new names of tables, columns,
+ * files and numbers, which are told by name for that reason; ask for those that you know and pass over the rest.
  */
 #ifndef GM_LIB_GM_H
 #define GM_LIB_GM_H
@@ -54,13 +54,13 @@ enum gm_load_flag {
  * need, beyond which it is refused ("limit"); 0: 512 MiB and 100 times the file, at most what the machine has. */
 struct gm_loaded *gm_load(const char *path, unsigned flags, uint64_t max_memory, struct gm_problem *problem);
 /* The same of `length` bytes, which are not needed afterwards; `name` is what reports call it. */
-struct gm_loaded *gm_load_bytes(const void *bytes, size_t length, const char *name, unsigned flags,
-                                uint64_t max_memory, struct gm_problem *problem);
+struct gm_loaded *gm_load_bytes(const void *bytes, size_t length, const char *name, unsigned flags, uint64_t max_memory,
+                                struct gm_problem *problem);
 /* Arrays and strings of it are gone then; results that were made of it stay. NULL is fine. */
 void gm_unload(struct gm_loaded *loaded);
 
-/* One column of a table, where it lies: element i is at data + i * stride bytes. A column whose rows are all equal has a
- * stride of 0. */
+/* One column of a table, where it lies: element i is at data + i * stride bytes. A column whose rows are all equal has
+ * a stride of 0. */
 struct gm_array {
     const char *name;
     const void *data;
