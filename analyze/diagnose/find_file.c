@@ -45,7 +45,7 @@ static void find_no_stacks(struct gm_case *c, const struct gm_rule *rule)
         "%s of %s allocated (%s %%) was allocated while no stacks were recorded, so it cannot be "
         "attributed. Call " MORE_ENTRIES "before the model is created.",
         gm_size_format(part, without), gm_size_format(whole, allocated), gm_share_format(share, without, allocated));
-    if (!gm_case_has_allocs(c) && gm_is_share(without, allocated, 0.5)) /* nothing else tells of it, either */
+    if (!c->has_view && gm_is_share(without, allocated, 0.5)) /* nothing else tells of it, either */
         f->rank = GM_RANK_ROLE;
 }
 

@@ -190,12 +190,16 @@ static void find_conflict(struct gm_case *c, const struct gm_rule *rule)
 {
     const uint64_t max_split = c->report->evidence.max_split;
     char size[GM_SIZE_TEXT];
-    if (max_split != UINT64_MAX && c->report->expandable_is_on)
+    if (max_split == UINT64_MAX || !c->report->expandable_is_on)
+        return;
+    struct gm_finding *f =
         gm_case_say(c, rule, GM_WARNING, GM_REPORT_NONE,
                     "max_split_size_mb is in force (%s) together with expandable_segments:True. Blocks at or above "
                     "that size are then neither split nor joined to smaller requests, so expandable segments may grow "
                     "without need.",
                     gm_size_format(size, max_split));
+    if (!c->has_view) /* no replay tells what it costs: it is surer than what else a file without a trace shows */
+        f->rank = GM_RANK_ROLE;
 }
 
 static void find_idle_gc(struct gm_case *c, const struct gm_rule *rule)

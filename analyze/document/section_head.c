@@ -323,7 +323,7 @@ static void say_fixes(struct gm_doc *d, const struct gm_diagnosis *diagnosis, bo
             rows[n++] = (struct fix){i + 1, item->brief, item->cost, item->saving};
     }
     GM_TABLE(d, columns, rows, n, .in = GM_READ, .txt_max = FIXES, .md_max = FIXES,
-             .title = gm_doc_printf(d, "%s. Peak of reserved bytes, replayed: %s as it is",
+             .title = gm_doc_printf(d, "%s. Peak of reserved bytes, replayed from empty: %s as it is",
                                     are_choices ? "By choice, at a price" : "What it saves",
                                     n == 0 ? "" : gm_doc_bytes(d, rows[0].saving.before)));
 }
