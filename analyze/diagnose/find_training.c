@@ -390,6 +390,9 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
         set.n = 0;
     free(counts);
     free(bytes_of_count);
+    uint64_t all_bytes = 0; /* as where the peak is told, with what other mistakes have of them */
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        all_bytes += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
     const char *site = set.n == 0 ? NULL : gm_lives_caller(c->lives, &set);
     char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
     struct gm_finding *f = gm_case_accuse(
@@ -397,9 +400,9 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
         gm_case_printf(c,
                        "activations of layers that repeat, kept from the forward to the backward pass, of %s that all "
                        "activations make (%s %%)",
-                       gm_size_format(all, bytes), gm_share_format(share, bytes, l->at_peak)));
+                       gm_size_format(all, all_bytes), gm_share_format(share, all_bytes, l->at_peak)));
     if (f != NULL)
-        f->bytes = bytes;
+        f->bytes = all_bytes;
     if (f != NULL && site != NULL)
         f->site = site;
 }

@@ -489,7 +489,9 @@ const char *gm_lives_place(struct gm_lives *l, uint32_t stack)
     for (size_t i = 0; site != NULL && telling != NULL && i < n; i++) {
         const char *file = string_of(&l->names, l->snapshot->frames.filename[frames[i]]);
         const uint64_t line = l->snapshot->frames.line[frames[i]];
-        const char *base = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;
+        const char *base = file;
+        for (const char *s = file; *s != '\0'; s++)
+            base = *s == '/' || *s == '\\' ? s + 1 : base;
         if (line == GM_ABSENT || (gm_file_kind(file) & GM_FILE_IS_TORCH) != 0 || strstr(file, "runpy") != NULL)
             continue;
         if (line == telling->line && telling->filename != NULL && strcmp(file, telling->filename) == 0)
@@ -550,12 +552,11 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set)
             n = k >= m || frames[k] != common[k] ? k : n;
     }
     for (; n > 0; n--) {
-        const char *file = string_of(&l->names, l->snapshot->frames.filename[common[n - 1]]);
-        const uint64_t line = l->snapshot->frames.line[common[n - 1]];
-        if (line != GM_ABSENT && (gm_file_kind(file) & GM_FILE_IS_TORCH) == 0)
-            return gm_arena_printf(
-                l->names.arena, "%s  %s:%llu", string_of(&l->names, l->snapshot->frames.name[common[n - 1]]),
-                strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file, (unsigned long long)line);
+        const struct gm_frame_row frame = {string_of(&l->names, l->snapshot->frames.name[common[n - 1]]),
+                                           string_of(&l->names, l->snapshot->frames.filename[common[n - 1]]),
+                                           l->snapshot->frames.line[common[n - 1]]};
+        if (frame.line != GM_ABSENT && (gm_file_kind(frame.filename) & GM_FILE_IS_TORCH) == 0)
+            return gm_names_label(l->names.arena, &frame);
     }
     return NULL;
 }

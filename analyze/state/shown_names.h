@@ -56,6 +56,8 @@ const struct gm_frame_row *gm_names_frames(struct gm_names *names, struct gm_sta
 /* Where a block with this stack was made, short: "forward  model/attention.py:88"; "no stack recorded". Equal labels
  * have equal pointers only for equal stacks. */
 const char *gm_names_site(struct gm_names *names, struct gm_stack_id stack);
+/* The same of one frame. NULL: no memory. */
+const char *gm_names_label(struct gm_arena *arena, const struct gm_frame_row *frame);
 /* The frame that gm_names_site names: the user's own innermost one if there is any. NULL also for a stack without
  * frames. */
 const struct gm_frame_row *gm_names_telling_frame(struct gm_names *names, struct gm_stack_id stack);

@@ -237,7 +237,7 @@ static int package_before(const char **package, const char *path, const char *ta
     return at == NULL || at >= tail ? 0 : (int)strcspn(at, "/\\");
 }
 
-static const char *label(struct gm_arena *arena, const struct gm_frame_row *frame)
+const char *gm_names_label(struct gm_arena *arena, const struct gm_frame_row *frame)
 {
     if (!is_python(frame->filename) && contains(frame->name, "::")) {
         char symbol[512];
@@ -272,7 +272,7 @@ static bool make(struct gm_names *names, struct gm_stack_id stack)
         return false;
     const struct gm_frame_id *ids = gm_stack_frames(names->snapshot, stack, &count);
     names->telling[stack.v] = count == 0 ? NULL : &frames[choose(names, ids, count)];
-    names->site[stack.v] = count == 0 ? "no stack recorded" : label(names->arena, names->telling[stack.v]);
+    names->site[stack.v] = count == 0 ? "no stack recorded" : gm_names_label(names->arena, names->telling[stack.v]);
     return names->site[stack.v] != NULL;
 }
 

@@ -468,6 +468,14 @@ class Mistakes(unittest.TestCase):
         self.expect(kept, "loss-keeps-graph", 700, 1000, "train.py:26")
         self.assertRegex(diagnosed(kept)["Do this"], r": <module>  train\.py:26$")
 
+    def test_paths_of_windows(self):
+        """A place reads as everywhere: its last two parts, with slashes."""
+        def stack(name, line, main):
+            return [(name, "D:\\Dev\\work\\nets\\net.py", line), ("<module>", "D:\\Dev\\work\\runs\\train.py", main)]
+        found = diagnosed(train(6, lambda t, r: [t.alloc(400 if r == 3 else 64, stack("forward", 10, 20))]))["outlier-batch"]
+        self.assertIn("forward  nets/net.py:10, from train.py:20", found["site"])
+        self.assertNotIn("\\", found["detail"])
+
     def test_retained_graph_is_of_the_line_that_calls_backward(self):
         layers = [[("forward", "net.py", 10 + n)] + FORWARD[1:] for n in range(4)]
 
