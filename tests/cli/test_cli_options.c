@@ -2,6 +2,7 @@
  *
  * The option parser with a table of its own, and the line that errors are printed as.
  */
+#include "analyze/cli/manual.h"
 #include "analyze/cli/options.h"
 #include "analyze/cli/terminal.h"
 #include "tests/unit.h"
@@ -263,4 +264,52 @@ TEST(write_all)
     assert_string_equal(err.message, "/dev/full: cannot write: No space left on device");
     assert_int_equal(gm_write_file("/nowhere/at/all", "x", 1, &err), GM_E_WRITE);
     assert_int_equal(gm_write_file("/dev/null", "x", 1, NULL), GM_OK);
+}
+
+/* What a program says of itself, with all that has a meaning of its own in one of the forms. */
+static const struct gm_option told[] = {
+    {'x', "x-y", "A[:B]", "it's \"a\" | b [c]" GM_MORE ".5 \\ of `x-y`: [a page](page.md#a).", GM_OPTION_TEXT, AT(text),
+     .words = list_cards},
+    {0, "flag", NULL, ".dot", GM_OPTION_FLAG, AT(flag)},
+};
+static const struct gm_program teller = {
+    .name = "prog",
+    .head = "prog: tells things\n\nExamples:\n  prog -x .\\e\n\nUsage: prog [options] FILE\n"
+            "  FILE  one of them,\n        or\n\nOptions:\n",
+    .tail = "      --  end\n\nA note.\n\nExit codes: 0 done; 3 not;\nnever.\n",
+    .options = told,
+    .option_count = 2};
+
+static void assert_manual(enum gm_manual form, const char *const *parts)
+{
+    struct gm_text out = {0};
+    gm_manual(&teller, form, &out);
+    assert_false(out.failed);
+    for (; *parts != NULL; parts++)
+        if (strstr(out.data, *parts) == NULL)
+            fail_msg("form %d lacks %s\n%s", form, *parts, out.data);
+    gm_text_free(&out);
+}
+
+TEST(manual)
+{
+    assert_manual(GM_MANUAL_MAN,
+                  (const char *const[]){".TH PROG 1 ", "\nprog \\- tells things\n",
+                                        "\n.TP\n\\fIFILE\\fR\none of them, or\n", "\n.PP\nA note.\n",
+                                        "\n.TP\n\\fB\\-x A[:B]\\fR, \\fB\\-\\-x\\-y A[:B]\\fR\n",
+                                        "\nit's \"a\" | b [c]. .5 \\e of \\fBx\\-y\\fR: a page.\n", "\n\\&.dot\n",
+                                        ".TP\n0\ndone\n.TP\n3\nnot; never.\n", ".EX\n  prog \\-x .\\ee\n.EE\n", NULL});
+    assert_manual(GM_MANUAL_MARKDOWN,
+                  (const char *const[]){"| `-x A[:B]`, `--x-y A[:B]` | it's \"a\" \\| b [c]. .5 \\ of `x-y`: [a "
+                                        "page](page.md#a). |\n",
+                                        "| `--flag` | .dot |\n", NULL});
+    assert_manual(GM_MANUAL_BASH,
+                  (const char *const[]){"complete -F _prog prog\n", "    -x | --x-y) kind=words words=( 'cards' ) ;;\n",
+                                        "words=( --x-y --flag )", NULL});
+    assert_manual(GM_MANUAL_ZSH,
+                  (const char *const[]){"#compdef prog\n", "'(-x --x-y)'{-x+,--x-y=}'[it'\\''s \"a\" | b \\[c\\]]",
+                                        ":A[\\:B]:{_prog_argument --x-y}' \\\n", "'--flag[.dot]' \\\n", NULL});
+    assert_manual(GM_MANUAL_FISH,
+                  (const char *const[]){"complete -c prog -l x-y -s x -x -a ' \"cards\"' -d 'it'\\''s \"a\" | b [c]'\n",
+                                        "complete -c prog -l flag -d '.dot'\n", NULL});
 }
