@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import importlib.metadata
 import os
 import shutil
@@ -96,13 +95,11 @@ def _places() -> Iterator[str]:
     for prefix in _prefixes():
         for folder in ("lib", "lib64", "lib/gmanalyze"):
             yield str(prefix / folder / SONAME)
-    found = ctypes.util.find_library("gm")
-    if found is not None:
-        yield found
+    yield SONAME  # wherever the system's linker looks
 
 
 def _open() -> Tuple[ctypes.CDLL, str]:
-    tried = "there is none beside the package, in its environment, in a build folder or in the system"
+    tried = ""
     for place in _places():
         if os.sep in place and not os.path.exists(place) and not os.environ.get("GM_LIBRARY"):
             continue
@@ -114,7 +111,8 @@ def _open() -> Tuple[ctypes.CDLL, str]:
             return library, place
         except (OSError, AttributeError) as error:
             tried = str(error)
-    raise LibraryNotFound(f"{SONAME}: {tried} (GM_LIBRARY names another one)", "missing")
+    raise LibraryNotFound(f"libgm is neither with the package nor in a build folder or the system: {tried} (GM_LIBRARY "
+                          "names another one)", "missing")
 
 
 lib, library_path = _open()
