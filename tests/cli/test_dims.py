@@ -10,12 +10,13 @@ NN, OPTIM = "/app/torch/nn/modules", "/app/torch/optim/adamw.py"
 class Transformer:
     """Its tensors, by the shapes that a LLaMA has."""
 
-    def __init__(self, width=4, kv_heads=None):
+    def __init__(self, width=4, kv_heads=None, q=None, ffn=None):
         self.allocator, self.width = Allocator(0, 0x7F0000000000, Clock()), width
         self.allocator.recording = True
         d = DIMS
         kv = (kv_heads or d["heads"]) * d["hidden"] // d["heads"]
-        square, ffn, embedding = d["hidden"] ** 2, d["hidden"] * d["ffn"], d["hidden"] * d["vocab"]
+        square, self.ffn = d["hidden"] * (q or d["hidden"]), ffn or d["ffn"]
+        ffn, embedding = d["hidden"] * self.ffn, d["hidden"] * d["vocab"] // vocab
         self.shapes = [embedding, embedding, d["hidden"]]
         for _ in range(d["layers"]):
             self.shapes += [square, square, kv * d["hidden"], kv * d["hidden"], ffn, ffn, ffn, d["hidden"], d["hidden"]]
@@ -33,7 +34,7 @@ class Transformer:
         d, t, kept = DIMS, self.tokens, []
         mask = self.alloc(d["seq"] ** 2, "forward", "/app/model.py", 1)
         for _ in range(d["layers"]):
-            rows = [d["hidden"]] * 8 + [d["ffn"]] * 4 + [d["heads"] * d["seq"]]
+            rows = [d["hidden"]] * 8 + [self.ffn] * 4 + [d["heads"] * d["seq"]]
             kept += [self.alloc(t * row, "forward", "/app/model.py") for row in rows]
         self.allocator.free(mask)
         return kept + [self.alloc(t * d["vocab"], "forward", "/app/model.py")]
@@ -78,6 +79,19 @@ class Dims(Case):
         values = self.values(self.dims(Transformer(2, 2).train()))
         self.assertEqual({name: values[name] for name in DIMS} | {"kv_heads": values["kv_heads"]},
                          DIMS | {"kv_heads": 2})
+
+    def test_wide_heads(self):
+        """Heads whose widths are more than hidden together, and ffn three times hidden: which is no q, k and v."""
+        model = Transformer(kv_heads=5, q=1280, ffn=1920).train()
+        values = self.values(self.dims(model))
+        self.assertEqual({name: values.get(name) for name in ("hidden", "layers", "ffn", "vocab", "heads", "seq")},
+                         {"hidden": 640, "layers": 6, "ffn": 1920, "vocab": 5000, "heads": None, "seq": None})
+        told = self.dims(model, "heads=20,head=64,kv_heads=5,hidden=640,batch=2,seq=96")
+        rows = {row["bytes"]: row["formula"] for row in told["sizes"]}
+        self.assertEqual(rows[640 * 1280 * 4], "hidden*heads*head*4 B")
+        needs = {row["name"]: row for row in told["needs"]}
+        self.assertIn("2*hidden*heads*head + 2*hidden*kv_heads*head", needs["Parameters"]["formula"])
+        self.assertEqual(needs["Parameters"]["difference_bytes"], 0)
 
     def test_formulas(self):
         rows = {row["bytes"]: row for row in self.dims(Transformer().train())["sizes"]}

@@ -31,6 +31,8 @@ static const struct shape {
     {"attention scores, all pairs of positions", {T, GM_DIM_HEADS, S}, 3, false},
     {"keys or values", {T, K, D}, 3, true},
     {"weight of attention", {H, H}, 2, true},
+    {"queries, or what comes out of attention", {T, GM_DIM_HEADS, D}, 3, true},
+    {"weight of queries, or of what comes out of attention", {H, GM_DIM_HEADS, D}, 3, true},
     {"weight of the feed-forward part", {H, GM_DIM_FFN}, 2, true},
     {"embedding, or the head that makes logits", {H, GM_DIM_VOCAB}, 2, true},
     {"weight of keys or values", {H, K, D}, 3, true},
@@ -64,7 +66,8 @@ static bool multiply(uint64_t *product, uint64_t factor)
 static bool bytes_of(struct gm_formula *f, const struct gm_dims *dims)
 {
     const struct shape *shape = &shapes[f->shape];
-    bool ok = true;
+    const bool has_heads = shape->count == 3 && shape->dims[1] == GM_DIM_HEADS && shape->dims[2] == D;
+    bool ok = !has_heads || gm_known_mul(dims->v[GM_DIM_HEADS], dims->v[D]) != dims->v[H]; /* else it is hidden */
     f->bytes = f->width;
     for (size_t i = 0; ok && i < shape->count; i++)
         ok = multiply(&f->bytes, dims->v[shape->dims[i]]);

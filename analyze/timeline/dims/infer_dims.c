@@ -9,7 +9,18 @@
 #include "analyze/report/numbers.h"
 #include "analyze/timeline/dims/dims_work.h"
 
-enum { LEAST_HIDDEN = 16, LEAST_HEAD = 16, MOST_HEAD = 256, LEAST_SEQ = 16, MOST_SEQ = 1 << 20, FEW_SCORES = 16 };
+#include <inttypes.h>
+
+enum {
+    LEAST_HIDDEN = 16,
+    LEAST_HEAD = 16,
+    MOST_HEAD = 256,
+    LEAST_SEQ = 16,
+    MOST_SEQ = 1 << 20,
+    FEW_SCORES = 16,
+    FEW_KEPT_SCORES = 64,
+    FEW_ROWS = 8
+};
 static const uint64_t widths[] = {4, 2};
 enum { WIDTHS = 2 };
 
@@ -24,8 +35,10 @@ struct search {
     struct gm_model *model;
     const struct gm_census *census;
     struct gm_arena *arena;
-    bool casts;  /* autocast: weights of 4 bytes have copies of half the size */
-    bool failed; /* no memory */
+    bool casts;   /* autocast: weights of 4 bytes have copies of half the size */
+    bool keeps;   /* what a forward pass makes is kept for backward: so are scores of attention */
+    bool is_wide; /* heads times their width is not hidden */
+    bool failed;  /* no memory */
 };
 
 static uint64_t *known(struct search *s, enum gm_dim dim)
@@ -98,7 +111,14 @@ static uint64_t root_of(uint64_t n)
 /* ---- parameters ----------------------------------------------------------------------------------------------------
  */
 
-/* The square whose parameters hold most bytes and have norms beside them; q, k and v may be one matrix. */
+/* Parameters of so many numbers; norms may be of 4 bytes where matrices are of 2. */
+static uint64_t norms_of(const struct search *s, uint64_t numbers, uint64_t each)
+{
+    return parameters_of(s, numbers, each) + (each == 4 ? 0 : (uint64_t)parameters_of(s, numbers, 4));
+}
+
+/* The square whose parameters hold most bytes and have norms beside them; q, k and v may be one matrix. Other sides can
+ * make larger squares: so what has more norms counts more. */
 static void find_hidden(struct search *s)
 {
     uint64_t best = 0, hidden = *known(s, GM_DIM_HIDDEN), found = 0, weight = 0;
@@ -108,9 +128,10 @@ static void find_hidden(struct search *s)
                 const struct gm_size_count *count = &s->census->v[i];
                 const uint64_t h =
                     count->size % (widths[w] * joined) > 0 ? 0 : root_of(count->size / widths[w] / joined);
-                const uint64_t bytes = gm_sat_sub(gm_known_mul(count->size, parameters(count)), joined > 1);
-                if (h < LEAST_HIDDEN || (hidden > 0 && h != hidden) || bytes <= best ||
-                    parameters_of(s, h, widths[w]) + (uint64_t)parameters_of(s, h, 4) < 2)
+                const uint64_t norms = norms_of(s, h, widths[w]), squares = parameters(count);
+                const uint64_t all = gm_known_mul(count->size, squares);
+                const uint64_t bytes = gm_sat_sub(gm_known_mul(all, norms < squares ? norms : squares), joined > 1);
+                if (h < LEAST_HIDDEN || (hidden > 0 && h != hidden) || bytes <= best || norms < 2)
                     continue;
                 best = bytes;
                 found = h;
@@ -120,16 +141,23 @@ static void find_hidden(struct search *s)
         return;
     s->model->weight = weight;
     learn(s, GM_DIM_HIDDEN, found,
-          count_of(s, parameters_of(s, found, weight), "parameters of so many numbers, and of its square"));
+          count_of(s, norms_of(s, found, weight), "parameters of so many numbers, and of its square"));
 }
 
-/* Whether the other side of a matrix with a side of hidden is neither hidden nor q, k and v together. */
+static uint32_t squares_of(const struct search *s)
+{
+    const uint64_t hidden = s->model->dims.v[GM_DIM_HIDDEN];
+    return hidden == 0 ? 0 : parameters_of(s, hidden * hidden, s->model->weight);
+}
+
+/* The other side of a matrix with a side of hidden, if it is larger and not q, k and v together: of those there are no
+ * more than of what follows attention, which is a square. */
 static uint64_t other_side(const struct search *s, const struct gm_size_count *count)
 {
-    const uint64_t row = s->model->dims.v[GM_DIM_HIDDEN] * s->model->weight;
+    const uint64_t hidden = s->model->dims.v[GM_DIM_HIDDEN], row = hidden * s->model->weight;
     const uint64_t side = row == 0 || count->size % row > 0 ? 0 : count->size / row;
-    const uint64_t hidden = s->model->dims.v[GM_DIM_HIDDEN];
-    return side > hidden && side != 3 * hidden && parameters(count) > 0 ? side : 0;
+    const bool is_joined = side == 3 * hidden && parameters(count) <= squares_of(s);
+    return side > hidden && !is_joined && parameters(count) > 0 ? side : 0;
 }
 
 static void find_ffn(struct search *s)
@@ -141,7 +169,8 @@ static void find_ffn(struct search *s)
         const uint64_t side = other_side(s, c);
         const uint64_t bytes =
             parameters(c) > 2 ? gm_known_mul(c->size, parameters(c)) : parameters(c); /* two may be vocab */
-        if (side > 0 && parameters(c) >= 2 && bytes > best) {
+        const bool is_in_each_layer = 4 * (uint64_t)parameters(c) >= squares_of(s);   /* else it is of vocab */
+        if (side > 0 && parameters(c) >= 2 && is_in_each_layer && bytes > best) {
             best = bytes;
             ffn = side;
             count = parameters(c);
@@ -169,13 +198,27 @@ static void find_vocab(struct search *s)
     learn(s, GM_DIM_VOCAB, vocab, count_of(s, count, "matrices of hidden and so many, the largest"));
 }
 
+/* Where heads times their width is not hidden: two matrices in each layer, q and out, beside three of hidden*ffn. */
+static void find_layers_of_wide_heads(struct search *s, uint32_t ffns)
+{
+    for (size_t i = 0; ffns % 3 == 0 && ffns > 3 && i < s->census->n; i++) {
+        const uint64_t side = other_side(s, &s->census->v[i]);
+        if (side > 0 && side != *known(s, GM_DIM_FFN) && parameters(&s->census->v[i]) == ffns / 3 * 2) {
+            s->is_wide = true;
+            learn(s, GM_DIM_LAYERS, ffns / 3,
+                  gm_arena_printf(s->arena, "%u matrices of hidden*ffn and %u of hidden*%" PRIu64, ffns, ffns / 3 * 2,
+                                  side));
+        }
+    }
+}
+
 /* How many of each kind a layer has: q, k, v and out, of which k and v may be smaller or all three one matrix; gate,
  * up and down, of which gate may be missing or one with up. Layers is what both counts agree on. */
 static void find_layers(struct search *s)
 {
     static const uint32_t squares_in_one[] = {4, 2, 1}, ffns_in_one[] = {3, 2, 1};
     const uint64_t hidden = *known(s, GM_DIM_HIDDEN), each = s->model->weight, side = *known(s, GM_DIM_FFN);
-    const uint32_t squares = hidden == 0 ? 0 : parameters_of(s, hidden * hidden, each);
+    const uint32_t squares = squares_of(s);
     const uint32_t ffns = side == 0 ? 0 : parameters_of(s, hidden * side, each);
     for (size_t i = 0; i < 3; i++)
         for (size_t j = 0; j < 3; j++)
@@ -183,6 +226,7 @@ static void find_layers(struct search *s)
                 squares / squares_in_one[i] == ffns / ffns_in_one[j])
                 learn(s, GM_DIM_LAYERS, squares / squares_in_one[i],
                       gm_arena_printf(s->arena, "%u matrices of hidden*hidden and %u of hidden*ffn", squares, ffns));
+    find_layers_of_wide_heads(s, ffns);
 }
 
 /* ---- what steps make -----------------------------------------------------------------------------------------------
@@ -246,7 +290,11 @@ static void find_tokens(struct search *s)
             if (now.bytes > 0 && has_better_rows(s, &now, &best))
                 best = now;
         }
-    learn(s, GM_DIM_TOKENS, best.rows, "what was made with so many rows of hidden, ffn or vocab");
+    const bool may_cast = !s->casts && s->model->weight == 4 && gm_census_find(s->census, hidden * hidden * 2).made > 0;
+    learn(s, GM_DIM_TOKENS, best.rows,
+          may_cast         ? "doubtful: or twice as many, if autocast made numbers of half the width"
+          : best.sides > 1 ? "what was made with so many rows of hidden, ffn or vocab"
+                           : "doubtful: rows of one of hidden, ffn and vocab only");
 }
 
 static bool is_possible(const struct search *s, enum gm_dim dim, uint64_t value)
@@ -292,46 +340,85 @@ static unsigned usual(uint64_t head)
     return head == 64 || head == 128 ? 3 : head % 16 > 0 || head <= 16 ? 0 : head < 128 ? 2 : 1;
 }
 
+static uint64_t scores_of(const struct search *s, uint64_t tokens, uint64_t row, uint64_t each)
+{
+    uint64_t bytes;
+    if (!s->keeps)
+        return made_of(s, tokens, row, each);
+    if (__builtin_mul_overflow(tokens, row, &bytes) || __builtin_mul_overflow(bytes, each, &bytes))
+        return 0;
+    return gm_census_find(s->census, bytes).kept;
+}
+
 /* Scores with that row: of the width of activations, which is a sign, or in fp32, as softmax may have them. */
 static void count_scores(const struct search *s, struct scores *out)
 {
     const uint64_t tokens = s->model->dims.v[GM_DIM_TOKENS], row = out->heads * out->seq;
     for (uint64_t each = s->model->activation; each <= 4; each += 2) {
-        const uint64_t made = is_another(s, row * each) ? 0 : made_of(s, tokens, row, each);
+        const uint64_t made = is_another(s, row * each) ? 0 : scores_of(s, tokens, row, each);
         out->bytes = gm_sat_add(out->bytes, gm_known_mul(made, tokens * row * each));
         out->signs += made > 0 && each == s->model->activation;
     }
 }
 
-/* The best of all seq and heads whose scores have at least `least` bytes: what has more signs, or else more bytes. */
-static struct scores best_scores(const struct search *s, uint64_t least)
+/* With heads of that width, the seq whose scores have most bytes. Twice the seq with numbers of half the width is as
+ * large: but both widths are made of the right one, as casts are kept. */
+static struct scores scores_with(const struct search *s, uint64_t head)
 {
-    const uint64_t tokens = s->model->dims.v[GM_DIM_TOKENS], hidden = s->model->dims.v[GM_DIM_HIDDEN];
+    const uint64_t tokens = s->model->dims.v[GM_DIM_TOKENS], heads = s->model->dims.v[GM_DIM_HIDDEN] / head;
     struct scores best = {0};
-    for (uint64_t seq = LEAST_SEQ; seq <= tokens && seq <= MOST_SEQ; seq++)
-        for (uint64_t head = LEAST_HEAD; tokens % seq == 0 && head <= MOST_HEAD && head <= hidden; head++) {
-            const uint64_t heads = hidden / head;
-            if (hidden % head > 0 || !is_possible(s, GM_DIM_SEQ, seq) || !is_possible(s, GM_DIM_HEADS, heads))
-                continue;
-            struct scores now = {0, seq, heads, usual(head) + signs_of(s, seq, head)};
-            count_scores(s, &now);
-            if (least == 0 ? now.bytes > best.bytes : now.bytes >= least && now.signs > best.signs)
-                best = now;
-        }
+    for (uint64_t seq = LEAST_SEQ; seq <= tokens && seq <= MOST_SEQ; seq++) {
+        if (tokens % seq > 0 || !is_possible(s, GM_DIM_SEQ, seq) || !is_possible(s, GM_DIM_HEADS, heads))
+            continue;
+        struct scores now = {0, seq, heads, usual(head) + signs_of(s, seq, head)};
+        count_scores(s, &now);
+        if (now.bytes > best.bytes || (now.bytes == best.bytes && now.bytes > 0 && now.signs > best.signs))
+            best = now;
+    }
     return best;
 }
 
-/* Heads and seq of which the scores of attention are made, if any are. */
+/* What most speaks for, and in *next what speaks for it next to that; bytes 0: there are no scores. */
+static struct scores find_scores(const struct search *s, struct scores *next)
+{
+    const uint64_t tokens = s->model->dims.v[GM_DIM_TOKENS], hidden = s->model->dims.v[GM_DIM_HIDDEN];
+    struct scores all[MOST_HEAD + 1] = {{0}}, best = {0};
+    uint64_t most = 0;
+    for (uint64_t head = LEAST_HEAD; head <= MOST_HEAD && head <= hidden; head++) {
+        all[head] = hidden % head > 0 ? (struct scores){0} : scores_with(s, head);
+        most = gm_max(most, all[head].bytes);
+    }
+    if (most < with_rows(s, tokens).bytes / (s->keeps ? FEW_KEPT_SCORES : FEW_SCORES))
+        return best; /* other small tensors may be as large by chance */
+    for (uint64_t head = LEAST_HEAD; head <= MOST_HEAD; head++) {
+        const bool is_many = all[head].bytes > most / 4;
+        const bool is_best = is_many && all[head].signs > best.signs;
+        if (is_many && (is_best || all[head].signs > next->signs))
+            *next = is_best ? best : all[head];
+        best = is_best ? all[head] : best;
+    }
+    return best;
+}
+
+/* Heads and seq of which the scores of attention are made, if any are; what nearly as much speaks for is said. */
 static void find_heads(struct search *s)
 {
     const uint64_t tokens = *known(s, GM_DIM_TOKENS), hidden = *known(s, GM_DIM_HIDDEN);
-    if (tokens == 0 || tokens >= UINT32_MAX || hidden >= UINT32_MAX)
+    struct scores next = {0};
+    if (tokens == 0 || tokens >= UINT32_MAX || hidden >= UINT32_MAX || s->is_wide)
         return;
-    const struct scores most = best_scores(s, 0);
-    if (most.bytes == 0 || most.bytes < with_rows(s, tokens).bytes / FEW_SCORES)
-        return; /* other small tensors may be as large by chance */
-    const struct scores best = best_scores(s, most.bytes / 4 + 1);
+    struct scores best = find_scores(s, &next);
+    if (best.bytes == 0 && s->keeps) { /* the last pass may have kept nothing */
+        s->keeps = false;
+        best = find_scores(s, &next);
+    }
+    if (best.bytes == 0)
+        return;
     const char *source = "scores of attention; of seq*heads only the product is sure";
+    if (next.bytes > 0 && next.signs + 1 >= best.signs)
+        source = gm_arena_printf(
+            s->arena, "scores of attention; doubtful: nearly as much speaks for seq %" PRIu64 " and heads %" PRIu64,
+            next.seq, next.heads);
     learn(s, GM_DIM_SEQ, best.seq, source);
     learn(s, GM_DIM_HEADS, best.heads, source);
 }
@@ -379,6 +466,7 @@ static void find_activation(struct search *s)
 {
     const uint64_t tokens = *known(s, GM_DIM_TOKENS), hidden = *known(s, GM_DIM_HIDDEN);
     s->model->activation = made_of(s, tokens, hidden, 2) > made_of(s, tokens, hidden, 4) ? 2 : 4;
+    s->keeps = gm_census_find(s->census, gm_known_mul(tokens * hidden, s->model->activation)).kept > 0;
 }
 
 bool gm_dims_infer(struct gm_model *model, const struct gm_census *census, struct gm_arena *arena)

@@ -115,11 +115,18 @@ static uint64_t kv_width(const struct needs *n)
     return kv > 0 ? kv : dim(n, GM_DIM_HIDDEN);
 }
 
+/* Of queries: heads of a width of their own may make more than hidden. */
+static uint64_t q_width(const struct needs *n)
+{
+    const uint64_t q = gm_known_mul(dim(n, GM_DIM_HEADS), dim(n, GM_DIM_HEAD));
+    return q > 0 ? q : dim(n, GM_DIM_HIDDEN);
+}
+
 /* Numbers in all parameters, without biases. */
 static uint64_t parameter_count(const struct needs *n)
 {
     const uint64_t hidden = dim(n, GM_DIM_HIDDEN);
-    const uint64_t attention = gm_known_mul(2 * hidden, gm_sat_add(hidden, kv_width(n)));
+    const uint64_t attention = gm_known_mul(2 * hidden, gm_sat_add(q_width(n), kv_width(n)));
     const uint64_t layer =
         gm_sat_add(attention, gm_sat_add(gm_known_mul(ffns(n) * hidden, dim(n, GM_DIM_FFN)), 2 * hidden));
     return gm_sat_add(gm_known_mul(dim(n, GM_DIM_LAYERS), layer),
@@ -135,11 +142,13 @@ static void need_weights(struct needs *n)
     static const struct remarks states = {"more than Adam's two: weights in fp32, or an average of them",
                                           "less than Adam's two: 8-bit, sharded or another optimizer"};
     const uint64_t numbers = parameter_count(n), each = n->model->weight;
-    const bool has_kv = kv_width(n) != dim(n, GM_DIM_HIDDEN);
+    const bool has_kv = kv_width(n) != dim(n, GM_DIM_HIDDEN), has_q = q_width(n) != dim(n, GM_DIM_HIDDEN);
     add(n, "Parameters", gm_known_mul(numbers, each), n->most[GM_ROLE_PARAMETER],
         gm_arena_printf(n->arena, "(layers*(%s + %u*hidden*ffn + 2*hidden) + %s*vocab + hidden)*%u B",
-                        has_kv ? "2*hidden*hidden + 2*hidden*kv_heads*head" : "4*hidden*hidden", ffns(n),
-                        embeddings(n) > 1 ? "2*hidden" : "hidden", (unsigned)each),
+                        has_q    ? "2*hidden*heads*head + 2*hidden*kv_heads*head"
+                        : has_kv ? "2*hidden*hidden + 2*hidden*kv_heads*head"
+                                 : "4*hidden*hidden",
+                        ffns(n), embeddings(n) > 1 ? "2*hidden" : "hidden", (unsigned)each),
         &parameters);
     if (n->most[GM_ROLE_GRADIENT] > 0)
         add(n, "Gradients", gm_known_mul(numbers, each), n->most[GM_ROLE_GRADIENT], "as parameters", &gradients);
@@ -169,14 +178,17 @@ static void need_activations(struct needs *n)
     const uint64_t stream = gm_known_mul(row, dim(n, GM_DIM_HIDDEN)), logits = gm_known_mul(row, dim(n, GM_DIM_VOCAB));
     const unsigned width = (unsigned)each, of_ffn = ffns(n) > 2 ? 4 : 2;
     const uint64_t kv = gm_known_mul(row, 2 * kv_width(n)), scores = score_bytes(n);
-    const uint64_t layer = gm_sat_add(gm_sat_add(gm_known_mul(6, stream), kv),
+    const uint64_t q = gm_known_mul(row, 2 * q_width(n)); /* and what comes out of attention */
+    const uint64_t layer = gm_sat_add(gm_sat_add(gm_sat_add(gm_known_mul(4, stream), q), kv),
                                       gm_sat_add(scores, gm_known_mul(of_ffn * row, dim(n, GM_DIM_FFN))));
     add(n, "One tensor of the residual stream", stream,
         gm_census_find(n->census, stream).made > 0 ? stream : GM_REPORT_NONE,
         gm_arena_printf(n->arena, "batch*seq*hidden*%u B", width), NULL);
     add(n, "Activations of a layer", layer, GM_REPORT_NONE,
         gm_arena_printf(n->arena, "(%s%s + %u*batch*seq*ffn)*%u B",
-                        kv == 2 * stream ? "8*batch*seq*hidden" : "6*batch*seq*hidden + 2*batch*seq*kv_heads*head",
+                        q != 2 * stream    ? "batch*seq*(4*hidden + 2*heads*head + 2*kv_heads*head)"
+                        : kv == 2 * stream ? "8*batch*seq*hidden"
+                                           : "6*batch*seq*hidden + 2*batch*seq*kv_heads*head",
                         scores > 0 ? " + batch*heads*seq*seq" : "", of_ffn, width),
         NULL);
     add(n, "Activations of all layers", gm_known_mul(layer, dim(n, GM_DIM_LAYERS)),
