@@ -16,7 +16,7 @@ class Transformer:
         d = DIMS
         kv = (kv_heads or d["heads"]) * d["hidden"] // d["heads"]
         square, self.ffn = d["hidden"] * (q or d["hidden"]), ffn or d["ffn"]
-        ffn, embedding = d["hidden"] * self.ffn, d["hidden"] * d["vocab"] // vocab
+        ffn, embedding = d["hidden"] * self.ffn, d["hidden"] * d["vocab"]
         self.shapes = [embedding, embedding, d["hidden"]]
         for _ in range(d["layers"]):
             self.shapes += [square, square, kv * d["hidden"], kv * d["hidden"], ffn, ffn, ffn, d["hidden"], d["hidden"]]
