@@ -296,7 +296,7 @@ static union gm_value fix_note(const struct gm_cell_of *c)
     char size[GM_NUMBER_TEXT];
     if (fix->cost != NULL)
         gm_text_printf(&note, "price: %s", fix->cost);
-    if (fix->saving.card != NULL)
+    if (fix->saving.card != NULL && fix->saving.before > fix->saving.card_usable) /* it does not as it is */
         gm_text_printf(&note, "%sthen it fits on %s (%s usable)", note.length > 0 ? "; " : "", fix->saving.card,
                        gm_bytes_format(size, fix->saving.card_usable));
     const bool any = note.length > 0;

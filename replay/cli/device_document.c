@@ -279,14 +279,14 @@ static union gm_value live_at_start(const struct gm_cell_of *c)
     const struct gm_whatif_result *r = c->row;
     const uint64_t peak = (uint64_t)r->stats.active_bytes[GM_STAT_ALL].peak;
     const char *at_peak = r->start_blocks == 0 ? ""
-                                               : gm_doc_printf(c->doc, "; at the active peak %s of them (%s %%)",
+                                               : gm_doc_printf(c->doc, "; %s of the active peak (%s %%) are theirs",
                                                                gm_doc_bytes(c->doc, r->start_bytes_at_peak),
                                                                gm_doc_share(c->doc, r->start_bytes_at_peak, peak));
     return (union gm_value){
-        .s = gm_doc_printf(c->doc, "%s, %s, %s%s", gm_doc_some(c->doc, r->start_blocks, "block", "blocks"),
-                           gm_doc_bytes(c->doc, r->start_bytes),
-                           r->from_layout ? "at the recorded addresses" : "requested again from an empty allocator",
-                           at_peak)};
+        .s = gm_doc_printf(
+            c->doc, "%s, %s, live before the trace, %s%s", gm_doc_some(c->doc, r->start_blocks, "block", "blocks"),
+            gm_doc_bytes(c->doc, r->start_bytes),
+            r->from_layout ? "at the recorded addresses" : "requested again from an empty allocator", at_peak)};
 }
 
 static union gm_value device_calls(const struct gm_cell_of *c)

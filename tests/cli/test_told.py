@@ -119,6 +119,7 @@ class Told(Case):
             text = file.read()
         self.assertIn("By choice, at a price. Peak of reserved bytes", text)
         self.assertNotIn("What it saves.", text)
+        self.assertNotIn("then it fits", text)  # on any card it does as it is
         self.assertIn("  1. [choice] States of the optimizer", text)
         found = self.analysis(path)
         first = found["to_do"][0]
