@@ -365,7 +365,10 @@ static void write_sarif(struct gm_text *out, const struct gm_notices *notices, c
 void gm_notices_write(struct gm_text *out, const struct gm_notices *notices, enum gm_notice_form form,
                       const char *program, const char *version)
 {
-    out->failed = out->failed || notices->failed;
+    if (notices->failed) {
+        out->failed = true;
+        return;
+    }
     switch (form) {
     case GM_NOTICES_GITHUB:
         write_github(out, notices);

@@ -58,7 +58,7 @@ void gm_notices_add(struct gm_notices *notices, const struct gm_notice *notice, 
     own.site = copy(notices, notice->site);
     own.file = copy(notices, notice->file);
     look_up(notices, &own, places);
-    notices->failed = notices->failed || !GM_VEC_PUSH(&notices->all, own);
+    notices->failed = notices->failed || !GM_VEC_PUSH(&notices->all, own); /* none is half there */
 }
 
 void gm_notices_free(struct gm_notices *notices)

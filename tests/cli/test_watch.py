@@ -23,14 +23,21 @@ class Watch(Case):
     def setUp(self):
         super().setUp()
         os.makedirs(self.at("dump"))
-        self.out, self.err = [], []
+        self.out, self.err, self.readers = [], [], []
+
+    @staticmethod
+    def read(stream, lines):
+        with stream:
+            for line in stream:
+                lines.append(line)
 
     def start(self, *options, directory="dump", stdout=subprocess.PIPE):
         self.program = subprocess.Popen([BINARY, "--no-charts", "--no-page", *options, "--watch", directory],
                                         cwd=self.folder, stdout=stdout, stderr=subprocess.PIPE, text=True)
         for stream, lines in ((self.program.stdout, self.out), (self.program.stderr, self.err)):
             if stream is not None:
-                threading.Thread(target=lambda s=stream, l=lines: [l.append(line) for line in s], daemon=True).start()
+                self.readers.append(threading.Thread(target=self.read, args=(stream, lines), daemon=True))
+                self.readers[-1].start()
         self.addCleanup(self.program.wait)
         self.addCleanup(self.program.kill)
         self.wait_for(lambda: any("waiting for snapshots" in line for line in self.err))
@@ -51,6 +58,8 @@ class Watch(Case):
     def end(self, code, number=signal.SIGINT):
         self.program.send_signal(number)
         self.assertEqual(self.program.wait(WAIT), code, self.out + self.err)
+        for reader in self.readers:
+            reader.join(WAIT)
 
     def put(self, name, megabytes=1):
         """As the recorder does: under a hidden name, then renamed."""

@@ -4,16 +4,38 @@
  */
 #include "analyze/export/csv.h"
 #include "analyze/export/export.h"
+#include "analyze/export/notices.h"
 #include "tests/export/samples.h"
 #include "tests/nomem/nomem.h"
 #include "tests/unit.h"
 
 #include <string.h>
 
+static void write_notices(struct gm_text *out, const struct gm_report *report, enum gm_notice_form form)
+{
+    const struct gm_notice more = {.level = GM_NOTICE_ERROR,
+                                   .is_failure = true,
+                                   .rule = "fail-above",
+                                   .title = "check failed",
+                                   .text = "<%\n\"&,:>",
+                                   .subject = "a/b c.pickle",
+                                   .site = "forward  model/attention.py:88",
+                                   .file = "model/attention.py",
+                                   .line = 88};
+    struct gm_notices notices = {.failed = false};
+    gm_notices_of_report(&notices, report, GM_WARNING, NULL);
+    gm_notices_add(&notices, &more, NULL);
+    gm_notices_add(&notices, &more, NULL);
+    gm_notices_write(out, &notices, form, "gmanalyze", "1");
+    gm_notices_free(&notices);
+}
+
 static void write_one(struct gm_text *out, const struct gm_report *report, int format)
 {
     if (format == GM_EXPORT_COUNT)
         gm_csv_write(out, report);
+    else if (format > GM_EXPORT_COUNT)
+        write_notices(out, report, (enum gm_notice_form)(format - GM_EXPORT_COUNT - 1));
     else
         gm_export_write(out, report, (enum gm_export)format);
 }
@@ -47,7 +69,7 @@ TEST(exports)
     for (size_t s = 0; s < sizeof samples / sizeof samples[0]; s++) {
         struct gm_report report;
         sample_fill(&report, samples[s]);
-        for (int format = 0; format <= GM_EXPORT_COUNT; format++)
+        for (int format = 0; format <= GM_EXPORT_COUNT + GM_NOTICES_FORMS; format++)
             check(&report, format);
         gm_report_free(&report);
     }
