@@ -220,7 +220,7 @@ static const struct gm_rule rules[] = {
      .fix = "Pad to few lengths (buckets), or set PYTORCH_ALLOC_CONF=expandable_segments:True",
      .snippet = "- length = max(lengths)\n"
                 "+ length = next(n for n in (256, 512, 1024, 2048) if n >= max(lengths))",
-     .cost = "padding is computed, too; the setting: none",
+     .cost = "none for the setting; padding is computed, too",
      .severity = "warning",
      .when = "of what rounds make again half has another size than in the round before, in at least 3 rounds, and a "
              "replay with another setting saves a fifth of peak reserved memory",

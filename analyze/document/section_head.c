@@ -295,7 +295,7 @@ static union gm_value fix_note(const struct gm_cell_of *c)
     struct gm_text note = {0};
     char size[GM_NUMBER_TEXT];
     if (fix->cost != NULL)
-        gm_text_printf(&note, "price: %s", fix->cost);
+        gm_text_printf(&note, "%s%s", gm_doc_is(c->doc, GM_TXT) ? "price: " : "", fix->cost);
     if (fix->saving.card != NULL && fix->saving.before > fix->saving.card_usable) /* it does not as it is */
         gm_text_printf(&note, "%sthen it fits on %s (%s usable)", note.length > 0 ? "; " : "", fix->saving.card,
                        gm_bytes_format(size, fix->saving.card_usable));

@@ -22,7 +22,8 @@ static union gm_value bar_of(const struct gm_cell_of *c)
 static union gm_value price_of(const struct gm_cell_of *c)
 {
     const char *price = ((const struct gm_plan_step *)c->row)->price;
-    return (union gm_value){.s = price == NULL ? NULL : gm_doc_printf(c->doc, "price: %s", price)};
+    return (union gm_value){
+        .s = price == NULL ? NULL : gm_doc_printf(c->doc, "%s%s", gm_doc_is(c->doc, GM_TXT) ? "price: " : "", price)};
 }
 
 void gm_section_plan(struct gm_doc *d, const struct gm_card_plan *plan)

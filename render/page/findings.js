@@ -78,7 +78,7 @@ function advice(item, name) {
     return el(
         "li",
         { className: `finding ${item.severity}` },
-        el("h3", {}, el("span.severity", {}, item.severity), item.title),
+        el("h3", {}, el("span.severity", {}, item.is_choice ? "choice" : item.severity), item.title),
         el("p", {}, item.detail),
         item.fix ? el("p.muted", {}, item.fix) : null,
         where,

@@ -209,9 +209,9 @@ static uint32_t fixes_at(const struct planning *p, unsigned price)
     return set;
 }
 
-/* The first of these sets with which it runs; false: none. */
+/* The first of these sets with which it runs, giving back its cache at most so often; false: none. */
 static enum gm_status try_sets(bool *runs, uint32_t *first, struct planning *p, const uint32_t *sets, size_t n,
-                               struct gm_error *err)
+                               uint64_t retries, struct gm_error *err)
 {
     struct gm_trial *trials = calloc(n + 1, sizeof *trials);
     *runs = false;
@@ -220,7 +220,7 @@ static enum gm_status try_sets(bool *runs, uint32_t *first, struct planning *p, 
     enum gm_status status =
         trials == NULL ? gm_no_memory(err) : gm_fixes_try(trials, sets, n, p->fixes, p->count, p->task->search, err);
     for (size_t i = 0; status == GM_OK && i < n && !*runs; i++) {
-        *runs = trials[i].runs;
+        *runs = trials[i].runs && trials[i].retries <= retries;
         *first = *runs ? sets[i] : *first;
         p->fitted = *runs ? gm_max(trials[i].peak_reserved, p->task->search->floor) : p->fitted;
         p->plan->retries = *runs ? trials[i].retries : p->plan->retries;
@@ -229,7 +229,8 @@ static enum gm_status try_sets(bool *runs, uint32_t *first, struct planning *p, 
     return status;
 }
 
-/* Of `chosen` as few at that price as are enough with the others; of equally many those that stand first. */
+/* Of `chosen` as few at that price as are enough with the others; of equally many those that stand first. What costs
+ * nothing is not left out for retries, which cost time. */
 static enum gm_status choose_at(struct planning *p, unsigned price, struct gm_error *err)
 {
     const uint32_t at = fixes_at(p, price), others = p->chosen & ~at;
@@ -241,7 +242,7 @@ static enum gm_status choose_at(struct planning *p, unsigned price, struct gm_er
         for (uint32_t set = 0; set <= at; set++)
             if ((set & ~at) == 0 && bits(set) == size && (set & set >> 1 & p->replaced) == 0)
                 sets[n++] = others | set;
-        status = try_sets(&runs, &p->chosen, p, sets, n, err);
+        status = try_sets(&runs, &p->chosen, p, sets, n, price < TIME ? p->plan->retries : UINT64_MAX, err);
     }
     free(sets);
     return status;
@@ -252,13 +253,13 @@ static enum gm_status choose_at(struct planning *p, unsigned price, struct gm_er
 static enum gm_status choose(struct planning *p, struct gm_error *err)
 {
     bool *is_enough = &p->plan->is_enough;
-    enum gm_status status = try_sets(is_enough, &p->chosen, p, (const uint32_t[]){0}, 1, err);
+    enum gm_status status = try_sets(is_enough, &p->chosen, p, (const uint32_t[]){0}, 1, UINT64_MAX, err);
     unsigned highest = 0;
     uint32_t all = 0;
     for (; status == GM_OK && !*is_enough && highest < PRICES; highest++) {
         all |= fixes_at(p, highest) & ~p->replaced;
         const uint32_t sets[] = {all, all & ~fixes_at(p, SETTING)};
-        status = try_sets(is_enough, &p->chosen, p, sets, 2, err);
+        status = try_sets(is_enough, &p->chosen, p, sets, 2, UINT64_MAX, err);
     }
     for (unsigned price = highest; status == GM_OK && *is_enough && price > 0; price--)
         status = choose_at(p, price - 1, err);
