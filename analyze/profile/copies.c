@@ -159,6 +159,8 @@ static bool list_levels(struct work *w)
 static struct levels levels_of(const struct work *w, int64_t device)
 {
     size_t first = 0, end = 0;
+    if (w->levels.n == 0)
+        return (struct levels){NULL, 0};
     GM_BISECT(first, w->levels.n, i, w->levels.v[i].device < device);
     end = first;
     GM_BISECT(end, w->levels.n, i, w->levels.v[i].device <= device);
