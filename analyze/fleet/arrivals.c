@@ -177,7 +177,10 @@ enum gm_status gm_arrivals_open(struct gm_arrivals **arrivals, const char *direc
     const enum gm_status status = look(a, err);
     *known = 0;
     for (size_t i = 0; i < a->now.n; i++) {
-        a->now.v[i].is_told = ask_kernel(a->now.v[i].file.path) != WRITTEN;
+        const struct gm_found_file *file = &a->now.v[i].file;
+        const enum answer answer = ask_kernel(file->path);
+        const bool is_quiet = time(NULL) - (time_t)file->mtime[0] >= GM_ARRIVAL_QUIET;
+        a->now.v[i].is_told = answer == COMPLETE || (answer == NOT_KNOWN && is_quiet);
         a->is_waiting = a->is_waiting || !a->now.v[i].is_told;
         *known += a->now.v[i].is_told;
     }

@@ -209,7 +209,7 @@ class Versions(Case):
         self.assertEqual(self.calls(FAKE_TORCH="2.0"), "(True, 100000, True)")
         for version in ("2.1", "2.4", "2.6"):
             self.assertEqual(self.calls(FAKE_TORCH=version), "('all', 'all', 'all', 100000)")
-        for version in ("2.8", "2.9", "2.11"):
+        for version in ("2.8", "2.9", "2.11", "2.15"):
             self.assertEqual(self.calls(FAKE_TORCH=version), "('all', 'all', 'all', 100000, True)")
 
     def test_options_arrive(self):
