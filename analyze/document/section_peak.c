@@ -211,9 +211,10 @@ struct groups {
     const struct gm_group_row *rows;
     size_t count, total;
     uint64_t rest_bytes, rest_blocks;
-    const char *by; /* --group; NULL: call sites */
-    size_t most;    /* rows that people are shown */
-    bool is_brief;  /* without what led to the sites */
+    const char *by;                /* --group; NULL: call sites */
+    size_t most;                   /* rows that people are shown */
+    bool is_brief;                 /* without what led to the sites */
+    const char *const *operations; /* [count] of a trace of torch.profiler; NULL: there is none */
 };
 
 /* What led to the first sites, below them. */
@@ -232,6 +233,12 @@ static union gm_value source_of(const struct gm_cell_of *c)
     return gm_source_value(c->doc, row->source, row->source_note);
 }
 
+static union gm_value operation_of(const struct gm_cell_of *c)
+{
+    const struct groups *g = c->of;
+    return (union gm_value){.s = g->operations[(const struct gm_group_row *)c->row - g->rows]};
+}
+
 static const struct gm_column group_columns[] = {
     GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Size", struct gm_group_row, bytes),
     GM_FIELD(GM_COUNT, GM_ALL | GM_BLANK, "blocks", "Blocks", struct gm_group_row, blocks),
@@ -245,6 +252,7 @@ static const struct gm_column group_columns[] = {
     GM_KEY(GM_TEXT, "source", struct gm_group_row, source),
     GM_KEY(GM_TEXT, "source_note", struct gm_group_row, source_note),
     GM_NESTED("frames", add_frames),
+    GM_GET(GM_NAME, GM_JSON, "operator", NULL, operation_of), /* the last: only where g->operations are */
 };
 
 static void say_groups(struct gm_doc *d, const struct groups *g)
@@ -276,7 +284,13 @@ static void add_groups(struct gm_doc *d, const char *key, const struct groups *g
     gm_doc_open(d, key, NULL);
     if (g->by != NULL)
         gm_json_string(&d->json, "by", g->by);
-    GM_TABLE(d, group_columns, g->rows, g->count, .key = "rows", .in = GM_JSON, .of = g);
+    const size_t columns = sizeof group_columns / sizeof *group_columns;
+    gm_doc_table(d, &(struct gm_table){.columns = group_columns,
+                                       .column_count = g->operations == NULL ? columns - 1 : columns,
+                                       GM_ROWS(g->rows, g->count),
+                                       .key = "rows",
+                                       .in = GM_JSON,
+                                       .of = g});
     gm_json_number(&d->json, "total", g->total);
     gm_json_number(&d->json, "rest_bytes", g->rest_bytes);
     gm_json_number(&d->json, "rest_blocks", g->rest_blocks);
@@ -287,17 +301,24 @@ void gm_section_peak_sites(struct gm_doc *d, const struct gm_view *v)
 {
     const struct gm_peak_detail *p = &v->timeline->peak;
     const uint64_t whole = v->peak->requested;
-    struct groups sites = {whole, p->sites, p->site_count, p->site_total, p->site_rest_bytes, p->site_rest_blocks,
-                           NULL,  BRIEF,    true};
-    struct groups groups = {whole,
-                            p->groups,
-                            p->group_count,
-                            p->group_total,
-                            p->group_rest_bytes,
-                            p->group_rest_blocks,
-                            p->group_by == NULL ? "group" : p->group_by,
-                            BRIEF,
-                            true};
+    struct groups sites = {.whole = whole,
+                           .rows = p->sites,
+                           .count = p->site_count,
+                           .total = p->site_total,
+                           .rest_bytes = p->site_rest_bytes,
+                           .rest_blocks = p->site_rest_blocks,
+                           .most = BRIEF,
+                           .is_brief = true,
+                           .operations = v->timeline->join == NULL ? NULL : v->timeline->join->sites};
+    struct groups groups = {.whole = whole,
+                            .rows = p->groups,
+                            .count = p->group_count,
+                            .total = p->group_total,
+                            .rest_bytes = p->group_rest_bytes,
+                            .rest_blocks = p->group_rest_blocks,
+                            .by = p->group_by == NULL ? "group" : p->group_by,
+                            .most = BRIEF,
+                            .is_brief = true};
     if (gm_doc_is(d, GM_JSON)) {
         add_groups(d, "call_sites_at_peak", &sites);
         if (p->lifetimes == NULL)

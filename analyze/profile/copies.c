@@ -164,7 +164,7 @@ static struct levels levels_of(const struct work *w, int64_t device)
     GM_BISECT(first, w->levels.n, i, w->levels.v[i].device < device);
     end = first;
     GM_BISECT(end, w->levels.n, i, w->levels.v[i].device <= device);
-    return (struct levels){w->levels.v + first, end - first};
+    return (struct levels){first == end ? NULL : w->levels.v + first, end - first};
 }
 
 /* How many levels began before a time, or at it. */

@@ -83,6 +83,8 @@ struct gm_join_device {
     size_t size_count;
     uint64_t explained;   /* bytes at the peak of sizes with a formula */
     uint64_t other_sizes; /* matched blocks whose size the snapshot's events do not give as the trace states it */
+    const char *const
+        *sites; /* [peak.site_count of the timeline]: which operator made most that a call site made; NULL */
     const struct gm_join_span *steps, *phases;
     size_t step_count, phase_count;
 };

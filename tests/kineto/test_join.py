@@ -116,6 +116,9 @@ class Join(unittest.TestCase):
                     explained += block["formula"] is not None
                     self.assertTrue(block["formula"] is None or block["formula"].count("x") >= 1)
                 self.assertEqual(right, 45)
+                for site in analysis["timeline"]["devices"][0]["call_sites_at_peak"]["rows"]:
+                    operator = lines[int(site["label"].rpartition(":")[2]) - 1].partition("  # ")[2]
+                    self.assertEqual(site["operator"], operator or None)
                 self.assertEqual(explained, 39)
 
     def test_training(self):

@@ -9,6 +9,7 @@
 #include "analyze/base/bisect.h"
 #include "analyze/base/intern.h"
 #include "analyze/base/order.h"
+#include "analyze/timeline/peaks/groups.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -350,6 +351,75 @@ static bool tell_sizes(struct work *w)
     return ok;
 }
 
+/* ---- call sites ----------------------------------------------------------------------------------------------------
+ */
+
+struct site_sum { /* of one call site and one row of w->operators */
+    uint32_t site, row;
+    uint64_t bytes;
+};
+GM_ORDERING(by_site, struct site_sum, GM_UP(site) || GM_DOWN(bytes) || GM_UP(row));
+
+struct site_sums {
+    struct gm_grouping grouping;
+    struct gm_intern keys;
+    struct GM_VEC(struct site_sum) v;
+};
+
+static bool sum_sites(struct work *w, struct site_sums *sums)
+{
+    const struct gm_history *h = &w->pass->history;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        const uint32_t memory = memory_of(w->pass, a);
+        const uint32_t span = memory == GM_PROFILE_NONE ? GM_PROFILE_NONE : w->p->memory.v[memory].span;
+        const uint32_t operation = span == GM_PROFILE_NONE ? GM_PROFILE_NONE : w->join->operation[span];
+        if (operation == GM_PROFILE_NONE || gm_is_hidden(w->pass, a))
+            continue;
+        const struct site_sum sum = {gm_grouping_of(&sums->grouping, h->stack[a], gm_role_of(w->pass, a)),
+                                     w->operators.row_of[2 * (size_t)operation] - 1, 0};
+        const uint32_t key[2] = {sum.site, sum.row}, at = gm_intern_add(&sums->keys, key, sizeof key);
+        if (sum.site == GM_NEVER || at == GM_INTERN_NONE || (at == sums->v.n && !GM_VEC_PUSH(&sums->v, sum)))
+            return false;
+        sums->v.v[at].bytes = gm_known_add(sums->v.v[at].bytes, h->requested[a]);
+    }
+    return true;
+}
+
+/* For each call site of the run's peak the operator that made most of what it made while both recorded. */
+static bool name_sites(struct work *w, struct site_sums *sums)
+{
+    const struct gm_peak_detail *peak = &w->pass->out->peak;
+    const char **names = gm_arena_calloc(w->join->arena, peak->site_count + 1, sizeof *names);
+    struct gm_intern labels = {.slots = NULL};
+    bool ok = names != NULL;
+    for (size_t i = 0; ok && i < peak->site_count; i++)
+        ok = gm_intern_add(&labels, peak->sites[i].label, strlen(peak->sites[i].label)) != GM_INTERN_NONE;
+    if (sums->v.n > 1)
+        qsort(sums->v.v, sums->v.n, sizeof *sums->v.v, by_site);
+    for (size_t k = 0; ok && k < sums->v.n; k++) {
+        const char *label = sums->grouping.labels.v[sums->v.v[k].site];
+        const uint32_t at = k > 0 && sums->v.v[k - 1].site == sums->v.v[k].site
+                                ? GM_INTERN_NONE
+                                : gm_intern_find(&labels, label, strlen(label));
+        if (at != GM_INTERN_NONE && names[at] == NULL)
+            ok = told(w, w->p->spans.v[w->operators.rows.v[sums->v.v[k].row].detail].name, &names[at]);
+    }
+    w->out->sites = names;
+    gm_intern_free(&labels);
+    return ok;
+}
+
+static bool tell_sites(struct work *w)
+{
+    struct site_sums sums = {.keys = {.slots = NULL}};
+    const bool ok =
+        gm_grouping_start(&sums.grouping, w->pass, GM_GROUP_NONE, 0) && sum_sites(w, &sums) && name_sites(w, &sums);
+    gm_grouping_free(&sums.grouping);
+    gm_intern_free(&sums.keys);
+    free(sums.v.v);
+    return ok;
+}
+
 /* ---- steps and phases ----------------------------------------------------------------------------------------------
  */
 
@@ -451,7 +521,7 @@ static bool run(struct work *w)
     if (w->first == GM_NEVER)
         return true;
     find_peak(w);
-    const bool ok = count_allocations(w) && count_kernels(w) && tell_sizes(w) &&
+    const bool ok = count_allocations(w) && count_kernels(w) && tell_sizes(w) && tell_sites(w) &&
                     publish(w, &w->operators, &w->out->operators, &w->out->operator_count) &&
                     publish(w, &w->modules, &w->out->modules, &w->out->module_count) && tell_times(w);
     w->pass->out->join = w->out;
