@@ -195,12 +195,16 @@ static bool is_covered(const struct gm_painter *painter, const char *text)
     return true;
 }
 
-/* The system's configuration, read once; NULL if that fails (then the usual font has to do). */
+/* The system's configuration, read once; NULL if that fails (then the usual font has to do). fontconfig would complain
+ * on its own where there is none. */
 static FcConfig *system_config(struct gm_painter *painter)
 {
     pthread_mutex_lock(&painter->lock);
-    if (painter->system == NULL)
+    FcChar8 *file = painter->system == NULL ? FcConfigGetFilename(NULL, NULL) : NULL;
+    if (file != NULL) {
         painter->system = FcInitLoadConfigAndFonts();
+        FcStrFree(file);
+    }
     FcConfig *config = painter->system;
     pthread_mutex_unlock(&painter->lock);
     return config;

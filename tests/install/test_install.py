@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cmake --install into a folder: what is there; that it works where the folder is moved to; and that `uninstall` leaves
 nothing. usage: test_install.py CMAKE BUILD"""
+import json
 import os
 import shutil
 import subprocess
@@ -65,6 +66,18 @@ class Install(unittest.TestCase):
         told = subprocess.run([os.path.join(moved, "bin", "gmdry"), "-q", "--", "cat", "/proc/self/maps"],
                               capture_output=True, text=True, cwd=self.work)
         self.assertIn(os.path.join(moved, "lib", "gmanalyze", "libgmdry.so"), told.stdout, told.stderr)
+
+    def test_no_configuration_of_fonts(self):
+        path = os.path.join(self.work, "chinese.json")
+        block = {"size": 2 << 20, "address": 4096, "requested_size": 2 << 20, "state": "active_allocated",
+                 "frames": [{"filename": "a.py", "name": "\u8bad\u7ec3", "line": 1}]}  # which the usual font lacks
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"segments": [{"device": 0, "address": 4096, "total_size": 2 << 20, "segment_type": "small",
+                                     "stream": 0, "allocated_size": 2 << 20, "active_size": 2 << 20,
+                                     "requested_size": 2 << 20, "blocks": [block]}], "device_traces": []}, file)
+        told = subprocess.run([os.path.join(self.prefix, "bin", "gmanalyze"), "-q", "-o", self.work, path], text=True,
+                              capture_output=True, env={"FONTCONFIG_FILE": "/nowhere/fonts.conf"})
+        self.assertEqual((told.returncode, told.stderr), (0, ""))
 
     def test_uninstall(self):
         theirs = os.path.join(self.prefix, "bin", "theirs")
