@@ -64,6 +64,15 @@ static const struct gm_finding *first_of(const struct gm_case *c, const struct g
     return i < c->to_do_count ? &c->to_do[i] : NULL;
 }
 
+/* Why it is healthy: how much of what is reserved at the peak is in use. */
+static void add_use(struct gm_case *c, struct gm_heading *line, const struct gm_view *v)
+{
+    const struct gm_levels then = gm_view_peak(v).levels;
+    char share[GM_NUMBER_TEXT];
+    if (then.reserved != GM_REPORT_NONE && then.active != GM_REPORT_NONE && then.reserved > 0)
+        gm_headline_add(c, line, "%s %% in use", gm_share_format(share, then.active, then.reserved));
+}
+
 static void make_why(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f,
                      const struct gm_to_do *told, const struct gm_view *highest)
 {
@@ -77,6 +86,8 @@ static void make_why(struct gm_case *c, struct gm_heading *line, const struct gm
         gm_headline_add(c, line, "%s", told->title);
     else if (f != NULL && f->rank != GM_RANK_OUT_OF_MEMORY)
         gm_headline_add(c, line, "%c%s", tolower((unsigned char)f->title[0]), f->title + 1);
+    if (f != NULL && highest != NULL && f->id != NULL && strcmp(f->id, "healthy") == 0)
+        add_use(c, line, highest);
     if (line->count == 0)
         gm_headline_add(c, line, "nothing stands out%s",
                         highest == NULL ? "" : ", and no single call site makes the peak");

@@ -138,7 +138,7 @@ class Told(Case):
     def test_small_choice_comes_after_that_nothing_is_wrong(self):
         """A seventh of the peak for a third more time."""
         path = os.path.join(ZOO, "healthy_adversaries@2.15.0.gmtrace")
-        self.assertRegex(self.run_it("--no-charts", path).stdout.decode(), r"\nWhy +No known mistake: .*\nDo this nothing\n")
+        self.assertRegex(self.run_it("--no-charts", path).stdout.decode(), r"\nWhy +No known mistake: .*, 83\.4 % in use\nDo this nothing\n")
         self.assertEqual(self.analysis(path)["to_do"][0]["id"], "healthy")
 
     def test_trace_without_an_allocation(self):
