@@ -18,7 +18,8 @@ enum {
     GRAPH_BLOCKS = 3, /* in a round, of them */
     GRAPH_ALIKE = 2,  /* of one stack: of a graph; fewer are single tensors */
     GRAPH_STACKS = 2, /* with a part of its bytes each */
-    GRAPH_PART = 10
+    GRAPH_PART = 10,
+    GRAPH_SMALL = 1000 /* parts of its bytes */
 };
 
 enum { LEFT = 1, STALE = 2, PILED = 3 }; /* LEFT: for one more round, however long in it */
@@ -88,17 +89,37 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
     return kinds;
 }
 
+/* Whether most of a set were made in rounds that have a backward pass after them. */
+static bool are_of_training(const struct gm_lives *l, const struct gm_set *set)
+{
+    const struct gm_history *h = l->h;
+    size_t n = 0, at = 0;
+    uint32_t last = GM_NEVER;                           /* the round of a backward pass */
+    for (uint32_t e = (uint32_t)h->count; e > 0; e--) { /* the set is in the order of birth */
+        const uint32_t a = h->of_event[e - 1];
+        if (a == GM_NEVER || h->born[a] != e)
+            continue;
+        last = gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a) ? gm_lives_round(l, e) : last;
+        if (at < set->n && set->v[set->n - 1 - at].allocation == a) {
+            n += last == gm_lives_round(l, e);
+            at++;
+        }
+    }
+    return n * 2 > set->n;
+}
+
 /* How the bytes of a set are spread: a graph is made by several operators, or several times in each round by one. */
 struct spread {
     uint64_t bytes, most; /* of all; of the stack that has most */
     size_t stacks;        /* that have a part worth a word */
+    size_t of_modules;    /* stacks in modules, where something is trained: what one makes the next one reads */
     size_t blocks, most_blocks;
     uint32_t most_rounds;
 };
 
 static bool is_graph(const struct spread *spread)
 {
-    return spread->most < spread->bytes / 10 * 6 ||
+    return spread->most < spread->bytes / 10 * 6 || spread->of_modules >= GRAPH_STACKS ||
            (spread->stacks >= GRAPH_STACKS && spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds) ||
            (spread->most_blocks >= GRAPH_ALIKE * (size_t)spread->most_rounds &&
             spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds);
@@ -110,6 +131,7 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
     const struct gm_history *h = l->h;
     uint32_t most = 0;
     *spread = (struct spread){.blocks = 0};
+    const bool is_trained = kind == PILED && l->has_backward && are_of_training(l, set);
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
         bytes[h->stack[a]] += h->requested[a];
@@ -117,8 +139,11 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
         most = bytes[h->stack[a]] > bytes[most] ? h->stack[a] : most;
     }
     spread->most = bytes[most];
-    for (size_t s = 0; s < l->snapshot->stacks.count; s++)
+    for (size_t s = 0; s < l->snapshot->stacks.count; s++) {
         spread->stacks += bytes[s] > 0 && bytes[s] >= spread->bytes / GRAPH_PART;
+        spread->of_modules +=
+            is_trained && (l->by[s] & GM_BY_MODULE) != 0 && bytes[s] >= spread->bytes / GRAPH_SMALL && bytes[s] > 0;
+    }
     spread->most_rounds = kind == STALE ? habits[most].stale : habits[most].piled;
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
