@@ -400,6 +400,10 @@ static enum gm_status skip_blanks(struct gm_json_scan *j, struct gm_error *err)
     for (;;) {
         if (s->p < s->end && *s->p > ' ')
             return GM_OK;
+        if (s->end - s->p > 1 && *s->p == ' ' && s->p[1] > ' ') { /* as behind most colons and commas */
+            s->p++;
+            return GM_OK;
+        }
         s->p = gm_json_blanks_end(s->p, s->end);
         if (s->p < s->end || s->at_end)
             return GM_OK;
