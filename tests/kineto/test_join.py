@@ -241,6 +241,16 @@ class Join(unittest.TestCase):
         total = sum(p["busy_ns"] for p in device["phases"])
         self.assertLessEqual(total, covered * 1000 + 10)
         self.assertGreater(total, covered * 800)
+        steps = [e for e in made["traceEvents"] if str(e.get("name")).startswith("ProfilerStep#") and "dur" in e]
+        self.assertEqual({s["name"] for s in device["steps"]}, {e["name"] for e in steps})
+        for e in steps:
+            inside, end = 0, e["ts"]
+            for a, b in sorted(busy):
+                a, b = max(a, end), min(b, e["ts"] + e["dur"])
+                inside, end = inside + max(0, b - a), max(end, b)
+            told = [s for s in device["steps"] if s["name"] == e["name"]]
+            self.assertAlmostEqual(told[0]["busy_ns"], inside * 1000, delta=100)
+            self.assertAlmostEqual(told[0]["span_ns"], e["dur"] * 1000, delta=2)
         for p in device["phases"] + device["steps"]:
             self.assertEqual(p["span_ns"], p["busy_ns"] + p["idle_ns"])
 

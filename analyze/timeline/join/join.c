@@ -397,11 +397,11 @@ static bool name_sites(struct work *w, struct site_sums *sums)
     if (sums->v.n > 1)
         qsort(sums->v.v, sums->v.n, sizeof *sums->v.v, by_site);
     for (size_t k = 0; ok && k < sums->v.n; k++) {
+        if (k > 0 && sums->v.v[k - 1].site == sums->v.v[k].site)
+            continue;
         const char *label = sums->grouping.labels.v[sums->v.v[k].site];
-        const uint32_t at = k > 0 && sums->v.v[k - 1].site == sums->v.v[k].site
-                                ? GM_INTERN_NONE
-                                : gm_intern_find(&labels, label, strlen(label));
-        if (at != GM_INTERN_NONE && names[at] == NULL)
+        const uint32_t at = gm_intern_find(&labels, label, strlen(label));
+        if (at < peak->site_count)
             ok = told(w, w->p->spans.v[w->operators.rows.v[sums->v.v[k].row].detail].name, &names[at]);
     }
     w->out->sites = names;
@@ -450,24 +450,49 @@ static void add_time(struct gm_join_span *span, const struct device_time *t, int
     span->idle_ns = gm_signed_add(span->idle_ns, to - from - busy);
 }
 
-/* Those of the snapshot's steps that lie in the trace as a whole. */
-static bool tell_steps(struct work *w, const struct device_time *t, int64_t begin, int64_t end)
+enum { STEPS_MOST = 1000 };
+
+/* As torch.profiler numbered them. */
+static bool tell_numbered_steps(struct work *w, const struct device_time *t, struct gm_join_span *rows)
+{
+    for (size_t i = 0; i < w->p->spans.n && w->out->step_count < STEPS_MOST; i++) {
+        const struct gm_profile_span *span = &w->p->spans.v[i];
+        if (gm_profile_span_is_on_device(span->kind) || !gm_profile_is_step(w->p, span) || span->duration_ns == 0)
+            continue;
+        struct gm_join_span *row = &rows[w->out->step_count++];
+        add_time(row, t, span->start_ns, gm_profile_span_end(span));
+        if (!told(w, span->name, &row->name))
+            return false;
+    }
+    return true;
+}
+
+/* Those of the snapshot that lie in the trace as a whole. */
+static void tell_own_steps(struct work *w, const struct device_time *t, struct gm_join_span *rows)
 {
     const struct gm_steps *steps = &w->pass->out->steps;
-    struct gm_join_span *rows = gm_arena_calloc(w->join->arena, steps->row_count + 1, sizeof *rows);
-    for (size_t i = 0; rows != NULL && i < steps->row_count; i++) {
+    for (size_t i = 0; i < steps->row_count && w->out->step_count < STEPS_MOST; i++) {
         const struct gm_step_row *step = &steps->rows[i];
         if (step->from_us == GM_REPORT_NONE || step->to_us == GM_REPORT_NONE)
             continue;
         const int64_t from = gm_join_trace_ns(w->join, (int64_t)gm_min(step->from_us, INT64_MAX));
         const int64_t to = gm_join_trace_ns(w->join, (int64_t)gm_min(step->to_us, INT64_MAX));
-        if (from < begin || to > end || to <= from)
+        if (from < w->join->bounds_ns[0] || to > w->join->bounds_ns[1] || to <= from)
             continue;
         rows[w->out->step_count].name = step->label;
         add_time(&rows[w->out->step_count++], t, from, to);
     }
+}
+
+static bool tell_steps(struct work *w, const struct device_time *t)
+{
+    struct gm_join_span *rows = gm_arena_calloc(w->join->arena, STEPS_MOST, sizeof *rows);
     w->out->steps = rows;
-    return rows != NULL;
+    if (rows == NULL || !tell_numbered_steps(w, t, rows))
+        return false;
+    if (w->out->step_count == 0)
+        tell_own_steps(w, t, rows);
+    return true;
 }
 
 /* A phase lasts from its first event to the first of the next one. */
@@ -503,9 +528,8 @@ static bool tell_times(struct work *w)
     if (w->join->out->kernels == 0)
         return true;
     bool ok = gm_join_busy(w->join, w->pass->history.device, &t.v, &t.n);
-    const int64_t *bounds = w->join->bounds_ns;
     if (ok && t.n > 0)
-        ok = tell_steps(w, &t, bounds[0], bounds[1]) && tell_phases(w, &t);
+        ok = tell_steps(w, &t) && tell_phases(w, &t);
     free(t.v);
     return ok;
 }
