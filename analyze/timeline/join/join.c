@@ -401,7 +401,7 @@ static bool name_sites(struct work *w, struct site_sums *sums)
             continue;
         const char *label = sums->grouping.labels.v[sums->v.v[k].site];
         const uint32_t at = gm_intern_find(&labels, label, strlen(label));
-        if (at < peak->site_count)
+        if (at < peak->site_count && sums->v.v[k].row < w->operators.rows.n)
             ok = told(w, w->p->spans.v[w->operators.rows.v[sums->v.v[k].row].detail].name, &names[at]);
     }
     w->out->sites = names;
