@@ -513,7 +513,7 @@ static const struct gm_rule rules[] = {
      .when =
          "what was made in a round of the loop (a step, or a pass of a loop of Python) is there three rounds later, or "
          "two at the end, of at least 3 rounds, and holds 1 % of the peak; by several stacks, or by 3 a round of which "
-         "one stack makes 2. "
+         "one stack makes 2, or by 2 of modules in rounds with a backward pass. "
          "Info: at least 3 forward passes, each with an input and a loss, are there at the peak",
      .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
     {.id = "tensors-in-a-list",
