@@ -244,6 +244,19 @@ void gm_fleet_take_column(struct gm_fleet_work *w, size_t column)
     }
 }
 
+/* A trace of torch.profiler states no allocated blocks, and some state nothing of what is reserved. */
+static struct gm_fleet_spread spread_at(const struct gm_fleet_work *w, enum gm_level level, struct value *values)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->peers.count; i++) {
+        const struct gm_fleet_item *item = &w->fleet->items[w->peers.items[i]];
+        const uint64_t bytes = level == GM_LEVEL_RESERVED ? gm_fleet_reserved(item) : gm_fleet_allocated(item);
+        if (!item->lacks_end || item->peaks[level] != GM_REPORT_NONE)
+            values[n++] = (struct value){bytes, w->peers.items[i]};
+    }
+    return spread_of(values, n);
+}
+
 static void fill_column(struct gm_fleet_work *w, struct gm_fleet_column *column, size_t c, struct value *values)
 {
     const struct gm_fleet *f = w->fleet;
@@ -255,15 +268,10 @@ static void fill_column(struct gm_fleet_work *w, struct gm_fleet_column *column,
         rows += i == w->starts[c] || item->row != f->items[w->order[i - 1]].row;
     }
     gm_fleet_take_column(w, c);
-    const size_t *peers = w->peers.items, count = w->peers.count;
-    column->ranks = count;
+    column->ranks = w->peers.count;
     column->missing = column->iteration == GM_FLEET_NONE && f->column_count > 1 ? 0 : f->row_count - rows;
-    for (size_t i = 0; i < count; i++)
-        values[i] = (struct value){gm_fleet_reserved(&f->items[peers[i]]), peers[i]};
-    column->reserved = spread_of(values, count);
-    for (size_t i = 0; i < count; i++)
-        values[i] = (struct value){gm_fleet_allocated(&f->items[peers[i]]), peers[i]};
-    column->allocated = spread_of(values, count);
+    column->reserved = spread_at(w, GM_LEVEL_RESERVED, values);
+    column->allocated = spread_at(w, GM_LEVEL_ALLOCATED, values);
 }
 
 /* Whether nearly as many ranks were read as of the fullest one: a damaged rank or two do not make it a lesser one. */

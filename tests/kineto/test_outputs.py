@@ -267,6 +267,8 @@ class Outputs(unittest.TestCase):
         for snapshot in fleet["snapshots"]:
             self.assertIsNone(snapshot["totals"])
             self.assertIn(snapshot["peaks"]["peak_reserved_bytes"], (34 << 20, 66 << 20))  # as the traces state it
+        self.assertNotIn("Peak allocated", self.in_run("fleet_report.txt"))
+        self.assertIsNone(fleet["iterations"][0]["allocated"])
         self.beside("gmfleet", "--no-page", "--pattern", "host_{rank}.*", job)
         fleet = json.loads(self.in_run("fleet.json"))
         self.assertEqual(sorted(s["rank"] for s in fleet["snapshots"]), [0, 1, 2])
