@@ -77,53 +77,11 @@ static enum gm_serving_part part_of(const struct gm_trace_pass *pass, size_t a)
     }
 }
 
-/* The segments at that moment. false: no memory. */
-static bool map_segments(struct gm_trace_pass *pass, struct gm_space *space, uint32_t moment)
-{
-    struct gm_history *h = &pass->history;
-    const struct gm_events *e = &h->snapshot->events;
-    enum gm_space_status status = GM_SPACE_OK;
-    if (!gm_history_segments_at_start(h, space))
-        return false;
-    for (size_t i = 0; i < h->segment_count && h->segments[i].event < moment && status != GM_SPACE_NO_MEMORY; i++) {
-        const struct gm_history_segment *g = &h->segments[i];
-        const size_t row = h->first + g->event;
-        const bool is_map = e->action[row] == GM_ACTION_SEGMENT_MAP;
-        status = is_map || e->action[row] == GM_ACTION_SEGMENT_ALLOC
-                     ? gm_space_map(space, e->addr[row], e->size[row], g->stream, g->pool, is_map)
-                     : gm_space_unmap(space, e->addr[row], e->size[row]);
-    }
-    return status != GM_SPACE_NO_MEMORY;
-}
-
-/* What is live, in them. */
-static bool place_blocks(const struct gm_trace_pass *pass, struct gm_space *space, uint32_t moment)
-{
-    const struct gm_history *h = &pass->history;
-    size_t n;
-    struct gm_at_address *list = gm_history_placed(h, moment, &n);
-    bool ok = list != NULL;
-    for (size_t i = 0; ok && i < n; i++) {
-        const uint32_t range = gm_space_range_of(space, list[i].address);
-        uint32_t at = range == GM_SPACE_NONE ? GM_SPACE_NONE : space->ranges.v[range].last;
-        const struct gm_space_block *b = at == GM_SPACE_NONE ? NULL : &space->blocks.v[at];
-        const uint64_t size = h->block[list[i].allocation];
-        if (b == NULL || b->use != GM_SPACE_FREE || b->address > list[i].address || size == 0 ||
-            size > b->size - (list[i].address - b->address))
-            continue;
-        if (list[i].address > b->address)
-            at = gm_space_cut(space, at, list[i].address - b->address);
-        ok = at != GM_SPACE_NONE && gm_space_take(space, at, size, list[i].allocation) != GM_SPACE_NONE;
-    }
-    free(list);
-    return ok;
-}
-
 /* What is free then: of private pools theirs, of the others what could go back and what could not. */
 static bool add_free(struct gm_trace_pass *pass, struct gm_serving *s, uint32_t moment)
 {
     struct gm_space space = {.reserved = 0};
-    bool ok = map_segments(pass, &space, moment) && place_blocks(pass, &space, moment);
+    bool ok = gm_history_space_at(&pass->history, moment, &space);
     for (uint32_t i = 0; ok && i < space.blocks.n; i++) {
         const struct gm_space_block *b = &space.blocks.v[i];
         if (b->use != GM_SPACE_FREE)

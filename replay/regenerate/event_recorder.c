@@ -233,3 +233,18 @@ void gm_recorder_end(struct gm_event_recorder *r, const struct gm_allocator *mod
     r->h = NULL;
     free(ids);
 }
+
+void gm_recorder_cut(struct gm_event_recorder *r, const struct gm_history *h, uint32_t from, uint32_t to,
+                     const struct gm_space *space)
+{
+    gm_recorder_begin(r, h);
+    if (r->h == NULL)
+        return;
+    struct gm_recorded_device *device = &r->devices.v[r->devices.n - 1];
+    for (uint32_t event = from; event < to; event++)
+        gm_recorder_copy_row(r, h->first + event);
+    r->has_no_memory |= space != NULL && !gm_record_moment(r, device, space, to);
+    device->event_count = r->events.count - device->first_event;
+    device->segment_count = r->segments.n - device->first_segment;
+    r->h = NULL;
+}

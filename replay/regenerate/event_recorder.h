@@ -98,4 +98,9 @@ void gm_recorder_take_back(struct gm_event_recorder *r, size_t mark);
  * model's number of a stream, GM_SPACE_NONE if it has none. */
 void gm_recorder_end(struct gm_event_recorder *r, const struct gm_allocator *model, const uint32_t *stream_of);
 
+/* A whole device at once: its events from `from` up to `to` as they are recorded, and the state at moment `to`, whose
+ * space it is (gm_history_space_at); NULL: no segments. */
+void gm_recorder_cut(struct gm_event_recorder *r, const struct gm_history *h, uint32_t from, uint32_t to,
+                     const struct gm_space *space);
+
 #endif

@@ -12,6 +12,9 @@
  * model's numbers. false: no memory. */
 bool gm_record_state(struct gm_event_recorder *r, const struct gm_recorded_device *device,
                      const struct gm_allocator *model, const uint32_t *streams);
+/* The same of the recorded run at a moment of r->h, whose space it is (gm_history_space_at). */
+bool gm_record_moment(struct gm_event_recorder *r, const struct gm_recorded_device *device,
+                      const struct gm_space *space, uint32_t moment);
 
 /* regenerate.c: takes over what realloc may have made; false: no room for it, and it is freed. */
 bool gm_regenerated_own(struct gm_regenerated *out, void *array);

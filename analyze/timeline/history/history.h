@@ -119,6 +119,9 @@ void gm_history_free(struct gm_history *history);
  * gm_stream_id, pools are indices in h->pools. Several threads may ask at once if h->is_reconstructed. false: no
  * memory. */
 bool gm_history_segments_at_start(struct gm_history *history, struct gm_space *space);
+/* The same at `moment`, with the blocks that live then; a block's owner is the allocation's index. Of a history that is
+ * reconstructed. O(n log n). */
+bool gm_history_space_at(struct gm_history *history, uint32_t moment, struct gm_space *space);
 
 /* "large", "small", "private (0,2) large", as in gm_block_row.pool. NULL: no memory. */
 const char *gm_history_pool_name(struct gm_arena *arena, const struct gm_history_pool *pool);

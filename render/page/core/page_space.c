@@ -15,76 +15,12 @@
 
 enum { MOST_ROWS = 2048 };
 
-/* ---- segments ------------------------------------------------------------------------------------------------------
- */
-
-/* What does not fit together was counted when the trace was analysed; here it is left out. false: no memory. */
-static bool apply_segment(struct gm_space *space, const struct gm_history *h, const struct gm_history_segment *segment)
-{
-    const struct gm_events *e = &h->snapshot->events;
-    const size_t row = h->first + segment->event;
-    const uint8_t action = e->action[row];
-    if (e->addr[row] == GM_ABSENT || e->size[row] == GM_ABSENT)
-        return true;
-    if (gm_action_is_release(action))
-        return gm_space_unmap(space, e->addr[row], e->size[row]) != GM_SPACE_NO_MEMORY;
-    return gm_space_map(space, e->addr[row], e->size[row], segment->stream, segment->pool,
-                        action == GM_ACTION_SEGMENT_MAP) != GM_SPACE_NO_MEMORY;
-}
-
-static bool segments_at(struct gm_space *space, struct gm_history *h, uint32_t moment)
-{
-    bool ok = gm_history_segments_at_start(h, space);
-    for (size_t i = 0; ok && i < h->segment_count && h->segments[i].event < moment; i++)
-        ok = apply_segment(space, h, &h->segments[i]);
-    return ok;
-}
-
 /* ---- one moment ----------------------------------------------------------------------------------------------------
  */
 
-struct placed {
-    uint64_t address, size;
-    uint32_t id; /* an allocation; GM_NEVER: free */
+struct numbers {
+    struct GM_VEC(uint32_t) v; /* of blocks */
 };
-struct blocks {
-    struct GM_VEC(struct placed) v;
-};
-
-GM_ORDERING(by_address, struct placed, GM_UP(address) || GM_UP(id));
-
-static bool list_live(struct blocks *live, const struct gm_history *h, uint32_t moment)
-{
-    for (uint32_t a = 0; a < h->allocation_count; a++) {
-        const struct placed block = {gm_history_address(h, a), h->block[a], a};
-        if (gm_history_is_active(h, a, moment) && block.address != GM_ABSENT && !GM_VEC_PUSH(&live->v, block))
-            return false;
-    }
-    if (live->v.n > 1)
-        qsort(live->v.v, live->v.n, sizeof *live->v.v, by_address);
-    return true;
-}
-
-/* The blocks of a range: those that live in it, clipped, and the holes between them. */
-static bool tile(struct blocks *out, const struct blocks *live, const struct gm_space_range *range)
-{
-    uint64_t at = range->address;
-    const uint64_t end = range->address + range->size;
-    size_t i = 0;
-    GM_BISECT(i, live->v.n, k, live->v.v[k].address < range->address);
-    for (; i < live->v.n && live->v.v[i].address < end; i++) {
-        struct placed block = live->v.v[i];
-        if (block.address < at)
-            continue; /* two of them in one place */
-        const struct placed hole = {at, block.address - at, GM_NEVER};
-        block.size = block.size > end - block.address ? end - block.address : block.size;
-        if ((hole.size > 0 && !GM_VEC_PUSH(&out->v, hole)) || !GM_VEC_PUSH(&out->v, block))
-            return false;
-        at = block.address + block.size;
-    }
-    const struct placed hole = {at, end - at, GM_NEVER};
-    return hole.size == 0 || GM_VEC_PUSH(&out->v, hole);
-}
 
 /* What the event that led to the moment is about; GM_NEVER: nothing that lives. */
 static uint32_t changed_at(const struct gm_history *h, uint32_t moment)
@@ -92,13 +28,27 @@ static uint32_t changed_at(const struct gm_history *h, uint32_t moment)
     return moment == 0 ? GM_NEVER : h->of_event[moment - 1];
 }
 
-static void put_blocks(const struct gm_page_device *d, const struct gm_page_layers *layers, uint32_t moment,
-                       const struct blocks *blocks, const uint64_t *starts)
+/* The blocks of a range in ascending order of address, behind those of the ranges before. */
+static bool list_blocks(struct numbers *list, const struct gm_space *space, const struct gm_space_range *range)
 {
-    const struct gm_history *h = d->h;
+    const size_t first = list->v.n;
+    for (uint32_t b = range->last; b != GM_SPACE_NONE; b = space->blocks.v[b].prev)
+        if (!GM_VEC_PUSH(&list->v, b))
+            return false;
+    for (size_t low = first, high = list->v.n; low + 1 < high; low++) {
+        const uint32_t swap = list->v.v[low];
+        list->v.v[low] = list->v.v[--high];
+        list->v.v[high] = swap;
+    }
+    return true;
+}
+
+static void put_blocks(const struct gm_page_device *d, const struct gm_page_layers *layers, uint32_t moment,
+                       const struct gm_space *space, const struct numbers *blocks)
+{
     const size_t n = blocks->v.n;
-    const uint32_t changed = changed_at(h, moment);
-    const uint64_t hit = changed == GM_NEVER ? 0 : gm_history_address(h, changed);
+    const uint32_t changed = changed_at(d->h, moment);
+    const uint64_t hit = changed == GM_NEVER ? 0 : gm_history_address(d->h, changed);
     double *offset = gm_answer_add("block_offset", GM_PAGE_F64, n),
            *bytes = gm_answer_add("block_bytes", GM_PAGE_F64, n);
     uint8_t *state = gm_answer_add("block_state", GM_PAGE_U8, n),
@@ -106,26 +56,29 @@ static void put_blocks(const struct gm_page_device *d, const struct gm_page_laye
     uint32_t *id = gm_answer_add("block_id", GM_PAGE_U32, n), *color = gm_answer_add("block_color", GM_PAGE_U32, n);
     const bool ok =
         offset != NULL && bytes != NULL && state != NULL && is_changed != NULL && id != NULL && color != NULL;
+    uint64_t start = 0;
     for (size_t i = 0; ok && i < n; i++) {
-        const struct placed *b = &blocks->v.v[i];
-        offset[i] = (double)(b->address - starts[i]);
+        const struct gm_space_block *b = &space->blocks.v[blocks->v.v[i]];
+        start = b->prev == GM_SPACE_NONE ? b->address : start;
+        offset[i] = (double)(b->address - start);
         bytes[i] = (double)b->size;
-        id[i] = b->id;
-        if (b->id == GM_NEVER) {
+        state[i] = b->use;
+        if (b->use == GM_SPACE_FREE) {
+            id[i] = GM_NEVER;
             is_changed[i] = changed != GM_NEVER && hit - b->address < b->size; /* it was freed into this hole */
         } else {
-            state[i] = h->let_go[b->id] <= moment ? GM_SPACE_PENDING : GM_SPACE_ALLOCATED;
-            color[i] = layers->color[layers->of[b->id]];
-            is_changed[i] = b->id == changed;
+            id[i] = b->owner;
+            color[i] = layers->color[layers->of[b->owner]];
+            is_changed[i] = b->owner == changed;
         }
     }
 }
 
 static bool put_segments(struct gm_opened *o, const struct gm_page_device *d, const struct gm_page_layers *layers,
-                         const struct gm_space *space, const struct blocks *live, uint32_t moment)
+                         const struct gm_space *space, uint32_t moment)
 {
     struct gm_answer_list address = {0}, pool = {0}, stream = {0};
-    struct blocks blocks = {0};
+    struct numbers blocks = {0};
     const size_t n = space->ranges.n;
     double *bytes = gm_answer_add("segment_bytes", GM_PAGE_F64, n);
     uint32_t *first = gm_answer_add("segment_first", GM_PAGE_U32, n),
@@ -137,7 +90,7 @@ static bool put_segments(struct gm_opened *o, const struct gm_page_device *d, co
         char text[40];
         first[i] = (uint32_t)blocks.v.n;
         bytes[i] = (double)range->size;
-        ok = tile(&blocks, live, range);
+        ok = list_blocks(&blocks, space, range);
         count[i] = (uint32_t)blocks.v.n - first[i];
         snprintf(text, sizeof text, "0x%" PRIx64, range->address);
         gm_answer_put(&address, text);
@@ -149,12 +102,8 @@ static bool put_segments(struct gm_opened *o, const struct gm_page_device *d, co
     gm_answer_strings("segment_address", &address);
     gm_answer_strings("segment_pool", &pool);
     gm_answer_strings("segment_stream", &stream);
-    uint64_t *starts = gm_answer_memory(blocks.v.n, sizeof *starts);
-    for (size_t i = 0; ok && starts != NULL && i < n; i++)
-        for (uint32_t k = 0; k < count[i]; k++)
-            starts[first[i] + k] = space->ranges.v[i].address;
-    if (ok && starts != NULL)
-        put_blocks(d, layers, moment, &blocks, starts);
+    if (ok)
+        put_blocks(d, layers, moment, space, &blocks);
     free(blocks.v.v);
     return ok;
 }
@@ -164,7 +113,6 @@ const struct gm_page_result *gm_page_space(uint32_t handle, uint32_t device, uin
     const struct gm_error nomem = {.status = GM_E_NOMEM};
     struct gm_opened *o;
     struct gm_space space = {0};
-    struct blocks live = {0};
     gm_answer_begin();
     struct gm_page_device *d = gm_opened_device(handle, device, &o);
     if (d == NULL || !gm_page_is_moment(d, moment))
@@ -174,10 +122,8 @@ const struct gm_page_result *gm_page_space(uint32_t handle, uint32_t device, uin
     const struct gm_page_layers *layers = gm_opened_layers(o, d, split);
     if (layers == NULL)
         return NULL;
-    const bool ok = segments_at(&space, d->h, moment) && list_live(&live, d->h, moment) &&
-                    put_segments(o, d, layers, &space, &live, moment);
+    const bool ok = gm_history_space_at(d->h, moment, &space) && put_segments(o, d, layers, &space, moment);
     gm_space_free(&space);
-    free(live.v.v);
     return ok ? gm_answer_end() : gm_answer_fail(&nomem);
 }
 
