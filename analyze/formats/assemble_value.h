@@ -16,69 +16,10 @@
 #include "analyze/base/vec.h"
 #include "analyze/formats/assemble.h"
 #include "analyze/snapshot/builder.h"
+#include "analyze/snapshot/words.h"
 
-/* The words of the file format. They are interned first, in this order, so that a string's id is its enum value
- * and the assembler compares numbers. Keys come first: gm_word < GM_KEY_COUNT is a key that we know. */
-
-#define GM_KEY_MAP(X)                                                                                                  \
-    X(ACTION, "action")                                                                                                \
-    X(ADDR, "addr")                                                                                                    \
-    X(DEVICE_FREE, "device_free")                                                                                      \
-    X(SIZE, "size")                                                                                                    \
-    X(STREAM, "stream")                                                                                                \
-    X(TIME_US, "time_us")                                                                                              \
-    X(COMPILE_CONTEXT, "compile_context")                                                                              \
-    X(USER_METADATA, "user_metadata")                                                                                  \
-    X(POOL_ID, "pool_id")                                                                                              \
-    X(FRAMES, "frames")                                                                                                \
-    X(CATEGORY, "category")                                                                                            \
-    X(FORWARD_FRAMES, "forward_frames")                                                                                \
-    X(INTERNAL_METADATA, "internal_metadata")                                                                          \
-    X(CPP_FRAMES, "cpp_frames")                                                                                        \
-    X(NAME, "name")                                                                                                    \
-    X(FILENAME, "filename")                                                                                            \
-    X(LINE, "line")                                                                                                    \
-    X(FX_NODE_OP, "fx_node_op")                                                                                        \
-    X(FX_NODE_NAME, "fx_node_name")                                                                                    \
-    X(FX_NODE_TARGET, "fx_node_target")                                                                                \
-    X(FX_NODE_INFO, "fx_node_info")                                                                                    \
-    X(FX_ORIGINAL_TRACE, "fx_original_trace")                                                                          \
-    X(DEVICE, "device")                                                                                                \
-    X(ADDRESS, "address")                                                                                              \
-    X(TOTAL_SIZE, "total_size")                                                                                        \
-    X(ALLOCATED_SIZE, "allocated_size")                                                                                \
-    X(ACTIVE_SIZE, "active_size")                                                                                      \
-    X(REQUESTED_SIZE, "requested_size")                                                                                \
-    X(SEGMENT_TYPE, "segment_type")                                                                                    \
-    X(SEGMENT_POOL_ID, "segment_pool_id")                                                                              \
-    X(IS_EXPANDABLE, "is_expandable")                                                                                  \
-    X(BLOCKS, "blocks")                                                                                                \
-    X(REGISTRATION_COUNTER, "registration_counter")                                                                    \
-    X(STATE, "state")                                                                                                  \
-    X(HISTORY, "history")                                                                                              \
-    X(REAL_SIZE, "real_size")                                                                                          \
-    X(STAGE, "stage")                                                                                                  \
-    X(SEGMENTS, "segments")                                                                                            \
-    X(DEVICE_TRACES, "device_traces")                                                                                  \
-    X(TRACES, "traces")                                                                                                \
-    X(ALLOCATOR_SETTINGS, "allocator_settings")                                                                        \
-    X(EXTERNAL_ANNOTATIONS, "external_annotations")                                                                    \
-    X(TRACE_ALLOC_MAX_ENTRIES, "trace_alloc_max_entries")                                                              \
-    X(TRACE_ALLOC_OVERFLOWED, "trace_alloc_overflowed")                                                                \
-    X(HOST_SEGMENTS, "host_segments")                                                                                  \
-    X(HOST_TRACES, "host_traces")
-
-/* Values that stand for something; the actions of GM_ACTION_MAP follow them. */
-#define GM_VALUE_MAP(X)                                                                                                \
-    X(INACTIVE, "inactive")                                                                                            \
-    X(ACTIVE_ALLOCATED, "active_allocated")                                                                            \
-    X(ACTIVE_PENDING_FREE, "active_pending_free")                                                                      \
-    X(ACTIVE_AWAITING_FREE, "active_awaiting_free")                                                                    \
-    X(SMALL, "small")                                                                                                  \
-    X(LARGE, "large")                                                                                                  \
-    X(START, "START")                                                                                                  \
-    X(END, "END")
-
+/* The words of the file format are interned first, in this order, so that a string's id is its enum value and the
+ * assembler compares numbers. Keys come first: gm_word < GM_KEY_COUNT is a key that we know. */
 enum gm_word {
     GM_WORD_ABSENT, /* string id 0 */
 #define X(name, text) GM_KEY_##name,

@@ -18,6 +18,8 @@ static bool keep_passes(struct gm_kept *kept, struct gm_trace_pass *passes, size
         struct gm_kept_device *device = &kept->v[d];
         device->steps = passes[d].kept_steps;
         device->step_count = passes[d].kept_step_count;
+        device->from = passes[d].from;
+        device->to = passes[d].to;
         passes[d].kept_steps = NULL;
         device->history = passes[d].history;
         device->category = passes[d].category;

@@ -12,7 +12,7 @@ import unittest
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = {name: os.environ.get(name.upper(), os.path.join(SOURCE, "build", "bin", name))
-            for name in ("gmanalyze", "gmdiff", "gmdry", "gmfleet", "gmreplay")}
+            for name in ("gmanalyze", "gmdiff", "gmdry", "gmfleet", "gmreplay", "gmtrace")}
 DOCS = os.path.join(SOURCE, "docs")
 # What is typed, of which program; what is among the proposals, and what must not be.
 CASES = [
@@ -44,6 +44,7 @@ CASES = [
     ("gmfleet --pat", {"--pattern"}, {"--gpu"}),
     ("gmfleet s", {"sub/", "small.json.gz"}, {"notes.txt"}),
     ("gmdiff old.pickle s", {"sub/", "small.json.gz"}, {"notes.txt"}),
+    ("gmtrace cut --to s", {"step:"}, {"event:"}),
     ("gmdry --data r", {"random"}, {"ones"}),
     ("gmdry --events ", {"now", "sync"}, {"old.pickle"}),
     ("gmdry --gpu h100-80 -- mkdi", {"mkdir"}, {"--gpu"}),

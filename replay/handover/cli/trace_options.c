@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/handover/cli/gmtrace.h"
+
+#include "analyze/base/closest.h"
+#include "analyze/cli/gmanalyze.h"
+#include "analyze/cli/paths.h"
+
+#include <string.h>
+
+const char *const gm_verb_names[] = {"info", "cut", "redact", NULL};
+
+#define AT(field) .offset = offsetof(struct gm_verb_options, field)
+
+static const struct gm_option option_table[] = {
+    {'o', "output", "OUT",
+     "what cut and redact write: .gmtrace, or a pickle, which .zst and .gz compress; - is stdout" GM_MORE
+     "A pickle opens in PyTorch's own tools, too. The file appears when it is complete.",
+     GM_OPTION_TEXT, AT(output)},
+    {0, "from", "PLACE",
+     "cut: begin with that event: 12345, 3.5s (since the first event), step:12" GM_MORE
+     "Steps are those of `gmtrace info`. Without --from all since the beginning of the trace.",
+     GM_OPTION_PARSED, AT(from), .parse = gm_value_place, .wants = "a place, as in 12345, 3.5s, step:12",
+     .words = gm_place_words},
+    {0, "to", "PLACE", "cut: end with that event, of a step with its last", GM_OPTION_PARSED, AT(to),
+     .parse = gm_value_place, .wants = "a place, as in 12345, 3.5s, step:12", .words = gm_place_words},
+    {0, "to-peak", NULL, "cut: end where most was requested, so that the snapshot shows the peak", GM_OPTION_FLAG,
+     AT(to_peak)},
+    GM_ROW_DEVICE("cut: whose events and steps --from and --to mean (default: the first that has events)"),
+    {0, "keep", "PACKAGE",
+     "redact: leave the frames of that package as they are, as torch's; repeat it for more" GM_MORE
+     "From the name of the package on: what stands before `site-packages` in a path is left out.",
+     GM_OPTION_TEXTS, AT(packages)},
+    {0, "salt", "TEXT",
+     "redact: what names are hashed with (default: drawn anew each time)" GM_MORE
+     "The same salt gives the same hashes, so that two redacted files can be compared. Who has it can test guesses.",
+     GM_OPTION_TEXT, AT(salt)},
+    {0, "kept", "FILE",
+     "redact: write each text that was left as it is, a line each, to read before the file is given away; - is stdout",
+     GM_OPTION_TEXT, AT(kept)},
+    GM_ROW_JSON("info: what it says, for programs; - is stdout, instead of the text"),
+    GM_ROW_MAX_MEMORY,
+    GM_ROW_SALVAGE("take what is complete of a damaged file"),
+    GM_ROW_QUIET("no words and no warnings, only errors"),
+    GM_ROW_VERBOSE("tell on stderr how long each phase took"),
+    GM_ROWS_PAGES,
+};
+
+static bool find_verb(enum gm_verb *verb, const char *word)
+{
+    for (int i = 0; gm_verb_names[i] != NULL; i++)
+        if (strcmp(word, gm_verb_names[i]) == 0) {
+            *verb = (enum gm_verb)i;
+            return true;
+        }
+    return false;
+}
+
+/* What belongs to another verb. */
+static enum gm_status check_verb(const struct gm_verb_options *o, const char *trace, struct gm_error *err)
+{
+    const bool cuts = o->from.kind != GM_PLACE_NONE || o->to.kind != GM_PLACE_NONE || o->to_peak;
+    const bool redacts = o->packages.n > 0 || o->salt != NULL || o->kept != NULL;
+    const char *verb = gm_verb_names[o->verb];
+    if (o->verb != GM_VERB_INFO && o->output == NULL)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: -o OUT says what is written", verb);
+    if (o->verb == GM_VERB_INFO && o->output != NULL)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "info writes no snapshot: -o is for cut and redact");
+    if (o->verb != GM_VERB_CUT && cuts)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--from, --to and --to-peak are for cut, not for %s", verb);
+    if (o->verb == GM_VERB_CUT && !cuts)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "cut: --from, --to or --to-peak says where");
+    if (o->to_peak && o->to.kind != GM_PLACE_NONE)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--to and --to-peak are two ends");
+    if (o->verb != GM_VERB_REDACT && redacts)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--keep, --salt and --kept are for redact, not for %s", verb);
+    if (o->output != NULL && !gm_path_is_standard(o->output) && gm_path_is_same(o->output, trace))
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "-o would overwrite the trace %s", trace);
+    if (o->kept != NULL && o->output != NULL && gm_path_is_same(o->kept, o->output))
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "-o and --kept both name %s", o->kept);
+    return gm_paths_check_json(o->usual.json, trace, err);
+}
+
+static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err)
+{
+    struct gm_verb_options *o = values;
+    if (*count == 0)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no verb given: info, cut or redact");
+    if (!find_verb(&o->verb, operands[0])) {
+        struct gm_closest closest = gm_closest_to(operands[0], strlen(operands[0]));
+        for (int i = 0; gm_verb_names[i] != NULL; i++)
+            gm_closest_offer(&closest, gm_verb_names[i]);
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no such verb: '%s'%s", operands[0],
+                       gm_closest_hint(&closest, "").text);
+    }
+    if (*count != 2)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, *count < 2 ? "no TRACE given" : "one TRACE at a time");
+    operands[0] = operands[1];
+    *count = 1;
+    return check_verb(o, operands[0], err);
+}
+
+const struct gm_program gm_trace_program = {
+    .name = "gmtrace",
+    .head = "gmtrace: a memory snapshot of PyTorch, made fit to be handed over\n"
+            "\n"
+            "Examples:\n"
+            "  gmtrace info run.pickle                what is in it: devices, steps, times\n"
+            "  gmtrace cut --from step:3 --to step:4 -o two_steps.pickle run.pickle\n"
+            "  gmtrace cut --to-peak -o peak.pickle run.pickle    it ends at the peak\n"
+            "  gmtrace redact -o public.pickle run.pickle         for a bug report\n"
+            "\n"
+            "Usage: gmtrace [options] VERB TRACE\n"
+            "  VERB   info, cut or redact\n"
+            "  TRACE  a memory snapshot: pickle, JSON, _memory_viz.py HTML or .gmtrace,\n"
+            "         also .gz and .zst; - is stdin\n"
+            "\n"
+            "Options:\n",
+    .tail = "      --                  end of options\n"
+            "\n"
+            "What cut writes is a snapshot of its own: its segments and blocks are those\n"
+            "after its last event, so every tool computes the same from it as from the\n"
+            "whole. What redact writes has sizes, addresses, times, line numbers and\n"
+            "PyTorch's own frames, and hashes for all other names, paths and texts.\n"
+            "\n"
+            "Exit codes: 0 done; 2 wrong usage; 3 the trace is missing, damaged or no\n"
+            "snapshot, or contradicts itself where it is to be cut; 5 the output could not\n"
+            "be written, or an internal error.\n",
+    .options = option_table,
+    .option_count = sizeof option_table / sizeof option_table[0],
+    .check = check_options,
+};
