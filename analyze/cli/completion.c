@@ -80,6 +80,12 @@ static void add_operands(struct gm_text *out, const struct gm_program *program)
     gm_text_add(out, program->operands == GM_OPERANDS_COMMAND ? "command" : "snapshots");
 }
 
+/* Behind a command all is its own; behind a snapshot options go on. */
+static void add_rest(struct gm_text *out, const struct gm_program *program)
+{
+    gm_text_add(out, program->operands == GM_OPERANDS_COMMAND ? "*::" : "*:");
+}
+
 static void add_names(struct gm_text *out, const struct gm_program *program)
 {
     for (size_t i = 0; i < program->option_count; i++)
@@ -157,6 +163,7 @@ static const struct {
 } marks[] = {
     {"@PROGRAM@", add_name},
     {"@OPERANDS@", add_operands},
+    {"@REST@", add_rest},
     {"@OPTIONS@", add_names},
     {"@CASES@", add_cases},
     {"@SUFFIXES@", add_suffixes},

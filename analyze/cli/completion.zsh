@@ -30,7 +30,7 @@ _@PROGRAM@_operands() {
 
 _@PROGRAM@() {
     _arguments -s -S \
-@ZSH_OPTIONS@        '*::operand:_@PROGRAM@_operands'
+@ZSH_OPTIONS@        '@REST@operand:_@PROGRAM@_operands'
 }
 
 _@PROGRAM@ "$@"

@@ -10,7 +10,7 @@
 
 const char *const gm_manual_forms[] = {"man", "markdown", "bash", "zsh", "fish", NULL};
 
-static const char *const programs[] = {"gmanalyze", "gmdiff", "gmdry", "gmfleet", "gmreplay"};
+static const char *const programs[] = {"gmanalyze", "gmdiff", "gmdry", "gmfleet", "gmreplay", "gmtrace"};
 
 enum { WIDTH = 78 };
 

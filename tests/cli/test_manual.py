@@ -44,6 +44,7 @@ CASES = [
     ("gmfleet --pat", {"--pattern"}, {"--gpu"}),
     ("gmfleet s", {"sub/", "small.json.gz"}, {"notes.txt"}),
     ("gmdiff old.pickle s", {"sub/", "small.json.gz"}, {"notes.txt"}),
+    ("gmanalyze old.pickle --group ", {"stack"}, {"old.pickle"}),
     ("gmtrace cut --to s", {"step:"}, {"event:"}),
     ("gmdry --data r", {"random"}, {"ones"}),
     ("gmdry --events ", {"now", "sync"}, {"old.pickle"}),
