@@ -94,16 +94,20 @@ static bool begin_segment(struct state *s, uint32_t head)
 {
     const struct gm_snapshot *snapshot = s->r->snapshot;
     const struct gm_space_block *b = &s->space->blocks.v[head];
-    const struct gm_history_pool *pool = s->model == NULL ? &s->r->h->pools[b->pool] : NULL;
     const uint32_t event = grown_by(s, head);
-    struct gm_recorded_segment segment = {
-        .address = b->address,
-        .stream = pool != NULL ? b->stream : s->streams[b->stream],
-        .row = gm_map_get(&s->segment_at, b->address),
-        .first_block = (uint32_t)s->r->blocks.n,
-        .pool = pool != NULL ? pool_id(snapshot, pool) : s->r->pools.v[s->device->first_pool + b->pool],
-        .is_small = pool != NULL ? pool->is_small : s->model->pools.v[b->pool].is_small,
-        .is_expandable = b->is_expandable};
+    struct gm_recorded_segment segment = {.address = b->address,
+                                          .row = gm_map_get(&s->segment_at, b->address),
+                                          .first_block = (uint32_t)s->r->blocks.n,
+                                          .is_expandable = b->is_expandable};
+    if (s->model != NULL) {
+        segment.stream = s->streams[b->stream];
+        segment.pool = s->r->pools.v[s->device->first_pool + b->pool];
+        segment.is_small = s->model->pools.v[b->pool].is_small;
+    } else {
+        segment.stream = b->stream;
+        segment.pool = pool_id(snapshot, &s->r->h->pools[b->pool]);
+        segment.is_small = s->r->h->pools[b->pool].is_small;
+    }
     if (event < s->r->h->count)
         segment.stack = snapshot->events.stack[s->r->h->first + event].v;
     else if (event == GM_ORIGIN_UNKNOWN && segment.row != GM_MAP_NONE)

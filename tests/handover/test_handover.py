@@ -219,8 +219,7 @@ class Cut(unittest.TestCase):
             self.assertEqual(state_of(made, device), state_at(snapshot, device, end + 1), path)
             cut += 1
         print(f"{cut} real snapshots cut, {contradicts} contradict themselves")
-        self.assertGreater(cut, 10)
-        self.assertLess(contradicts, cut)
+        self.assertGreater(cut, contradicts)
 
 
 SECRETS = collections.Counter()
