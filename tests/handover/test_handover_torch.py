@@ -50,6 +50,11 @@ def state(snapshot):
     return sorted(snapshot["segments"], key=lambda segment: segment["address"])
 
 
+def events(snapshot):
+    """Without times: PyTorch measures its clock anew for each snapshot, so those differ by a microsecond now and then."""
+    return [{key: value for key, value in event.items() if key != "time_us"} for event in snapshot["device_traces"][0]]
+
+
 def main():
     python = os.environ.get("GM_TORCH_PYTHON")
     if not python:
@@ -66,7 +71,7 @@ def main():
             subprocess.run([os.environ["GMTRACE"], "cut", "-q", "--to", str(last), "-o", "cut.pickle", "second.pickle"],
                            cwd=folder, check=True)
             cut = load(folder / "cut.pickle")
-            assert cut["device_traces"] == first["device_traces"], settings
+            assert events(cut) == events(first), settings
             assert state(cut) == state(first), settings
             print(f"{settings or 'default settings'}: {len(first['segments'])} segments, {last + 1} events are the same")
     return 0
