@@ -89,7 +89,7 @@ void gm_reference_softmax(const struct gm_kernel_job *job)
         float *y = s.out + row * s.columns;
         double most = -INFINITY, sum = 0;
         for (uint32_t i = 0; i < s.columns; i++)
-            most = fmax(most, x[i]);
+            most = x[i] > most ? x[i] : most; /* GCC 12 for aarch64 fails to compile fmax() here */
         for (uint32_t i = 0; i < s.columns; i++)
             sum += exp(x[i] - most);
         for (uint32_t i = 0; i < s.columns; i++)

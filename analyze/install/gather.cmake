@@ -3,7 +3,7 @@
 if(DEFINED SKBUILD_METADATA_DIR)
   set(licences ${SKBUILD_METADATA_DIR}/licenses)
 else()
-  set(licences ${CMAKE_INSTALL_FULL_DOCDIR}/licences)
+  set(licences "\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}/licences")
 endif()
 find_path(GM_FONTS DejaVuSans.ttf PATHS /usr/share/fonts/truetype/dejavu REQUIRED)
 install(FILES ${GM_FONTS}/DejaVuSans.ttf ${GM_FONTS}/DejaVuSans-Bold.ttf DESTINATION ${GM_SHARED}/fonts)
