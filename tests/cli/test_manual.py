@@ -11,6 +11,9 @@ import tempfile
 import unittest
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(SOURCE, "tests", "check"))
+from check_links import anchors  # noqa: E402
+
 PROGRAMS = {name: os.environ.get(name.upper(), os.path.join(SOURCE, "build", "bin", name))
             for name in ("gmanalyze", "gmdiff", "gmdry", "gmfleet", "gmreplay", "gmtrace")}
 DOCS = os.path.join(SOURCE, "docs")
@@ -91,12 +94,6 @@ def table_of(program):
     return re.compile(rf"(?<=<!-- made by {program} --manual markdown: tests/cli/test_manual.py update -->\n\n)(?:\|.*\n)+")
 
 
-def headings_of(page):
-    with open(os.path.join(DOCS, page), encoding="utf-8") as file:
-        for heading in re.findall(r"(?m)^#+ (.*)$", file.read()):
-            yield re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
-
-
 def update():
     with open(os.path.join(DOCS, "cli.md"), encoding="utf-8") as file:
         text = file.read()
@@ -143,7 +140,7 @@ class Manual(unittest.TestCase):
             made = self.manual(program, "markdown")
             self.assertEqual(table_of(program).findall(text), [made], "stale: run this file with 'update'")
             for page, heading in re.findall(r"\]\(([a-z_]+\.md)(?:#([^)]*))?\)", made):
-                self.assertIn(heading, {"", *headings_of(page)}, page)
+                self.assertIn(heading, {"", *anchors(os.path.join(DOCS, page))}, page)
 
     def test_what_was_probably_meant(self):
         for line, meant in (
