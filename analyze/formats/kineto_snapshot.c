@@ -15,7 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAMES_MOST = 512 /* of a stack; the outermost are left out */ };
+/* A span may lie in all others, and each have a stack of its own: then all of them together were the square of the
+ * file. Of each the innermost and the outermost are kept, since the outermost ones are shared. */
+enum {
+    FRAMES_INNER = 128,
+    FRAMES_OUTER = 384,
+    FRAMES_MOST = FRAMES_INNER + FRAMES_OUTER,
+    FEW_INNER = 8, /* when all stacks together have more frames than FRAMES_ALL and some for each row of the file */
+    FEW_OUTER = 24,
+    FRAMES_FEW = FEW_INNER + FEW_OUTER,
+    FRAMES_ALL = 1 << 22,
+    FRAMES_A_ROW = 4
+};
 
 struct maker {
     struct gm_snapshot_memory *m;
@@ -34,9 +45,11 @@ struct maker {
     } sized;
     uint64_t reserved; /* of the device, as the event before stated it; GM_PROFILE_ABSENT: nobody did */
     uint64_t segments; /* where the next made-up one lies */
+    uint32_t *outer;   /* [span]: it or, if it lies deeper than FRAMES_OUTER, that span around it; NULL: none does */
     uint32_t last_span;
     struct gm_stack_id last_stack;
-    size_t unpaired; /* events without an address */
+    size_t shortened, few; /* stacks that were not kept whole; those of them with FRAMES_FEW */
+    size_t unpaired;       /* events without an address */
 };
 
 /* ---- stacks ------------------------------------------------------------------------------------------------------ */
@@ -102,25 +115,73 @@ static bool add_call_stack(struct maker *k, uint32_t call_stack, uint32_t frames
     return true;
 }
 
+/* Calls of spans go up and down: the depth of each from that of the one before. */
+static bool find_outer(struct maker *k)
+{
+    const struct gm_profile_span *spans = k->p->spans.v;
+    size_t depth = 0;
+    uint32_t last = GM_PROFILE_NONE;
+    for (uint32_t i = 0; i < k->p->spans.n; last = i++) {
+        for (; last != spans[i].parent && last != GM_PROFILE_NONE; last = spans[last].parent)
+            depth--;
+        depth++;
+        if (depth > FRAMES_OUTER && k->outer == NULL) {
+            k->outer = malloc(k->p->spans.n * sizeof *k->outer);
+            if (k->outer == NULL)
+                return false;
+            for (uint32_t before = 0; before < i; before++)
+                k->outer[before] = before;
+        }
+        if (k->outer != NULL)
+            k->outer[i] = depth > FRAMES_OUTER ? k->outer[spans[i].parent] : i;
+    }
+    return true;
+}
+
+/* *depth: of what is kept; *is_whole: that is all. */
+static bool frames_around(struct maker *k, uint32_t innermost, uint32_t frames[FRAMES_MOST], size_t *depth,
+                          bool *is_whole)
+{
+    bool has_call_stack = false;
+    uint32_t i = innermost;
+    while (i != GM_PROFILE_NONE && *depth < FRAMES_MOST) {
+        if (*is_whole && *depth >= FRAMES_INNER && k->outer != NULL && k->outer[i] != i) {
+            *is_whole = false;
+            i = k->outer[i];
+        }
+        const struct gm_profile_span *span = &k->p->spans.v[i];
+        const uint32_t calls = gm_profile_detail_of(k->p, span)->call_stack;
+        /* a step's name differs from step to step, and so would the stacks */
+        if (!gm_profile_is_step(k->p, span) && (frames[(*depth)++] = frame_of(k, span->name)) == 0)
+            return false;
+        if (!has_call_stack && calls != GM_PROFILE_NONE && !add_call_stack(k, calls, frames, depth))
+            return false;
+        has_call_stack = has_call_stack || calls != GM_PROFILE_NONE;
+        i = span->parent;
+    }
+    *is_whole = *is_whole && i == GM_PROFILE_NONE;
+    return true;
+}
+
 static bool stack_of(struct maker *k, uint32_t innermost, struct gm_stack_id *stack)
 {
     uint32_t frames[FRAMES_MOST];
     size_t depth = 0;
-    bool has_call_stack = false;
+    bool is_whole = true;
     if (innermost == k->last_span && k->last_stack.v != 0) {
         *stack = k->last_stack;
         return true;
     }
-    for (uint32_t i = innermost; i != GM_PROFILE_NONE && depth < FRAMES_MOST; i = k->p->spans.v[i].parent) {
-        const struct gm_profile_span *span = &k->p->spans.v[i];
-        const uint32_t calls = gm_profile_detail_of(k->p, span)->call_stack;
-        /* a step's name differs from step to step, and so would the stacks */
-        if (!gm_profile_is_step(k->p, span) && (frames[depth++] = frame_of(k, span->name)) == 0)
-            return false;
-        if (!has_call_stack && calls != GM_PROFILE_NONE && !add_call_stack(k, calls, frames, &depth))
-            return false;
-        has_call_stack = has_call_stack || calls != GM_PROFILE_NONE;
+    if (!frames_around(k, innermost, frames, &depth, &is_whole))
+        return false;
+    const size_t rows = k->p->spans.n + k->p->memory.n;
+    if (depth > FRAMES_FEW && k->m->stack_frames.n > FRAMES_ALL + FRAMES_A_ROW * rows) {
+        memmove(frames + FEW_INNER, frames + depth - FEW_OUTER, FEW_OUTER * sizeof *frames);
+        depth = FRAMES_FEW;
+        is_whole = false;
+        k->few++;
     }
+    k->shortened += !is_whole;
     *stack = k->last_stack = gm_intern_stack(k->m, frames, depth);
     k->last_span = innermost;
     return stack->v != 0;
@@ -236,7 +297,7 @@ static enum gm_status add_events(struct maker *k, struct gm_error *err)
     k->sized.before = malloc(n * sizeof *k->sized.before);
     k->sized.address = malloc(n * sizeof *k->sized.address);
     k->sized.next = UINT64_C(1) << 46;
-    if (k->frames == NULL || k->sized.before == NULL || k->sized.address == NULL)
+    if (k->frames == NULL || k->sized.before == NULL || k->sized.address == NULL || !find_outer(k))
         return gm_no_memory(err);
     for (size_t d = 0, i = 0; d < k->trace_count; d++) {
         const size_t end = i + k->rows[d];
@@ -323,6 +384,12 @@ static bool warn(struct maker *k)
                              "%zu [memory] events have no address (PyTorch before 1.10): a free is taken for that of "
                              "the newest block of its size",
                              k->unpaired);
+    if (ok && k->shortened > 0)
+        ok =
+            gm_builder_warn(k->m,
+                            "%zu times operators and functions nest too deep: of these stacks the innermost %d frames "
+                            "and the outermost %d are kept, of %zu of them %d and %d",
+                            k->shortened, (int)FRAMES_INNER, (int)FRAMES_OUTER, k->few, (int)FEW_INNER, (int)FEW_OUTER);
     return ok && warn_of_untold(k);
 }
 
@@ -354,6 +421,7 @@ enum gm_status gm_kineto_snapshot(struct gm_profile *profile, struct gm_snapshot
     const enum gm_status status = make(&k, snapshot, err);
     free(k.order);
     free(k.frames);
+    free(k.outer);
     free(k.sized.before);
     free(k.sized.address);
     gm_map_free(&k.sized.newest);

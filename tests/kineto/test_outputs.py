@@ -346,6 +346,43 @@ class Outputs(unittest.TestCase):
         out = self.run_on("-q", self.path("deep.json", json.dumps({"traceEvents": events}).encode()))
         self.assertEqual(out.returncode, 0, out.stderr)
 
+    def peak_of(self, *arguments):
+        """Bytes that gmanalyze had at most."""
+        with subprocess.Popen([PROGRAM, "-o", self.folder, "--no-page", "--no-charts", "-q", *arguments],
+                              stderr=subprocess.PIPE, text=True) as process:
+            said = process.stderr.read()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0, said)
+        return usage.ru_maxrss << 10
+
+    def test_a_stack_for_each_event(self):
+        """Each event lies in one span more than that before it: the stacks together would be the square of the file."""
+        n = 30000
+        events = [{"ph": "X", "name": f"f{i}", "ts": i, "dur": 2 * n - 2 * i} for i in range(n)]
+        events += [{"ph": "i", "name": "[memory]", "ts": i + 0.5, "args": {"Bytes": 512, "Device Type": 1, "Device Id": 0,
+                                                                         "Addr": i * 512}} for i in range(n)]
+        path = self.path("deep.json", json.dumps({"traceEvents": events}).encode())
+        self.assertLess(self.peak_of(path), 700 << 20)
+        report = " ".join(self.in_run("analysis_report.txt").split())
+        self.assertIn("times operators and functions nest too deep: of these stacks the innermost 128 frames and the "
+                      "outermost 384 are kept", report)
+
+    def test_stacks_of_512(self):
+        """What real traces have is kept whole, and nothing is said."""
+        for depth, is_whole in ((512, True), (513, False)):
+            events = [{"ph": "X", "name": f"f{i}", "ts": i, "dur": 2000 - 2 * i} for i in range(depth)]
+            events += [{"ph": "i", "name": "[memory]", "ts": 1000, "args": {"Bytes": 512, "Device Type": 1, "Device Id": 0,
+                                                                         "Addr": 512}}]
+            path = self.path("deep.json", json.dumps({"traceEvents": events}).encode())
+            out = self.run_on("--export", "folded", path)
+            self.assertEqual(out.returncode, 0, out.stderr)
+            self.assertEqual("nest too deep" in self.in_run("analysis_report.txt"), not is_whole)
+            folded = next(f for f in os.listdir(os.path.join(self.folder, "latest")) if "folded" in f)
+            names = [frame.split(" ")[0] for frame in self.in_run(folded).splitlines()[-1].split(";")][-512:]
+            kept = list(range(depth)) if is_whole else [*range(384), *range(depth - 128, depth)]
+            self.assertEqual(names, [f"f{i}" for i in kept])
+
 
 if __name__ == "__main__":
     PROGRAM = os.path.abspath(sys.argv.pop(1))
