@@ -52,7 +52,16 @@ static void find_no_stacks(struct gm_case *c, const struct gm_rule *rule)
 static void find_empty(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_report *report = c->report;
-    if (report->lacks_end && report->evidence.events == 0) {
+    if (report->lacks_end && report->evidence.events == 0 && report->profile != NULL &&
+        report->profile->asked_for_memory) {
+        struct gm_finding *f = gm_case_say(
+            c, rule, GM_INFO, GM_REPORT_NONE,
+            "The trace was recorded with profile_memory=True, and has no [memory] event: nothing was allocated "
+            "or freed in the steps that it covers, or by threads that the profiler does not watch. Have it "
+            "record the first steps, too: schedule(wait=0, warmup=0, active=...).");
+        f->title = "The trace has no memory events";
+        f->brief = "have the profiler record the first steps, too";
+    } else if (report->lacks_end && report->evidence.events == 0) {
         struct gm_finding *f =
             gm_case_say(c, rule, GM_INFO, GM_REPORT_NONE,
                         "A trace of torch.profiler has [memory] events only if it was asked for them. Record it with "

@@ -220,7 +220,9 @@ static void tell_counts(struct gm_doc *d, const struct gm_profile_report *p)
                 p->rank < 0 ? ""
                             : gm_doc_printf(d, ", rank %lld of %lld", (long long)p->rank, (long long)p->world_size));
     gm_doc_tell(d, "It does not tell segments, streams of allocations, nor what of a block was requested.%s%s%s",
-                p->has_memory ? "" : " No memory was recorded: profile_memory=True.",
+                p->has_memory         ? ""
+                : p->asked_for_memory ? " No memory was allocated or freed."
+                                      : " No memory was recorded: profile_memory=True.",
                 p->has_shapes ? "" : " No shapes: record_shapes=True.",
                 p->has_python ? "" : " No Python functions: with_stack=True.");
 }

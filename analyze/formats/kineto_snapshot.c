@@ -376,7 +376,9 @@ static bool warn(struct maker *k)
         ok = gm_builder_warn(k->m, "%" PRIu64 " events of the trace lack a time, a name or bytes and were left out",
                              p->odd_events);
     if (ok && p->memory.n == 0)
-        return gm_builder_warn(k->m, "the trace has no [memory] events: record it with profile_memory=True");
+        return gm_builder_warn(k->m, "the trace has no [memory] events%s",
+                               p->profile_memory ? ", though profile_memory=True was asked for"
+                                                 : ": record it with profile_memory=True");
     if (ok && k->is_host)
         ok = gm_builder_warn(k->m, "the trace has the host's memory only: what is said of device 0 is of the host");
     if (ok && k->unpaired > 0)

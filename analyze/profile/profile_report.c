@@ -37,6 +37,7 @@ static void count(struct gm_profile_report *out, const struct gm_profile *p)
     out->spans = p->spans.n;
     out->memory_events = p->memory.n;
     out->has_memory = p->memory.n > 0;
+    out->asked_for_memory = p->profile_memory;
     for (size_t i = 0; i < p->memory.n; i++)
         out->has_device_memory = out->has_device_memory || gm_profile_side(&p->memory.v[i]) == GM_SIDE_DEVICE;
     out->threads = p->threads.n;

@@ -83,6 +83,7 @@ struct gm_profile_report {
     int64_t rank, world_size; /* -1: not stated */
     uint64_t span_us;         /* from the first to the last moment */
     bool has_memory, has_device_memory, has_shapes, has_python;
+    bool asked_for_memory;  /* profile_memory=True, as the file states it; there may be none */
     bool has_rounded_edges; /* PyTorch's own rounding of times was followed (docs/kineto.md) */
 };
 

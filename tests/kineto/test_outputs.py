@@ -301,6 +301,18 @@ class Outputs(unittest.TestCase):
         self.assertIn("profile_memory=True", out.stderr)
         self.assertIn("Do this profile_memory=True", out.stdout)
 
+    def test_no_memory_though_asked(self):
+        with gzip.open(trace("cpu_2.15.0_plain")) as file:
+            data = json.load(file)
+        data["profile_memory"] = 1
+        out = self.run_on(self.path("asked.json", json.dumps(dict(sorted(data.items()))).encode()))
+        self.assertEqual(out.returncode, 0)
+        self.assertIn("no [memory] events, though profile_memory=True was asked for", out.stderr)
+        self.assertIn("Do this have the profiler record the first steps, too", out.stdout)
+        for said in (out.stdout, out.stderr, self.in_run("README.md"), self.in_run("analysis_report.txt")):
+            self.assertNotIn("it with profile_memory=True", said)
+            self.assertNotIn(": profile_memory=True", said)
+
     def test_compressed(self):
         with gzip.open(trace("cpu_2.15.0_lists")) as file:
             plain = self.path("odd.name", file.read())

@@ -467,7 +467,9 @@ static const char *obstacle(const struct matching *w)
 {
     const struct gm_profile *p = w->join->p;
     if (p->memory.n == 0)
-        return "the trace has no [memory] events: record it with profile_memory=True";
+        return p->profile_memory
+                   ? "the trace has no [memory] events: nothing was allocated or freed while it was recorded"
+                   : "the trace has no [memory] events: record it with profile_memory=True";
     if (w->told.n < FEWEST)
         return "the trace has too few [memory] events of devices with addresses to tell that it is of the same run";
     return w->join->snapshot->events.time_us == NULL ? "the snapshot's events have no times" : NULL;
