@@ -374,6 +374,20 @@ class Gmdry(unittest.TestCase):
             self.assertEqual(done.stdout.splitlines()[0], "records python", (options, done.stderr))
             self.assertIn("needs 2.00 MiB reserved", done.stdout)
 
+    def test_recording_that_the_program_ends(self):
+        """What it allocates later is in no snapshot, but in the peaks; a recording that ends last has everything."""
+        program = self.make_torch("12.4", {"cuda/memory.py": "from . import device_count\n"
+                                           "def _record_memory_history(*args, **kwargs): pass\n"
+                                           f"def _snapshot(): return {SNAPSHOT!r}\n"}.items())
+        later = ("stats = torch.cuda.memory_stats(0); stats.update({'reserved_bytes.all.peak': 6 << 20, "
+                 "'allocation.all.allocated': 7}); torch.cuda.memory_stats = lambda device: stats; ")
+        end = "torch.cuda.memory._record_memory_history(enabled=None); "
+        for order, mib in ((end + later, 6), (later + end, 6), (end, 2), (end + later + end, 6)):
+            done = self.run_it([], [sys.executable, "-c", program + "torch.cuda.init(); " + order])
+            self.assertIn(f"needs {mib}.00 MiB reserved", done.stdout, (order, done.stderr))
+            has_later = order.startswith(end + later)
+            self.assertEqual("the command ended the recording of its memory" in done.stderr, has_later, done.stderr)
+
     def test_another_allocator(self):
         """The driver's tells torch its peaks; of the program's own the stand-in knows what it took."""
         take = "import ctypes; p = ctypes.c_void_p(); ctypes.CDLL('libcudart.so.12').cudaMalloc(ctypes.byref(p), ctypes.c_size_t(%d)); "

@@ -266,6 +266,13 @@ class Torch(unittest.TestCase):
     def test_recording_of_the_program(self):
         done, _ = self.run_it(RECORDS, more="")
         self.assertIn("SIZES [8000, 12000]", done.stdout)
+    def test_recording_that_the_program_ends(self):
+        """The peaks are PyTorch's own of the whole program."""
+        text = GROWS.replace("import json, torch\n", "import json, torch\nfirst = torch.empty(1 << 20, device='cuda')\n"
+                             "torch.cuda.memory._record_memory_history(enabled=None)\n")
+        self.assertIn("enabled=None", text)
+        self.check(text)
+
     def test_libraries(self):
         """Linear algebra, sparse products, transforms: no function of NVIDIA's that is not known."""
         for data in ("zeros", "ones"):

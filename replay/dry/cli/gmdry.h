@@ -71,6 +71,7 @@ struct gm_dry_process {
     char *snapshot; /* NULL: its allocator keeps no trace */
     int rank;       /* -1: none */
     bool is_late;   /* recorded only from where the program began to */
+    bool is_short;  /* recorded only up to where the program ended it, and allocated more; peaks are of all */
     bool is_user;   /* of some device's memory */
     bool is_untraced;
     uint64_t steps;

@@ -21,7 +21,7 @@ class Recording:
         self.steps, self.wanted = 0, int(os.environ.get("GMDRY_STEPS", "0"))
         self.peaks = {}  # device -> [allocated, reserved]: the largest, whatever the program has reset
         self.since = "start"
-        self.is_final = False
+        self.kept = None  # the snapshot of when the program ended the recording, and what it had allocated until then
         self.oom = None  # what the allocator wanted when it gave up
         self.allocator = "native"
 
@@ -98,6 +98,10 @@ class Recording:
                 peaks[i] = max(peaks[i], stats.get(f"{kind}_bytes.all.peak", 0))
             peaks[2:] = [stats.get("num_ooms", 0), stats.get("num_alloc_retries", 0)]
 
+    def allocated(self):
+        """How often, on all devices."""
+        return sum(self.stats(device).get("allocation.all.allocated", 0) for device in range(self.torch.cuda.device_count()))
+
     def keep_snapshot(self, rank):
         import pickle
 
@@ -111,13 +115,18 @@ class Recording:
         return path
 
     def write(self, why):
-        if self.is_final or not self.is_ours() or not os.path.isdir(self.folder()):
+        if not self.is_ours() or not os.path.isdir(self.folder()):
             return  # without its folder: gmdry has ended before this process, and nothing of it must stay
         self.note_peaks()
         rank = str(RANKS["rank_of"]())
         folder = self.folder()
         lines = [f"why {why}", f"since {self.since}", f"rank {rank or -1}", f"steps {self.steps}"]
-        lines.append("snapshot " + self.keep_snapshot(rank) if self.allocator == "native" else "untraced")
+        path, allocated = self.kept or (self.allocator == "native" and self.keep_snapshot(rank), self.allocated())
+        lines.append(f"snapshot {path}" if path else "untraced")
+        if allocated != self.allocated():
+            lines.append("until program")
+        if why == "recorded":
+            self.kept = self.kept or (path, allocated)
         lines += [f"device {device} " + " ".join(map(str, peaks)) for device, peaks in self.peaks.items()]
         if self.oom:
             lines.append("wanted %d %d" % self.oom)
@@ -163,8 +172,7 @@ class Recording:
         def record(*args, **kwargs):
             enabled = args[0] if args else kwargs.get("enabled", "all")
             if not enabled:
-                tell_failure(self.write, "end")
-                self.is_final = self.is_ours()
+                tell_failure(self.write, "recorded")  # its peaks go on
             elif self.since != "program":
                 self.since = "program"
                 self.record(None)  # what was recorded so far is not in the program's own recording

@@ -188,8 +188,11 @@ static void tell_doubts(struct gm_call *call, const struct gm_dry_result *result
             break;
         }
     for (size_t i = 0; i < told->process_count; i++)
-        if (told->processes[i].is_late) {
-            gm_call_note(call, "the command records its memory itself: the trace begins where it began to");
+        if (told->processes[i].is_late || told->processes[i].is_short) {
+            gm_call_note(call, told->processes[i].is_short
+                                   ? "the command ended the recording of its memory: the trace has nothing of what it "
+                                     "allocated later, the peaks have"
+                                   : "the command records its memory itself: the trace begins where it began to");
             break;
         }
 }

@@ -98,7 +98,7 @@ enum gm_status gm_dry_replay(struct gm_dry_replayed *replayed, const struct gm_d
     const bool is_whole = result->verdict == GM_DRY_FITS || result->verdict == GM_DRY_FAIL;
     bool is_known = is_whole && told->process_count <= PROCESSES && told->traced_count == told->process_count;
     for (size_t i = 0; is_known && status == GM_OK && i < told->process_count; i++) {
-        if (told->processes[i].is_late)
+        if (told->processes[i].is_late || told->processes[i].is_short)
             is_known = false;
         else
             status = fit_one(replayed, result, told->processes[i].snapshot, terminal, err);

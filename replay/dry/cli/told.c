@@ -193,6 +193,8 @@ static bool read_process_line(struct gm_dry_told *told, const char *line)
         p->steps = n[0];
     else if (strcmp(line, "since program") == 0)
         p->is_late = true;
+    else if (strcmp(line, "until program") == 0)
+        p->is_short = true;
     else if (strcmp(line, "untraced") == 0)
         p->is_untraced = true;
     else
