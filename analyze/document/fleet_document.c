@@ -140,6 +140,8 @@ static union gm_value reserved_at(const struct gm_cell_of *c)
     const size_t i = gm_fleet_find(f, (size_t)((const struct gm_fleet_row *)c->row - f->rows), c->column->offset);
     if (i == SIZE_MAX || f->items[i].status != GM_OK)
         return (union gm_value){.s = i == SIZE_MAX ? "-" : "unreadable"};
+    if (!gm_fleet_knows(&f->items[i], GM_LEVEL_RESERVED))
+        return (union gm_value){.s = "n/a"};
     return (union gm_value){.s = gm_doc_bytes(c->doc, gm_fleet_reserved(&f->items[i]))};
 }
 
@@ -250,7 +252,11 @@ static void say_iterations(struct gm_doc *d, const struct gm_fleet *f)
         GM_NESTED("allocated", add_spread),
     };
     GM_TABLE(d, columns, f->columns, f->column_count, .key = "iterations", .in = GM_JSON, .of = f);
-    if (gm_doc_is(d, GM_JSON) || f->read_count == 0)
+    bool has_any = false;
+    for (size_t i = 0; i < f->column_count; i++)
+        has_any =
+            has_any || f->columns[i].reserved.most_item != SIZE_MAX || f->columns[i].allocated.most_item != SIZE_MAX;
+    if (gm_doc_is(d, GM_JSON) || f->read_count == 0 || !has_any)
         return;
     gm_doc_open(d, NULL, "Imbalance");
     say_spread(d, f, "Peak reserved (without a trace what is reserved at the end)", true);

@@ -185,17 +185,28 @@ static size_t growing_of(const struct gm_fleet *f)
     return n;
 }
 
+/* By what is reserved; those that do not know it come last, by what they hold. */
+static bool is_above(const struct gm_fleet_item *a, const struct gm_fleet_item *b)
+{
+    const bool has_a = gm_fleet_knows(a, GM_LEVEL_RESERVED), has_b = gm_fleet_knows(b, GM_LEVEL_RESERVED);
+    if (has_a != has_b)
+        return has_a;
+    return has_a ? gm_fleet_reserved(a) > gm_fleet_reserved(b) : gm_fleet_held(a) > gm_fleet_held(b);
+}
+
 const char *gm_fleet_verdict(struct gm_doc *d, const struct gm_fleet *f)
 {
     const struct gm_fleet_item *top = NULL;
     struct gm_text text = {0};
     const size_t unread = f->item_count - f->read_count, growing = growing_of(f);
     for (size_t i = 0; i < f->item_count; i++)
-        if (f->items[i].status == GM_OK && (top == NULL || gm_fleet_reserved(&f->items[i]) > gm_fleet_reserved(top)))
+        if (f->items[i].status == GM_OK && (top == NULL || is_above(&f->items[i], top)))
             top = &f->items[i];
     if (top == NULL)
         return "No snapshot could be read.";
-    gm_text_printf(&text, "Peak reserved %s on %s.", gm_doc_bytes(d, gm_fleet_reserved(top)),
+    const bool is_reserved = gm_fleet_knows(top, GM_LEVEL_RESERVED);
+    gm_text_printf(&text, "Peak %s %s on %s.", is_reserved ? "reserved" : "requested",
+                   gm_doc_bytes(d, is_reserved ? gm_fleet_reserved(top) : gm_fleet_held(top)),
                    gm_fleet_item_name(d, f, top));
     add_oom(&text, d, f);
     add_imbalance(&text, d, f);

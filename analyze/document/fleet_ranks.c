@@ -144,10 +144,12 @@ static void say_uncompared(struct gm_doc *d, const struct gm_fleet *f)
 static void say_rule(struct gm_doc *d, const struct gm_fleet *f)
 {
     const char *typical = "";
-    if (f->typical != SIZE_MAX)
-        typical =
-            gm_doc_printf(d, ": %s, which holds %s and reserves %s", gm_fleet_item_name(d, f, &f->items[f->typical]),
-                          gm_doc_bytes(d, f->median_held), gm_doc_bytes(d, gm_fleet_reserved(&f->items[f->typical])));
+    if (f->typical != SIZE_MAX && f->odd_total > 0) /* else the name is read as that of an odd one */
+        typical = gm_doc_printf(d, ": %s, which holds %s and reserves %s",
+                                gm_fleet_item_name(d, f, &f->items[f->typical]), gm_doc_bytes(d, f->median_held),
+                                gm_fleet_knows(&f->items[f->typical], GM_LEVEL_RESERVED)
+                                    ? gm_doc_bytes(d, gm_fleet_reserved(&f->items[f->typical]))
+                                    : "n/a");
     gm_doc_tell(d,
                 "Odd is what differs by more than 5 %%, three robust standard deviations and 1 MiB from the median of "
                 "its group of alike ranks (below) if that is a large one, else from the median of all%s. What has half "
@@ -276,10 +278,11 @@ static void say_group(struct gm_doc *d, const struct gm_fleet *f, size_t g)
     gm_bytes_format(least, group->held_least);
     gm_doc_open(d, NULL,
                 gm_doc_printf(d, "%s%s", gm_fleet_members(d, f, group, 12), group->is_rest ? " (like nobody)" : ""));
+    const bool is_known = gm_fleet_knows(&f->items[group->items[0]], GM_LEVEL_RESERVED) || group->reserved_most > 0;
     gm_doc_tell(d, "%s, holding %s%s%s, peak reserved %s%s%s",
                 is_one ? "1 rank" : gm_doc_printf(d, "%zu ranks", group->count), is_one ? "" : least,
-                is_one ? "" : " to ", gm_doc_bytes(d, group->held_most), is_one ? "" : "up to ",
-                gm_doc_bytes(d, group->reserved_most), what);
+                is_one ? "" : " to ", gm_doc_bytes(d, group->held_most), is_one || !is_known ? "" : "up to ",
+                is_known ? gm_doc_bytes(d, group->reserved_most) : "n/a", what);
     if (!is_largest && !is_told)
         add_changes(d, f, &group->sites);
     gm_doc_close(d);

@@ -244,14 +244,13 @@ void gm_fleet_take_column(struct gm_fleet_work *w, size_t column)
     }
 }
 
-/* A trace of torch.profiler states no allocated blocks, and some state nothing of what is reserved. */
 static struct gm_fleet_spread spread_at(const struct gm_fleet_work *w, enum gm_level level, struct value *values)
 {
     size_t n = 0;
     for (size_t i = 0; i < w->peers.count; i++) {
         const struct gm_fleet_item *item = &w->fleet->items[w->peers.items[i]];
         const uint64_t bytes = level == GM_LEVEL_RESERVED ? gm_fleet_reserved(item) : gm_fleet_allocated(item);
-        if (!item->lacks_end || item->peaks[level] != GM_REPORT_NONE)
+        if (gm_fleet_knows(item, level))
             values[n++] = (struct value){bytes, w->peers.items[i]};
     }
     return spread_of(values, n);

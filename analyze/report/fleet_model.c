@@ -14,6 +14,11 @@ uint64_t gm_fleet_reserved(const struct gm_fleet_item *item)
     return peak_or(item, GM_LEVEL_RESERVED, item->totals.reserved);
 }
 
+bool gm_fleet_knows(const struct gm_fleet_item *item, enum gm_level level)
+{
+    return !item->lacks_end || item->peaks[level] != GM_REPORT_NONE;
+}
+
 uint64_t gm_fleet_allocated(const struct gm_fleet_item *item)
 {
     return peak_or(item, GM_LEVEL_ALLOCATED, item->totals.allocated);

@@ -56,6 +56,8 @@ struct gm_fleet_item { /* one snapshot */
 
 /* What ranks are compared by. With a trace the peaks, without one the totals. */
 uint64_t gm_fleet_reserved(const struct gm_fleet_item *item);
+/* A trace of torch.profiler states no allocated blocks, and some (as of the host) state nothing of what is reserved. */
+bool gm_fleet_knows(const struct gm_fleet_item *item, enum gm_level level);
 uint64_t gm_fleet_allocated(const struct gm_fleet_item *item);
 uint64_t gm_fleet_held(const struct gm_fleet_item *item); /* requested at the peak; else allocated: the sites' sum */
 uint64_t gm_fleet_use_held(const struct gm_fleet_item *item, const struct gm_fleet_use *use);

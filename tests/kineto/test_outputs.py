@@ -273,6 +273,16 @@ class Outputs(unittest.TestCase):
         fleet = json.loads(self.in_run("fleet.json"))
         self.assertEqual(sorted(s["rank"] for s in fleet["snapshots"]), [0, 1, 2])
 
+    def test_fleet_of_hosts(self):
+        """Nobody states what is reserved, and all ranks are alike: no 0 B, no section without rows, no rank by name."""
+        job = self.ranks([(rank, "cpu_2.15.0_mlp") for rank in range(3)])
+        self.beside("gmfleet", "--no-page", job)
+        report = self.in_run("fleet_report.txt")
+        self.assertRegex(report, r"Peak requested 6\.\d\d KiB on rank 0\.")
+        for untrue in (" 0 B", "IMBALANCE", "rank 0, which holds"):
+            self.assertNotIn(untrue, report)
+        self.assertIn("n/a", report)
+
     def test_diff(self):
         self.beside("gmdiff", trace("cuda_2.15.0_mlp"), trace("cuda_2.15.0_blocks"))
         diff = json.loads(self.in_run("diff.json"))
