@@ -48,7 +48,7 @@ static void tick_text(char out[GM_NUMBER_TEXT], const struct gm_chart_axis *axis
     double value = axis->step * tick;
     uint64_t n = value < 0x1p64 ? (uint64_t)value : UINT64_MAX;
     if (axis->is_bytes)
-        gm_tick_bytes_text(out, n);
+        gm_tick_bytes_format(out, n);
     else
         gm_tick_count_text(out, n);
 }

@@ -44,8 +44,8 @@ static void note_left_out(struct gm_page *page, const struct gm_report *report, 
 {
     struct gm_display *d = page->display;
     char from[GM_NUMBER_TEXT], to[GM_NUMBER_TEXT];
-    gm_tick_bytes_text(from, report->histogram[rows->first].from);
-    gm_tick_bytes_text(to, report->histogram[rows->end - 1].to);
+    gm_tick_bytes_format(from, report->histogram[rows->first].from);
+    gm_tick_bytes_format(to, report->histogram[rows->end - 1].to);
     page->y += 4;
     bool is_small_left = rows->first > 0, is_large_left = rows->end < GM_HISTOGRAM_BINS;
     if (is_small_left && is_large_left)

@@ -67,26 +67,6 @@ char *gm_count_text(char out[GM_NUMBER_TEXT], uint64_t count)
     return out;
 }
 
-char *gm_tick_bytes_text(char out[GM_NUMBER_TEXT], uint64_t bytes)
-{
-    char size[GM_SIZE_TEXT];
-    gm_size_format(size, bytes);
-    char *unit = strchr(size, ' ');
-    if (bytes == 0 || unit == NULL) {
-        snprintf(out, GM_NUMBER_TEXT, "0");
-        return out;
-    }
-    char *end = unit;
-    if (memchr(size, '.', (size_t)(unit - size)) != NULL) {
-        while (end[-1] == '0')
-            end--;
-        if (end[-1] == '.')
-            end--;
-    }
-    snprintf(out, GM_NUMBER_TEXT, "%.*s%s", (int)(end - size), size, unit);
-    return out;
-}
-
 char *gm_tick_count_text(char out[GM_NUMBER_TEXT], uint64_t count)
 {
     compact(out, count, 1);

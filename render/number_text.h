@@ -14,9 +14,7 @@
 char *gm_percent_text(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t total);
 /* "1,234,567"; from ten million on "46.1 M", "4.61 E". Returns out. */
 char *gm_count_text(char out[GM_NUMBER_TEXT], uint64_t count);
-/* A tick's label without idle zeros: "0", "512 MiB", "1.5 GiB". Returns out. */
-char *gm_tick_bytes_text(char out[GM_NUMBER_TEXT], uint64_t bytes);
-/* The same for counts: "0", "500", "1.5 k", "20 M". Returns out. */
+/* A tick's label without idle zeros, as gm_tick_bytes_format: "0", "500", "1.5 k", "20 M". Returns out. */
 char *gm_tick_count_text(char out[GM_NUMBER_TEXT], uint64_t count);
 
 /* These, and sizes ("1.50 GiB"), as strings that live as long as the list. */

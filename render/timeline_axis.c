@@ -12,36 +12,6 @@
 
 enum { MOST_TICKS = 8 };
 
-/* A unit of time and how it is called. */
-struct unit {
-    double us;
-    const char *name;
-};
-
-static struct unit unit_for(double us)
-{
-    static const struct unit units[] = {{1, "us"}, {1e3, "ms"}, {1e6, "s"}, {60e6, "min"}, {3600e6, "h"}};
-    size_t i = 0;
-    while (i + 1 < sizeof units / sizeof *units && us > (units[i + 1].us > 1e6 ? 2 : 1) * units[i + 1].us)
-        i++;
-    return units[i];
-}
-
-/* A round step (1, 2, 5 times a power of ten) that gives at most MOST_TICKS of them. */
-static double step_for(double end)
-{
-    static const double factors[] = {1, 2, 5};
-    double ten = 1;
-    while (end / (5 * ten) > MOST_TICKS)
-        ten *= 10;
-    while (ten > 1e-3 && end / (ten / 10 * 5) <= MOST_TICKS)
-        ten /= 10;
-    for (int i = 0; i < 3; i++)
-        if (end / (factors[i] * ten) <= MOST_TICKS)
-            return factors[i] * ten;
-    return 5 * ten;
-}
-
 /* The first event at or after a place on the axis; the number of events, if there is none. */
 static uint64_t event_at(const struct gm_curve *curve, double x)
 {
@@ -66,8 +36,8 @@ double gm_plot_ticks(const struct gm_plot *plot)
 {
     const struct gm_curve *curve = plot->curve;
     const double line = 15, first = plot->bottom + 13, end = curve->x_end > 0 ? curve->x_end : 1;
-    const struct unit unit = curve->is_by_time ? unit_for(end) : (struct unit){1, ""};
-    const double step = fmax(step_for(end / unit.us), curve->is_by_time ? 0 : 1);
+    const struct gm_tick_unit unit = curve->is_by_time ? gm_tick_unit(end) : (struct gm_tick_unit){1, ""};
+    const double step = fmax(gm_tick_step(end / unit.us, MOST_TICKS), curve->is_by_time ? 0 : 1);
     const double room =
         fmin(GM_PLOT_WIDTH * step * unit.us / end - 6, 2 * (GM_DISPLAY_WIDTH - GM_PLOT_X - GM_PLOT_WIDTH));
     for (unsigned i = 0; i <= MOST_TICKS; i++) {

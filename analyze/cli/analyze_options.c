@@ -66,6 +66,15 @@ static const struct gm_option option_table[] = {
      "path; if several fit as well, or the line is beyond its end, that is said. Recorded paths are only compared with "
      "a list of DIR's regular files (no links, nothing hidden, 100,000 at most), so nothing outside of DIR is read.",
      GM_OPTION_TEXT, GM_USUAL(source)},
+    {0, "tree", NULL,
+     "draw what lives at the peak as a tree of call stacks, on stdout" GM_MORE
+     "After the summary, of each device, outermost frames first, at most `--top` lines, as wide as the terminal: "
+     "[reading.md](reading.md#in-the-terminal).",
+     GM_OPTION_FLAG, AT(tree)},
+    {0, "chart", NULL,
+     "draw allocated and reserved memory over time, on stdout" GM_MORE
+     "After the summary, of each device; with `--gpu` a line where that card ends.",
+     GM_OPTION_FLAG, AT(chart)},
     {0, "explain", NULL,
      "tell why blocks were given their roles, on stdout" GM_MORE
      "After the summary, for each role: how sure that is, and how many blocks and bytes it decided at the peak and at "
@@ -162,7 +171,11 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
     if (status == GM_OK && options->timeline.from.kind == options->timeline.to.kind &&
         options->timeline.from.value > options->timeline.to.value)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--from is after --to");
-    const char *also = options->explain ? "--explain" : options->memory_summary ? "--memory-summary" : NULL;
+    const char *also = options->tree             ? "--tree"
+                       : options->chart          ? "--chart"
+                       : options->explain        ? "--explain"
+                       : options->memory_summary ? "--memory-summary"
+                                                 : NULL;
     GM_THEN(status, gm_formats_check(usual, also, err));
     for (int i = 0; status == GM_OK && i < *count; i++)
         status = gm_paths_check_json(usual->json, operands[i], err);

@@ -22,7 +22,7 @@ struct gm_analyze_options {
     const char *preface; /* lines before the reports; NULL: none. No option: gmdry has some */
     const char *kineto;  /* a trace of torch.profiler beside the snapshot; NULL: none */
     const char *watch;   /* a folder whose new snapshots are reported; NULL: none */
-    bool explain, memory_summary, csv_full;
+    bool tree, chart, explain, memory_summary, csv_full;
     struct gm_timeline_options timeline; /* as far as options say it */
     struct gm_wanted_stream stream;
     unsigned exports;             /* bit i: enum gm_export i */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/base/arithmetic.h"
 #include "analyze/cli/analyzed.h"
 #include "analyze/cli/job_parts.h"
+#include "analyze/document/canvas.h"
 #include "analyze/document/documents.h"
 #include "analyze/export/csv.h"
 #include "analyze/export/export.h"
+#include "replay/whatif/gpus.h"
 
 #include <string.h>
 
@@ -110,6 +113,23 @@ void gm_outputs_make(struct gm_run_files *files, const struct gm_analyze_options
         gm_analysis_make(gm_run_files_text(files, names.v[i]), names.v[i], options, report);
 }
 
+/* --tree and --chart, behind the summary. */
+static void draw(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report)
+{
+    const struct gm_terminal_page page = gm_terminal_page(GM_CANVAS_USUAL);
+    const struct gm_gpu *card = options->gpu == NULL ? NULL : gm_gpu_find(options->gpu);
+    const struct gm_text_canvas canvas = {.columns = gm_max(GM_CANVAS_LEAST, gm_min(page.columns, GM_CANVAS_MOST)),
+                                          .lines = (size_t)options->usual.top,
+                                          .is_utf8 = page.is_utf8,
+                                          .has_colour = page.has_colour,
+                                          .card = card == NULL ? NULL : card->name,
+                                          .limit = card == NULL ? 0 : gm_gpu_usable(card)};
+    if (options->tree)
+        gm_canvas_tree(out, report, &canvas);
+    if (options->chart)
+        gm_canvas_chart(out, report, &canvas);
+}
+
 /* What goes to stdout when its turn has come. */
 static enum gm_status say(struct gm_job *job, const struct gm_analyze_options *options, const struct gm_report *report,
                           struct gm_error *err)
@@ -118,6 +138,7 @@ static enum gm_status say(struct gm_job *job, const struct gm_analyze_options *o
     if (job->is_one_of_several && (!options->usual.quiet || options->explain || options->memory_summary))
         gm_text_printf(first, "%s:\n", report->snapshot.path);
     gm_analysis_summary(&job->summary, report, gm_run_path(job->run));
+    draw(&job->summary, options, report);
     if (options->explain)
         gm_analysis_explain(&job->explained, report);
     if (options->memory_summary)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* open() gives the lowest free number, so going up fills each hole with the wrong end of /dev/null: reading a closed
@@ -23,16 +24,36 @@ static void occupy_closed_descriptors(void)
             _exit(gm_status_exit_code(GM_E_INTERNAL));
 }
 
+static bool wants_colour(void)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    return (no_color == NULL || *no_color == '\0') && term != NULL && strcmp(term, "dumb") != 0;
+}
+
 struct gm_terminal gm_terminal_open(const char *program)
 {
     occupy_closed_descriptors();
     signal(SIGPIPE, SIG_IGN);
-    const char *no_color = getenv("NO_COLOR");
-    const char *term = getenv("TERM");
     bool is_tty = isatty(STDERR_FILENO) == 1;
-    bool is_dumb = term == NULL || strcmp(term, "dumb") == 0;
-    bool is_refused = no_color != NULL && *no_color != '\0';
-    return (struct gm_terminal){program, is_tty, is_tty && !is_dumb && !is_refused};
+    return (struct gm_terminal){program, is_tty, is_tty && wants_colour()};
+}
+
+/* Not what setlocale finds: it fails where the locale's files are missing, and the terminal is there. */
+static bool wants_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *value = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && (value == NULL || *value == '\0'); i++)
+        value = getenv(names[i]);
+    return value != NULL && (strcasestr(value, "utf-8") != NULL || strcasestr(value, "utf8") != NULL);
+}
+
+struct gm_terminal_page gm_terminal_page(size_t usual)
+{
+    struct winsize size;
+    const bool is_tty = isatty(STDOUT_FILENO) == 1;
+    const bool is_known = is_tty && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return (struct gm_terminal_page){is_known ? size.ws_col : usual, wants_utf8(), is_tty && wants_colour()};
 }
 
 enum gm_status gm_write_all(int fd, const void *data, size_t length, const char *name, struct gm_error *err)

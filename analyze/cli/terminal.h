@@ -22,6 +22,14 @@ struct gm_terminal {
  * a closed stdout still fails), and ignores SIGPIPE, so that whatever else is to be written is. */
 struct gm_terminal gm_terminal_open(const char *program);
 
+/* What can be drawn on stdout: as wide as its terminal, where it is one; else `usual` columns, without colour. */
+struct gm_terminal_page {
+    size_t columns;
+    bool is_utf8; /* what the locale's variables say */
+    bool has_colour;
+};
+struct gm_terminal_page gm_terminal_page(size_t usual);
+
 /* Writes everything to descriptor `fd` or fails as gm_new_file_write does; `name` is what the message calls it. */
 enum gm_status gm_write_all(int fd, const void *data, size_t length, const char *name, struct gm_error *err);
 /* Creates or replaces the file at `path`, which appears when it is complete (analyze/base/new_file.h). */

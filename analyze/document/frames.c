@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/document/sections.h"
 
+#include "analyze/base/ascii.h"
 #include "analyze/document/sites.h"
 #include "analyze/report/frame_kind.h"
 
@@ -9,19 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kind { NOISE, NATIVE, LIBRARY, OWN };
-
 static const char *text_of(const char *s)
 {
     return s != NULL ? s : "";
-}
-
-static bool has_any(const char *s, const char *const *parts)
-{
-    for (; *parts != NULL; parts++)
-        if (strstr(s, *parts) != NULL)
-            return true;
-    return false;
 }
 
 static bool starts_with_any(const char *s, const char *const *starts)
@@ -32,21 +23,15 @@ static bool starts_with_any(const char *s, const char *const *starts)
     return false;
 }
 
-static bool ends_in(const char *s, const char *end)
-{
-    size_t n = strlen(s), m = strlen(end);
-    return n >= m && memcmp(s + n - m, end, m) == 0;
-}
-
 /* Frames of Python that say nothing: how modules are called and programs begin. */
 static bool is_machinery(const char *name, const char *file)
 {
     static const char *const names[] = {"_call_impl", "_bootstrap", NULL};
     static const char *const files[] = {"<frozen", "runpy.py", NULL};
-    return has_any(name, names) || has_any(file, files);
+    return gm_has_any(name, names) || gm_has_any(file, files);
 }
 
-static enum kind kind_of(const struct gm_frame_row *frame)
+enum gm_frame_worth gm_frame_worth(const char *name, const char *file)
 {
     static const char *const native_noise[] = {
         "c10::",           "CachingAllocator",   "at::detail::",   "at::native::empty",
@@ -54,19 +39,26 @@ static enum kind kind_of(const struct gm_frame_row *frame)
         "wrapper_",        "at::TensorIterator", "at::TensorBase", NULL};
     static const char *const libraries[] = {
         "site-packages/", "dist-packages/", "site-packages\\", "/lib/python", "/torch/", "\\torch\\", NULL};
-    const char *name = text_of(frame->name), *file = text_of(frame->filename);
+    name = text_of(name);
+    file = text_of(file);
     if (gm_frame_is_noise(name, file) || is_machinery(name, file) || (name[0] == '\0' && file[0] == '\0'))
-        return NOISE;
+        return GM_FRAME_NOISE;
     if (!gm_frame_is_python(file) && file[0] != '<') /* "<eval_with_key>.7": code made by torch.fx */
-        return strcmp(name, "??") == 0 || name[0] == '\0' || starts_with_any(name, native_noise) ? NOISE : NATIVE;
-    return has_any(file, libraries) ? LIBRARY : OWN;
+        return strcmp(name, "??") == 0 || name[0] == '\0' || starts_with_any(name, native_noise) ? GM_FRAME_NOISE
+                                                                                                 : GM_FRAME_NATIVE;
+    return gm_has_any(file, libraries) ? GM_FRAME_LIBRARY : GM_FRAME_OWN;
+}
+
+static enum gm_frame_worth worth_of(const struct gm_frame_row *frame)
+{
+    return gm_frame_worth(frame->name, frame->filename);
 }
 
 /* Takes frames of `kind` from `from` on; returns the new number. */
-static size_t take(size_t *index, size_t n, size_t max, const struct gm_block_row *block, enum kind kind)
+static size_t take(size_t *index, size_t n, size_t max, const struct gm_block_row *block, enum gm_frame_worth kind)
 {
     for (size_t i = 0; i < block->frame_count && n < max; i++)
-        if (kind_of(&block->frames[i]) == kind)
+        if (worth_of(&block->frames[i]) == kind)
             index[n++] = i;
     return n;
 }
@@ -78,17 +70,17 @@ static size_t frames_telling(size_t *index, size_t max, const struct gm_block_ro
 {
     size_t n = 0;
     for (size_t i = 0; i < block->frame_count && n < max; i++) {
-        enum kind kind = kind_of(&block->frames[i]);
-        if (kind == LIBRARY && n == 0) /* what was called ... */
+        enum gm_frame_worth kind = worth_of(&block->frames[i]);
+        if (kind == GM_FRAME_LIBRARY && n == 0) /* what was called ... */
             index[n++] = i;
-        if (kind == OWN) /* ... and by whom */
+        if (kind == GM_FRAME_OWN) /* ... and by whom */
             break;
     }
     size_t library = n;
-    n = take(index, n, max, block, OWN);
+    n = take(index, n, max, block, GM_FRAME_OWN);
     if (n == library) /* no code of the user's own */
-        n = take(index, 0, max, block, LIBRARY);
-    return n > 0 ? n : take(index, 0, max, block, NATIVE);
+        n = take(index, 0, max, block, GM_FRAME_LIBRARY);
+    return n > 0 ? n : take(index, 0, max, block, GM_FRAME_NATIVE);
 }
 
 /* Whether block->site already names that frame. */
@@ -100,7 +92,7 @@ static bool is_site(const struct gm_block_row *block, const struct gm_frame_row 
     if (frame->line != GM_REPORT_NONE)
         snprintf(end, sizeof end, ":%" PRIu64, frame->line);
     return strncmp(site, name, strlen(name)) == 0 && site[strlen(name)] == ' ' && strstr(site, base) != NULL &&
-           ends_in(site, end);
+           gm_ends_with(site, strlen(site), end);
 }
 
 bool gm_frames_equal(const struct gm_block_row *a, const struct gm_block_row *b)
@@ -128,28 +120,6 @@ static const char *shown_path(const char *file)
     return file;
 }
 
-/* A C++ name without its parameters: they are long and say little. */
-static size_t name_length(const char *name)
-{
-    static const char anonymous[] = "(anonymous namespace)", call[] = "operator()";
-    if (strstr(name, "::") == NULL)
-        return strlen(name);
-    for (size_t i = 0, depth = 0; name[i] != '\0';) {
-        if (strncmp(name + i, anonymous, sizeof anonymous - 1) == 0) {
-            i += sizeof anonymous - 1;
-        } else if (strncmp(name + i, call, sizeof call - 1) == 0) {
-            i += sizeof call - 1;
-        } else if (name[i] == '(' && i > 0 && depth == 0) { /* not the one of "f<void (int)>" */
-            return i;
-        } else {
-            depth += name[i] == '<';
-            depth -= name[i] == '>' && depth > 0;
-            i++;
-        }
-    }
-    return strlen(name);
-}
-
 const char *gm_frames_below(struct gm_doc *doc, const struct gm_block_row *block, size_t most)
 {
     size_t index[GM_FRAMES_MOST];
@@ -161,7 +131,7 @@ const char *gm_frames_below(struct gm_doc *doc, const struct gm_block_row *block
         if (is_site(block, frame))
             continue;
         gm_text_add(&out, out.length > 0 ? "\n" : "");
-        gm_text_add_bytes(&out, name, name_length(name));
+        gm_text_add_bytes(&out, name, gm_name_length(name));
         if (file[0] != '\0' && strcmp(file, "??") != 0)
             gm_text_printf(&out, "  %s", file);
         if (file[0] != '\0' && strcmp(file, "??") != 0 && frame->line != GM_REPORT_NONE && frame->line > 0)

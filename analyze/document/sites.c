@@ -89,3 +89,24 @@ void gm_site_add(struct gm_text *out, const char *site, size_t columns)
     gm_text_add(out, has_dots ? ".../" : "");
     gm_columns_cut(out, file, columns, false);
 }
+
+size_t gm_name_length(const char *name)
+{
+    static const char anonymous[] = "(anonymous namespace)", call[] = "operator()";
+    if (strstr(name, "::") == NULL)
+        return strlen(name);
+    for (size_t i = 0, depth = 0; name[i] != '\0';) {
+        if (strncmp(name + i, anonymous, sizeof anonymous - 1) == 0) {
+            i += sizeof anonymous - 1;
+        } else if (strncmp(name + i, call, sizeof call - 1) == 0) {
+            i += sizeof call - 1;
+        } else if (name[i] == '(' && i > 0 && depth == 0) { /* not the one of "f<void (int)>" */
+            return i;
+        } else {
+            depth += name[i] == '<';
+            depth -= name[i] == '>' && depth > 0;
+            i++;
+        }
+    }
+    return strlen(name);
+}

@@ -20,5 +20,11 @@ void gm_site_row(struct gm_text *out, const char *site, size_t columns);
 size_t gm_site_least(const char *site);
 /* The file's name in a path, of Windows, too. */
 const char *gm_path_base(const char *path);
+/* What a frame tells of a program: nothing (the interpreter, the dispatcher, the allocator, how modules are called), or
+ * something, and whose code it is; frames.c. NULL is "". */
+enum gm_frame_worth { GM_FRAME_NOISE, GM_FRAME_NATIVE, GM_FRAME_LIBRARY, GM_FRAME_OWN };
+enum gm_frame_worth gm_frame_worth(const char *name, const char *file);
+/* Bytes of a C++ name without its parameters, which are long and say little; of others all. */
+size_t gm_name_length(const char *name);
 
 #endif

@@ -57,10 +57,10 @@ struct gm_result *gm_result_end(struct gm_result *result, enum gm_status status,
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
 /* What has a program write, print, or read in another way: a library has other ways for all of it. */
-static const char *const of_programs[] = {"results", "json",    "viewer",     "explain",   "memory-summary", "csv-full",
-                                          "csv",     "summary", "chart",      "trace-out", "output",         "backend",
-                                          "compute", "pace",    "max-memory", "salvage",   "quiet",          "verbose",
-                                          "help",    "version", "manual",     "format",    "open",           "watch"};
+static const char *const of_programs[] = {
+    "results",   "json",    "viewer",  "explain", "memory-summary", "csv-full",   "csv",     "summary", "chart",
+    "trace-out", "output",  "backend", "compute", "pace",           "max-memory", "salvage", "quiet",   "verbose",
+    "help",      "version", "manual",  "format",  "open",           "watch",      "tree"};
 
 static enum gm_status check_option(const char *option, struct gm_error *err)
 {

@@ -149,3 +149,46 @@ char *gm_delta_bytes_format(char out[GM_NUMBER_TEXT], int64_t delta)
     static_assert((int)GM_NUMBER_TEXT >= (int)GM_SIZE_TEXT, "a size has room");
     return gm_size_format_delta(out, delta);
 }
+
+char *gm_tick_bytes_format(char out[GM_NUMBER_TEXT], uint64_t bytes)
+{
+    char size[GM_SIZE_TEXT];
+    gm_size_format(size, bytes);
+    char *unit = strchr(size, ' ');
+    if (bytes == 0 || unit == NULL) {
+        snprintf(out, GM_NUMBER_TEXT, "0");
+        return out;
+    }
+    char *end = unit;
+    if (memchr(size, '.', (size_t)(unit - size)) != NULL) {
+        while (end[-1] == '0')
+            end--;
+        if (end[-1] == '.')
+            end--;
+    }
+    snprintf(out, GM_NUMBER_TEXT, "%.*s%s", (int)(end - size), size, unit);
+    return out;
+}
+
+struct gm_tick_unit gm_tick_unit(double us)
+{
+    static const struct gm_tick_unit units[] = {{1, "us"}, {1e3, "ms"}, {1e6, "s"}, {60e6, "min"}, {3600e6, "h"}};
+    size_t i = 0;
+    while (i + 1 < sizeof units / sizeof *units && us > (units[i + 1].us > 1e6 ? 2 : 1) * units[i + 1].us)
+        i++;
+    return units[i];
+}
+
+double gm_tick_step(double end, unsigned most)
+{
+    static const double factors[] = {1, 2, 5};
+    double ten = 1;
+    while (end / (5 * ten) > most)
+        ten *= 10;
+    while (ten > 1e-3 && end / (ten / 10 * 5) <= most)
+        ten /= 10;
+    for (int i = 0; i < 3; i++)
+        if (end / (factors[i] * ten) <= most)
+            return factors[i] * ten;
+    return 5 * ten;
+}

@@ -40,4 +40,17 @@ char *gm_ratio_format(char out[GM_NUMBER_TEXT], double value);
 /* gm_size_format_delta. Returns out. */
 char *gm_delta_bytes_format(char out[GM_NUMBER_TEXT], int64_t delta);
 
+/* ---- ticks of axes ----------------------------------------------------------------------------------------------- */
+
+/* A label without idle zeros: "0", "512 MiB", "1.5 GiB". Returns out. */
+char *gm_tick_bytes_format(char out[GM_NUMBER_TEXT], uint64_t bytes);
+/* The unit for times up to `us` microseconds. */
+struct gm_tick_unit {
+    double us;
+    const char *name;
+};
+struct gm_tick_unit gm_tick_unit(double us);
+/* A round step (1, 2, 5 times a power of ten) of which at most `most` lie between 0 and `end`. */
+double gm_tick_step(double end, unsigned most);
+
 #endif

@@ -49,13 +49,13 @@ TEST(counts)
 TEST(ticks)
 {
     char out[GM_NUMBER_TEXT];
-    assert_string_equal(gm_tick_bytes_text(out, 0), "0");
-    assert_string_equal(gm_tick_bytes_text(out, 512), "512 B");
-    assert_string_equal(gm_tick_bytes_text(out, 100), "100 B");
-    assert_string_equal(gm_tick_bytes_text(out, 2 * GM_GIB), "2 GiB");
-    assert_string_equal(gm_tick_bytes_text(out, GM_GIB + GM_GIB / 2), "1.5 GiB");
-    assert_string_equal(gm_tick_bytes_text(out, GM_GIB + GM_GIB / 4), "1.25 GiB");
-    assert_string_equal(gm_tick_bytes_text(out, 200 * GM_MIB), "200 MiB");
+    assert_string_equal(gm_tick_bytes_format(out, 0), "0");
+    assert_string_equal(gm_tick_bytes_format(out, 512), "512 B");
+    assert_string_equal(gm_tick_bytes_format(out, 100), "100 B");
+    assert_string_equal(gm_tick_bytes_format(out, 2 * GM_GIB), "2 GiB");
+    assert_string_equal(gm_tick_bytes_format(out, GM_GIB + GM_GIB / 2), "1.5 GiB");
+    assert_string_equal(gm_tick_bytes_format(out, GM_GIB + GM_GIB / 4), "1.25 GiB");
+    assert_string_equal(gm_tick_bytes_format(out, 200 * GM_MIB), "200 MiB");
 }
 
 TEST(sum_stops)

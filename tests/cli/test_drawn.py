@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""--tree and --chart: the sums of the lines, the width of a terminal, colour, locales."""
+import collections
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import unicodedata
+
+from harness import BINARY, SOURCE, Case, main, small_snapshot, write
+
+DEMO = os.path.join(SOURCE, "tests", "data", "demo.gmtrace")
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+LINE = re.compile(r" *([\d.]+) (\w+) +<?[\d.]+%  ((?:[│ ] )*)([├└] )?(.+)")
+
+
+def parsed(size, unit):
+    """Bytes, and how far off they may be for the digits that are shown."""
+    digits = len(size.partition(".")[2])
+    return float(size) * UNITS[unit], UNITS[unit] * (0.5 / 10**digits if unit != "B" else 0)
+
+
+def sums(lines):
+    """{line: ((bytes, tolerance), [those of the lines right below])}; line -1 is the whole."""
+    found, above = collections.defaultdict(lambda: [None, []]), {0: -1}
+    for i, line in enumerate(lines):
+        size, unit, indent, branch, _ = LINE.fullmatch(line).groups()
+        level = len(indent) // 2 + bool(branch)
+        found[i][0] = parsed(size, unit)
+        found[above[level]][1].append(found[i][0])
+        above[level + 1] = i
+    return found
+
+
+class Drawn(Case):
+    def drawn(self, *options, **environment):
+        env = dict(os.environ, LC_ALL="C.UTF-8", **environment)
+        text = self.run_it("--no-charts", "--no-page", *options, DEMO, env=env).stdout.decode()
+        return text.split("\n\n", 1)[1].splitlines()
+
+    def on_terminal(self, columns, *options, **environment):
+        """What a terminal of that width gets."""
+        env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "LC_ALL")}
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        program = subprocess.Popen([BINARY, "--no-charts", "--no-page", *options, DEMO], cwd=self.folder, stdout=slave,
+                                   stderr=subprocess.DEVNULL, env=dict(env, TERM="xterm", LC_ALL="C.UTF-8", **environment))
+        os.close(slave)
+        data = b""
+        try:
+            while chunk := os.read(master, 65536):
+                data += chunk
+        except OSError:  # EIO: nobody has the other end
+            pass
+        os.close(master)
+        self.assertEqual(program.wait(), 0)
+        return data.decode().replace("\r\n", "\n").split("\n\n", 1)[1].splitlines()
+
+    def test_lines_sum_to_the_peak(self):
+        peak = self.peak_of_demo()
+        for top in (1, 2, 5, 20, 50, 1000):
+            lines = self.drawn("--tree", "--top", str(top))
+            self.assertTrue(lines[0].startswith("Device 0 at its peak: 9.47 GiB requested"), lines[0])
+            self.assertLessEqual(len(lines) - 1, max(top, 1))
+            for i, (whole, parts) in sums(lines[1:]).items():
+                whole = whole or (peak, 0)
+                if parts:
+                    self.assertAlmostEqual(whole[0], sum(p[0] for p in parts),
+                                           delta=whole[1] + sum(p[1] for p in parts), msg=f"{top}: {lines[i + 1]}")
+
+    def peak_of_demo(self):
+        found = re.search(rb'"peak_requested_bytes": (\d+)', self.run_it("--no-charts", "--no-page", "--json", "-", DEMO).stdout)
+        return int(found[1])
+
+    def test_as_wide_as_the_terminal(self):
+        for columns in (60, 80, 120):
+            lines = self.on_terminal(columns, "--tree", "--chart", "--gpu", "a100-80", NO_COLOR="1")
+            widths = [sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line) for line in lines]
+            self.assertLessEqual(max(widths), columns)
+            self.assertGreater(max(widths), columns - 3)
+            self.assertNotIn("\x1b", "".join(lines))
+
+    def test_colour(self):
+        self.assertIn("\x1b[2m", "".join(self.on_terminal(80, "--tree")))
+        for no_colour in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            env = {"TERM": "xterm", **no_colour}
+            self.assertNotIn("\x1b", "".join(self.drawn("--tree", **env)))
+        self.assertNotIn("\x1b", "".join(self.drawn("--tree", TERM="xterm")))
+
+    def test_no_terminal_is_100_columns(self):
+        lines = self.drawn("--chart")
+        self.assertEqual(max(map(len, lines)), 100)
+
+    def test_ascii_in_other_locales(self):
+        for locale in ("C", "POSIX", "de_DE.ISO-8859-1"):
+            text = self.run_it("--no-charts", "--no-page", "--tree", "--chart", DEMO, env=dict(os.environ, LC_ALL=locale)).stdout
+            self.assertTrue(text.decode().split("\n\n", 1)[1].isascii())
+
+    def test_chart(self):
+        lines = self.drawn("--chart", "--gpu", "rtx-4090")
+        self.assertTrue(lines[0].startswith("Device 0 over time, peak: 9.47 GiB requested"))
+        self.assertIn("▼", lines[1])
+        self.assertEqual(lines[14].split()[:2], ["0", lines[14].split()[1]])
+        self.assertTrue(lines[15].strip().startswith("time"))
+        self.assertTrue(lines[16].strip().startswith("step"))
+        self.assertEqual(sum("╌╌╌" in line for line in lines), 1)
+        self.assertIn("rtx-4090: ", lines[-1])
+
+    def test_devices_one_after_the_other(self):
+        write(self.snapshot, small_snapshot(devices=2))
+        text = self.run_it("--no-charts", "--no-page", "--tree", "--chart", self.snapshot).stdout.decode()
+        heads = [line[:22] for line in text.splitlines() if line.startswith("Device ")]
+        self.assertEqual(heads, ["Device 0 at its peak: ", "Device 1 at its peak: ", "Device 0 over time, pe", "Device 1 over time, pe"])
+
+    def test_where_it_goes(self):
+        self.assertEqual(self.run_it("-q", "--no-charts", "--tree", "--chart", self.snapshot).stdout, b"")
+        for option in ("--tree", "--chart"):
+            self.assert_one_error(self.run_it(option, "--json", "-", self.snapshot, code=2), option)
+
+
+if __name__ == "__main__":
+    main()
