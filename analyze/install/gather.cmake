@@ -12,7 +12,7 @@ if(DEFINED SKBUILD_METADATA_DIR) # and where auditwheel meets them, in the file
   list(APPEND path $ORIGIN/../data/${GM_PRIVATE})
 endif()
 set(programs "")
-foreach(target gmanalyze gmreplay gmdiff gmfleet gmdry)
+foreach(target ${GM_PROGRAMS})
   set_target_properties(${target} PROPERTIES INSTALL_RPATH "${path}")
   target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
   list(APPEND programs $<TARGET_FILE:${target}>)

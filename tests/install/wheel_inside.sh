@@ -18,7 +18,7 @@ gmfleet "$demo" >/dev/null
 gmdry -q -- cat /proc/self/maps | grep 'r-xp.*venv/lib/gmanalyze/libgmdry.so'
 python -m gmanalyze --version
 python -c 'import gmanalyze, sys; print("import", gmanalyze.analyze(sys.argv[1]).totals)' "$demo"
-for program in gmanalyze gmreplay gmdiff gmfleet gmdry; do
+for program in gmanalyze gmreplay gmdiff gmfleet gmdry gmtrace; do
     ! LD_TRACE_LOADED_OBJECTS=1 venv/bin/$program | grep '=>' | grep -v '/lib/gmanalyze/\|lib[cm]\.so\.6\|linux-vdso' || exit 1
 done
 # A text that the font lacks: there is no system's font to fall back on, and no word about it.

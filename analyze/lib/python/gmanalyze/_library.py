@@ -120,7 +120,7 @@ version: str = lib.gm_version().decode()
 
 
 def program_path(name: str = "gmanalyze") -> str:
-    """Where the program `name` (gmanalyze, gmreplay, gmdiff, gmfleet, gmdry) is: beside the package, in its environment,
+    """Where the program `name` (gmanalyze, gmreplay, gmdiff, gmfleet, gmdry, gmtrace) is: beside the package, in its environment,
     in the build folder of a checkout, or on PATH. MissingError."""
     for path in [*_installed(name), *(prefix / "bin" / name for prefix in _prefixes())]:
         if os.access(path, os.X_OK) and path.is_file():
