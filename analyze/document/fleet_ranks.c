@@ -185,10 +185,15 @@ static void say_odd(struct gm_doc *d, const struct gm_fleet *f, const struct gm_
                          ? ""
                          : gm_doc_printf(d, "; odd in %zu of %zu iterations", odd->iterations, f->compared_count);
     gm_doc_open(d, NULL, gm_doc_printf(d, "Odd: %s", gm_fleet_item_name(d, f, &f->items[odd->item])));
-    gm_doc_tell(d, "Peak reserved %s (%s against %s); of that held by call sites %s, cache and rounding %s%s",
-                gm_doc_bytes(d, gm_fleet_reserved(&f->items[odd->item])), gm_doc_delta(d, odd->reserved_delta),
-                gm_fleet_item_name(d, f, &f->items[odd->against]), gm_doc_delta(d, odd->held_delta),
-                gm_doc_delta(d, gm_diff_minus(odd->reserved_delta, odd->held_delta)), in);
+    const struct gm_fleet_item *item = &f->items[odd->item], *against = &f->items[odd->against];
+    if (!gm_fleet_knows(item, GM_LEVEL_RESERVED) || !gm_fleet_knows(against, GM_LEVEL_RESERVED))
+        gm_doc_tell(d, "Held by call sites %s (%s against %s)%s", gm_doc_bytes(d, gm_fleet_held(item)),
+                    gm_doc_delta(d, odd->held_delta), gm_fleet_item_name(d, f, against), in);
+    else
+        gm_doc_tell(d, "Peak reserved %s (%s against %s); of that held by call sites %s, cache and rounding %s%s",
+                    gm_doc_bytes(d, gm_fleet_reserved(item)), gm_doc_delta(d, odd->reserved_delta),
+                    gm_fleet_item_name(d, f, against), gm_doc_delta(d, odd->held_delta),
+                    gm_doc_delta(d, gm_diff_minus(odd->reserved_delta, odd->held_delta)), in);
     add_changes(d, f, &odd->sites);
     gm_doc_close(d);
 }

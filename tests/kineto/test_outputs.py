@@ -282,6 +282,18 @@ class Outputs(unittest.TestCase):
         for untrue in (" 0 B", "IMBALANCE", "rank 0, which holds"):
             self.assertNotIn(untrue, report)
         self.assertIn("n/a", report)
+        with gzip.open(os.path.join(job, "host_2.1782.pt.trace.json.gz"), "rt") as file:
+            data = json.load(file)
+        for event in data["traceEvents"]:
+            if event.get("name") == "[memory]":
+                event["args"]["Bytes"] *= 1000
+        data["distributedInfo"]["rank"] = 3
+        with open(os.path.join(job, "host_3.1783.pt.trace.json"), "w", encoding="utf-8") as file:
+            json.dump(data, file)
+        self.beside("gmfleet", "--no-page", job)
+        report = self.in_run("fleet_report.txt")
+        self.assertIn("Held by call sites 6.66 MiB (+6.66 MiB against rank 0)", " ".join(report.split()))
+        self.assertNotIn(" 0 B", report)
 
     def test_diff(self):
         self.beside("gmdiff", trace("cuda_2.15.0_mlp"), trace("cuda_2.15.0_blocks"))
@@ -304,6 +316,27 @@ class Outputs(unittest.TestCase):
         out = self.run_on(trace("cpu_2.15.0_mlp"))
         self.assertEqual(out.returncode, 0)
         self.assertIn("device 0 is of the host", out.stderr)
+
+    def test_patterns(self):
+        """Live memory that grows by 1 MiB a step, and one step that needs 64 MiB more."""
+        for pattern, keeps, extra in (("gradual growth", 1, -1), ("sudden spike", 0, 9), ("stable", 0, -1)):
+            events, address, live = [], 1 << 30, 0
+            for step in range(16):
+                start = 1000 * step
+                events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1,
+                               "ts": start, "dur": 990})
+                sizes = [(8 << 20, False)] + [(64 << 20, False)] * (step == extra) + [(1 << 20, True)] * keeps
+                made = []
+                for at, (size, _) in enumerate(sizes):
+                    made.append((start + 10 + at, size, address))
+                    address += size
+                freed = [(start + 500 + i, -made[i][1], made[i][2]) for i, (_, kept) in enumerate(sizes) if not kept]
+                for ts, size, where in made + freed:
+                    live += size
+                    events.append({"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts, "args": {
+                        "Bytes": size, "Addr": where, "Device Type": 1, "Device Id": 0, "Total Allocated": live}})
+            self.analysis(self.path("pattern.json", json.dumps({"traceEvents": events}).encode()))
+            self.assertIn(f"Pattern: {pattern}", " ".join(self.in_run("analysis_report.txt").split()))
 
     def test_no_memory(self):
         out = self.run_on(trace("cpu_2.15.0_plain"))
