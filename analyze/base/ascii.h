@@ -56,6 +56,13 @@ static inline bool gm_is_one_of(const char *text, const char *const *words)
     return *words != NULL;
 }
 
+static inline bool gm_is_one_of_texts(const char *text, size_t n, const char *const *words)
+{
+    while (*words != NULL && !gm_is_text(text, n, *words))
+        words++;
+    return *words != NULL;
+}
+
 static inline bool gm_has_any(const char *text, const char *const *parts)
 {
     while (*parts != NULL && strstr(text, *parts) == NULL)

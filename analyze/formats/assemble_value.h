@@ -18,20 +18,6 @@
 #include "analyze/snapshot/builder.h"
 #include "analyze/snapshot/words.h"
 
-/* The words of the file format are interned first, in this order, so that a string's id is its enum value and the
- * assembler compares numbers. Keys come first: gm_word < GM_KEY_COUNT is a key that we know. */
-enum gm_word {
-    GM_WORD_ABSENT, /* string id 0 */
-#define X(name, text) GM_KEY_##name,
-    GM_KEY_MAP(X)
-#undef X
-        GM_KEY_COUNT,
-    GM_WORD_BEFORE_VALUES = GM_KEY_COUNT - 1,
-#define X(name, text) GM_VALUE_##name,
-    GM_VALUE_MAP(X)
-#undef X
-        GM_WORD_FIRST_ACTION
-};
 _Static_assert(GM_KEY_COUNT <= 64, "a dictionary's known keys are a 64-bit mask");
 
 enum gm_kind {

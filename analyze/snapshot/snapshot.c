@@ -2,6 +2,7 @@
 #include "analyze/snapshot/snapshot.h"
 
 #include "analyze/snapshot/builder.h"
+#include "analyze/snapshot/words.h"
 
 #include <string.h>
 
@@ -13,6 +14,16 @@ const char *gm_action_name(enum gm_action action)
 #undef X
     };
     return names[action];
+}
+
+const char *gm_word_text(enum gm_word word)
+{
+    static const char *const texts[] = {
+#define X(name, text) text,
+        "", GM_KEY_MAP(X) GM_VALUE_MAP(X) GM_ACTION_MAP(X)
+#undef X
+    };
+    return texts[word];
 }
 
 const char *gm_compression_name(enum gm_compression compression)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The words of PyTorch's memory snapshots: X(name, text).
+ * The words of PyTorch's memory snapshots: X(name, text); the actions of GM_ACTION_MAP follow them.
  */
 #ifndef GM_MODEL_WORDS_H
 #define GM_MODEL_WORDS_H
+
+#include "analyze/snapshot/snapshot.h"
 
 /* Keys of dictionaries. */
 #define GM_KEY_MAP(X)                                                                                                  \
@@ -54,7 +56,7 @@
     X(HOST_SEGMENTS, "host_segments")                                                                                  \
     X(HOST_TRACES, "host_traces")
 
-/* Values that stand for something; the actions of GM_ACTION_MAP follow them. */
+/* Values that stand for something. */
 #define GM_VALUE_MAP(X)                                                                                                \
     X(INACTIVE, "inactive")                                                                                            \
     X(ACTIVE_ALLOCATED, "active_allocated")                                                                            \
@@ -64,5 +66,22 @@
     X(LARGE, "large")                                                                                                  \
     X(START, "START")                                                                                                  \
     X(END, "END")
+
+/* Loaders intern them first, in this order, so that a string's id is its enum value and numbers are compared. Keys come
+ * first: gm_word < GM_KEY_COUNT is a key that we know. */
+enum gm_word {
+    GM_WORD_ABSENT, /* string id 0: "" */
+#define X(name, text) GM_KEY_##name,
+    GM_KEY_MAP(X)
+#undef X
+        GM_KEY_COUNT,
+    GM_WORD_BEFORE_VALUES = GM_KEY_COUNT - 1,
+#define X(name, text) GM_VALUE_##name,
+    GM_VALUE_MAP(X)
+#undef X
+        GM_WORD_FIRST_ACTION,
+    GM_WORD_COUNT = GM_WORD_FIRST_ACTION + GM_ACTION_COUNT
+};
+const char *gm_word_text(enum gm_word word);
 
 #endif

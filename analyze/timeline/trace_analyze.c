@@ -2,6 +2,8 @@
  *
  * Runs the passes in order, for one device after the other.
  */
+#include "analyze/state/categories.h"
+#include "analyze/state/state.h"
 #include "analyze/timeline/trace_pass.h"
 
 #include <pthread.h>
@@ -217,5 +219,20 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
         report->timelines = timelines;
         report->memory = memory;
     }
+    return status;
+}
+
+enum gm_status gm_timeline_keep(struct gm_report *report, struct gm_kept *kept, const struct gm_snapshot *snapshot,
+                                const struct gm_timeline_options *options, struct gm_error *err)
+{
+    struct gm_state_options state = {.top = 1, .device = -1, .rules = options->rules};
+    GM_TRY(gm_classifier_new(&state.classifier, state.rules, snapshot, err));
+    struct gm_timeline_options timeline = *options;
+    timeline.classifier = state.classifier;
+    timeline.top = 1;
+    timeline.keep = kept;
+    enum gm_status status = gm_state_analyze(report, snapshot, &state, err);
+    GM_THEN(status, gm_timeline_analyze(report, snapshot, &timeline, err));
+    gm_classifier_free(state.classifier);
     return status;
 }

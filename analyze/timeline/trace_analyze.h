@@ -123,5 +123,9 @@ struct gm_timeline_options {
  * roles of all. On failure (GM_E_NOMEM; GM_E_USAGE if from or to is nowhere in the trace) the report has none. */
 enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_snapshot *snapshot,
                                    const struct gm_timeline_options *options, struct gm_error *err);
+/* State and trace for those who go on from there: a short report, and *kept (gm_kept_free). Of the options the rules
+ * and what the command line says count; classifier, top and keep are set here. Errors as above. */
+enum gm_status gm_timeline_keep(struct gm_report *report, struct gm_kept *kept, const struct gm_snapshot *snapshot,
+                                const struct gm_timeline_options *options, struct gm_error *err);
 
 #endif

@@ -78,15 +78,8 @@ static enum gm_status choose_device(struct gm_replay_run *run, struct gm_error *
 
 static enum gm_status analyse(struct gm_replay_run *run, struct gm_error *err)
 {
-    struct gm_state_options state = {.top = 1, .device = -1, .rules = run->rules};
-    GM_TRY(gm_classifier_new(&state.classifier, run->rules, &run->snapshot, err));
-    struct gm_timeline_options timeline = {
-        .rules = run->rules, .classifier = state.classifier, .top = 1, .keep = &run->kept};
-    enum gm_status status = gm_state_analyze(&run->report, &run->snapshot, &state, err);
-    if (status == GM_OK)
-        status = gm_timeline_analyze(&run->report, &run->snapshot, &timeline, err);
-    gm_classifier_free(state.classifier);
-    return status;
+    const struct gm_timeline_options timeline = {.rules = run->rules};
+    return gm_timeline_keep(&run->report, &run->kept, &run->snapshot, &timeline, err);
 }
 
 /* Only what belongs together: no roles, no steps. */

@@ -29,22 +29,12 @@ struct work {
 /* ---- what may stay -----------------------------------------------------------------------------------------------
  */
 
-static bool is_one_of(const char *text, size_t n, const char *const *list)
-{
-    for (; *list != NULL; list++)
-        if (gm_is_text(text, n, *list))
-            return true;
-    return false;
-}
-
 static bool is_format_word(const char *text, size_t n)
 {
-    static const char *const words[] = {
-#define X(name, text) text,
-        GM_KEY_MAP(X) GM_VALUE_MAP(X) GM_ACTION_MAP(X)
-#undef X
-            NULL};
-    return is_one_of(text, n, words);
+    for (int word = 0; word < GM_WORD_COUNT; word++)
+        if (gm_is_text(text, n, gm_word_text((enum gm_word)word)))
+            return true;
+    return false;
 }
 
 /* Names that say nothing of a program, and much of what it does. */
@@ -57,8 +47,8 @@ static bool is_usual_name(const char *text, size_t n)
     const bool is_dunder = n > 4 && gm_begins_with(text, n, "__") && memcmp(text + n - 2, "__", 2) == 0;
     for (size_t i = 2; is_dunder && i + 2 < n; i++)
         if (!gm_is_lower(text[i]) && text[i] != '_')
-            return is_one_of(text, n, names);
-    return is_dunder || is_one_of(text, n, names);
+            return gm_is_one_of_texts(text, n, names);
+    return is_dunder || gm_is_one_of_texts(text, n, names);
 }
 
 /* C++ frames of PyTorch, of CUDA and of Python itself, by the namespace that they begin with. */
@@ -111,7 +101,7 @@ static const char *public_part(const struct work *w, const char *path, size_t n)
 static bool is_no_file(const char *text, size_t n)
 {
     static const char *const names[] = {"", "??", "<string>", "<stdin>", "<frozen runpy>", NULL};
-    return is_one_of(text, n, names);
+    return gm_is_one_of_texts(text, n, names);
 }
 
 /* ---- uses ---------------------------------------------------------------------------------------------------------

@@ -9,12 +9,15 @@
 
 const char *gm_put_word_text(enum gm_put_word word)
 {
-    static const char *const texts[] = {
-#define X(name, text) text,
-        GM_FIELD_MAP(X) GM_WORD_MAP(X) GM_ACTION_MAP(X)
+    static const uint8_t words[] = {
+#define X(name) GM_KEY_##name,
+        GM_FIELD_MAP(X)
+#undef X
+#define X(name) GM_VALUE_##name,
+            GM_WORD_MAP(X)
 #undef X
     };
-    return texts[word];
+    return word < GM_PUT_FIRST_ACTION ? gm_word_text(words[word]) : gm_action_name(word - GM_PUT_FIRST_ACTION);
 }
 
 /* ---- PyTorch's orders ------------------------------------------------------------------------------------------- */

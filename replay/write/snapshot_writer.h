@@ -5,64 +5,65 @@
 #ifndef GM_WRITE_SNAPSHOT_WRITER_H
 #define GM_WRITE_SNAPSHOT_WRITER_H
 
+#include "analyze/snapshot/words.h"
 #include "replay/write/pickle_writer.h"
 #include "replay/write/write.h"
 
-/* The keys whose values columns hold. */
+/* The keys whose values columns hold, by their names in words.h. */
 #define GM_FIELD_MAP(X)                                                                                                \
-    X(SEGMENTS, "segments")                                                                                            \
-    X(DEVICE_TRACES, "device_traces")                                                                                  \
-    X(TRACES, "traces")                                                                                                \
-    X(ALLOCATOR_SETTINGS, "allocator_settings")                                                                        \
-    X(EXTERNAL_ANNOTATIONS, "external_annotations")                                                                    \
-    X(TRACE_ALLOC_MAX_ENTRIES, "trace_alloc_max_entries")                                                              \
-    X(TRACE_ALLOC_OVERFLOWED, "trace_alloc_overflowed")                                                                \
-    X(HOST_SEGMENTS, "host_segments")                                                                                  \
-    X(HOST_TRACES, "host_traces")                                                                                      \
-    X(DEVICE, "device")                                                                                                \
-    X(ADDRESS, "address")                                                                                              \
-    X(TOTAL_SIZE, "total_size")                                                                                        \
-    X(ALLOCATED_SIZE, "allocated_size")                                                                                \
-    X(ACTIVE_SIZE, "active_size")                                                                                      \
-    X(REQUESTED_SIZE, "requested_size")                                                                                \
-    X(STREAM, "stream")                                                                                                \
-    X(SEGMENT_TYPE, "segment_type")                                                                                    \
-    X(SEGMENT_POOL_ID, "segment_pool_id")                                                                              \
-    X(IS_EXPANDABLE, "is_expandable")                                                                                  \
-    X(FRAMES, "frames")                                                                                                \
-    X(BLOCKS, "blocks")                                                                                                \
-    X(SIZE, "size")                                                                                                    \
-    X(STATE, "state")                                                                                                  \
-    X(ACTION, "action")                                                                                                \
-    X(ADDR, "addr")                                                                                                    \
-    X(DEVICE_FREE, "device_free")                                                                                      \
-    X(TIME_US, "time_us")                                                                                              \
-    X(COMPILE_CONTEXT, "compile_context")                                                                              \
-    X(USER_METADATA, "user_metadata")                                                                                  \
-    X(POOL_ID, "pool_id")                                                                                              \
-    X(CATEGORY, "category")                                                                                            \
-    X(NAME, "name")                                                                                                    \
-    X(FILENAME, "filename")                                                                                            \
-    X(LINE, "line")                                                                                                    \
-    X(STAGE, "stage")
+    X(SEGMENTS)                                                                                                        \
+    X(DEVICE_TRACES)                                                                                                   \
+    X(TRACES)                                                                                                          \
+    X(ALLOCATOR_SETTINGS)                                                                                              \
+    X(EXTERNAL_ANNOTATIONS)                                                                                            \
+    X(TRACE_ALLOC_MAX_ENTRIES)                                                                                         \
+    X(TRACE_ALLOC_OVERFLOWED)                                                                                          \
+    X(HOST_SEGMENTS)                                                                                                   \
+    X(HOST_TRACES)                                                                                                     \
+    X(DEVICE)                                                                                                          \
+    X(ADDRESS)                                                                                                         \
+    X(TOTAL_SIZE)                                                                                                      \
+    X(ALLOCATED_SIZE)                                                                                                  \
+    X(ACTIVE_SIZE)                                                                                                     \
+    X(REQUESTED_SIZE)                                                                                                  \
+    X(STREAM)                                                                                                          \
+    X(SEGMENT_TYPE)                                                                                                    \
+    X(SEGMENT_POOL_ID)                                                                                                 \
+    X(IS_EXPANDABLE)                                                                                                   \
+    X(FRAMES)                                                                                                          \
+    X(BLOCKS)                                                                                                          \
+    X(SIZE)                                                                                                            \
+    X(STATE)                                                                                                           \
+    X(ACTION)                                                                                                          \
+    X(ADDR)                                                                                                            \
+    X(DEVICE_FREE)                                                                                                     \
+    X(TIME_US)                                                                                                         \
+    X(COMPILE_CONTEXT)                                                                                                 \
+    X(USER_METADATA)                                                                                                   \
+    X(POOL_ID)                                                                                                         \
+    X(CATEGORY)                                                                                                        \
+    X(NAME)                                                                                                            \
+    X(FILENAME)                                                                                                        \
+    X(LINE)                                                                                                            \
+    X(STAGE)
 
 /* Values that are words too; the actions of GM_ACTION_MAP follow them. */
 #define GM_WORD_MAP(X)                                                                                                 \
-    X(INACTIVE, "inactive")                                                                                            \
-    X(ACTIVE_ALLOCATED, "active_allocated")                                                                            \
-    X(ACTIVE_PENDING_FREE, "active_pending_free")                                                                      \
-    X(SMALL, "small")                                                                                                  \
-    X(LARGE, "large")                                                                                                  \
-    X(START, "START")                                                                                                  \
-    X(END, "END")
+    X(INACTIVE)                                                                                                        \
+    X(ACTIVE_ALLOCATED)                                                                                                \
+    X(ACTIVE_PENDING_FREE)                                                                                             \
+    X(SMALL)                                                                                                           \
+    X(LARGE)                                                                                                           \
+    X(START)                                                                                                           \
+    X(END)
 
 enum gm_put_word { /* a field's number is its word's */
-#define X(name, text) GM_FIELD_##name,
+#define X(name) GM_FIELD_##name,
                    GM_FIELD_MAP(X)
 #undef X
                        GM_FIELD_COUNT, /* a key that no column holds */
                    GM_WORD_BEFORE = GM_FIELD_COUNT - 1,
-#define X(name, text) GM_PUT_##name,
+#define X(name) GM_PUT_##name,
                    GM_WORD_MAP(X)
 #undef X
                        GM_PUT_FIRST_ACTION,

@@ -15,35 +15,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-struct bytes {
-    const uint8_t *data;
-    size_t size;
-};
-
-static unsigned next(struct bytes *b)
-{
-    if (b->size == 0)
-        return 0;
-    b->size--;
-    return *b->data++;
-}
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 struct files {
     struct gm_text events[2], trace;
     uint64_t us;
     unsigned calls;
 };
 
-static void write_call(struct files *f, struct bytes *b)
+static void write_call(struct files *f, struct gm_fuzz_bytes *b)
 {
     static const uint64_t sizes[] = {512, 300, 4096, 1, UINT64_MAX, 1 << 30, 0, UINT64_C(1) << 63};
-    const unsigned how = next(b), where = next(b), late = next(b);
+    const unsigned how = gm_fuzz_next(b), where = gm_fuzz_next(b), late = gm_fuzz_next(b);
     const uint64_t address = 0x10000 + (where & 31) * 512, size = sizes[where >> 5];
     const unsigned device = how >> 1 & 1;
     const bool is_alloc = (how & 1) != 0;
@@ -67,7 +48,7 @@ static void write_call(struct files *f, struct bytes *b)
                    device + (how >> 6 & (how >> 5) & 1));
 }
 
-static void write_span(struct files *f, struct bytes *b)
+static void write_span(struct files *f, struct gm_fuzz_bytes *b)
 {
     static const char *const names[] = {"aten::mm",     "aten::empty",         "aten::cat",      "AddmmBackward0",
                                         "aten::linear", "nn.Module: Linear_0", "ProfilerStep#1", "a.py(1): f"};
@@ -75,7 +56,7 @@ static void write_span(struct files *f, struct bytes *b)
                                         "cuda_runtime", "kernel",          "gpu_memcpy"};
     static const char *const shapes[] = {"[[2, 3], [3, 4]]", "[[[128], [4, 4]], []]", "[[], [2]]",
                                          "[[99999999999999999999, 2]]"};
-    const unsigned what = next(b), length = next(b), numbers = next(b);
+    const unsigned what = gm_fuzz_next(b), length = gm_fuzz_next(b), numbers = gm_fuzz_next(b);
     gm_text_printf(&f->trace,
                    "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%" PRIu64
                    ",\"dur\":%u,\"args\":{\"correlation\":%u,\"Sequence number\":%d,\"Fwd thread id\":%u,"
@@ -87,22 +68,23 @@ static void write_span(struct files *f, struct bytes *b)
 
 static void check_side(const struct gm_join_side *s)
 {
-    must(s->all.count == s->matched.count + s->outside.count + s->elsewhere.count + s->unknown.count);
+    gm_fuzz_must(s->all.count == s->matched.count + s->outside.count + s->elsewhere.count + s->unknown.count);
 }
 
 static void check_spans(const struct gm_join_span *spans, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        must(spans[i].busy_ns >= 0 && spans[i].idle_ns >= 0 && spans[i].span_ns == spans[i].busy_ns + spans[i].idle_ns);
+        gm_fuzz_must(spans[i].busy_ns >= 0 && spans[i].idle_ns >= 0 &&
+                     spans[i].span_ns == spans[i].busy_ns + spans[i].idle_ns);
 }
 
 static void check(const struct gm_report *report)
 {
     const struct gm_join_report *j = report->join;
-    must(j != NULL && (j->reason == NULL) == (j->blocks != NULL));
+    gm_fuzz_must(j != NULL && (j->reason == NULL) == (j->blocks != NULL));
     if (j->reason != NULL)
         return;
-    must(j->agreed <= j->compared && j->trace.matched.count == j->snapshot.matched.count);
+    gm_fuzz_must(j->agreed <= j->compared && j->trace.matched.count == j->snapshot.matched.count);
     check_side(&j->trace);
     check_side(&j->snapshot);
     for (size_t d = 0; d < report->device_count; d++) {
@@ -111,7 +93,7 @@ static void check(const struct gm_report *report)
             continue;
         const uint64_t told =
             gm_known_add(gm_known_add(of->matched.requested, of->before.requested), of->unknown.requested);
-        must(told == of->requested || told >= UINT64_MAX / 2 || of->requested >= UINT64_MAX / 2);
+        gm_fuzz_must(told == of->requested || told >= UINT64_MAX / 2 || of->requested >= UINT64_MAX / 2);
         check_spans(of->steps, of->step_count);
         check_spans(of->phases, of->phase_count);
     }
@@ -125,13 +107,13 @@ static void run(const struct gm_snapshot *snapshot, const struct gm_snapshot *be
     struct gm_classifier *classifier = NULL;
     struct gm_error err = {0};
     if (rules == NULL)
-        must(gm_category_rules_default(&rules, &err) == GM_OK);
-    must(gm_classifier_new(&classifier, rules, snapshot, &err) == GM_OK);
+        gm_fuzz_must(gm_category_rules_default(&rules, &err) == GM_OK);
+    gm_fuzz_must(gm_classifier_new(&classifier, rules, snapshot, &err) == GM_OK);
     const struct gm_state_options state = {.top = 1000, .device = -1, .rules = rules, .classifier = classifier};
     const struct gm_timeline_options timeline = {
         .rules = rules, .classifier = classifier, .top = 1000, .beside = beside};
-    must(gm_state_analyze(&report, snapshot, &state, &err) == GM_OK);
-    must(gm_timeline_analyze(&report, snapshot, &timeline, &err) == GM_OK);
+    gm_fuzz_must(gm_state_analyze(&report, snapshot, &state, &err) == GM_OK);
+    gm_fuzz_must(gm_timeline_analyze(&report, snapshot, &timeline, &err) == GM_OK);
     check(&report);
     report.run_name = report.timestamp = "fuzz";
     gm_analysis_text(&words, &report);
@@ -143,17 +125,17 @@ static void run(const struct gm_snapshot *snapshot, const struct gm_snapshot *be
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct bytes b = {data, size};
+    struct gm_fuzz_bytes b = {data, size};
     struct files f = {.us = UINT64_C(1700000000000000)};
     struct gm_text text = {0};
     struct gm_snapshot snapshot = {0}, beside = {0};
-    const unsigned clock = next(&b);
+    const unsigned clock = gm_fuzz_next(&b);
     gm_text_printf(&f.trace, "{\"baseTimeNanoseconds\":%s,\"traceEvents\":[",
                    clock & 1   ? "-3600000000000"
                    : clock & 2 ? "9223372036854775807"
                                : "0");
     while (b.size > 0 && f.calls++ < 4096)
-        (next(&b) & 3) == 0 ? write_span(&f, &b) : write_call(&f, &b);
+        (gm_fuzz_next(&b) & 3) == 0 ? write_span(&f, &b) : write_call(&f, &b);
     gm_text_printf(&f.trace, "0]}");
     gm_text_printf(&text, "{\"segments\":[],\"device_traces\":[[%s],[%s]]}",
                    f.events[0].length > 0 ? f.events[0].data : "", f.events[1].length > 0 ? f.events[1].data : "");

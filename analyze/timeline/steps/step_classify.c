@@ -18,9 +18,7 @@ struct text {
 
 static bool is_one_of(struct text t, const char *const *words)
 {
-    while (*words != NULL && !gm_is_text(t.s, t.n, *words))
-        words++;
-    return *words != NULL;
+    return gm_is_one_of_texts(t.s, t.n, words);
 }
 
 static bool starts(struct text t, const char *word)

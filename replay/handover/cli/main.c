@@ -4,23 +4,21 @@
  */
 #include "replay/handover/cli/gmtrace.h"
 
-#include "analyze/base/new_file.h"
+#include "analyze/base/ascii.h"
 #include "analyze/base/size.h"
 #include "analyze/cli/call.h"
-#include "analyze/cli/interrupt.h"
 #include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
+#include "analyze/cli/snapshot_file.h"
 #include "analyze/formats/gmtrace_write.h"
 #include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
-#include "analyze/state/state.h"
 #include "replay/handover/cut.h"
 #include "replay/handover/redact.h"
 #include "replay/write/write.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- in --------------------------------------------------------------------------------------------------------- */
 
@@ -39,21 +37,8 @@ static enum gm_status analyse(struct gm_recording *r, const struct gm_verb_optio
     struct gm_category_rules *rules = NULL;
     struct gm_text text = {0};
     enum gm_status status = gm_rules_load(&rules, NULL, &text, err);
-    struct gm_state_options state = {.top = 1, .device = -1, .rules = rules};
-    if (status == GM_OK)
-        status = gm_classifier_new(&state.classifier, rules, &r->snapshot, err);
-    const struct gm_timeline_options timeline = {.rules = rules,
-                                                 .classifier = state.classifier,
-                                                 .top = 1,
-                                                 .keep = &r->kept,
-                                                 .from = o->from,
-                                                 .to = o->to,
-                                                 .is_brief = true};
-    if (status == GM_OK)
-        status = gm_state_analyze(&r->report, &r->snapshot, &state, err);
-    if (status == GM_OK)
-        status = gm_timeline_analyze(&r->report, &r->snapshot, &timeline, err);
-    gm_classifier_free(state.classifier);
+    const struct gm_timeline_options timeline = {.rules = rules, .from = o->from, .to = o->to, .is_brief = true};
+    GM_THEN(status, gm_timeline_keep(&r->report, &r->kept, &r->snapshot, &timeline, err));
     gm_category_rules_free(rules);
     gm_text_free(&text);
     return status;
@@ -76,43 +61,24 @@ static enum gm_status settle(struct gm_snapshot *out, const struct gm_snapshot *
     const struct gm_sink sink = {.write = put_bytes, .context = &pickle};
     const struct gm_load_options options = {.max_memory = UINT64_MAX};
     enum gm_status status = gm_write_pickle(made, NULL, &sink, err);
-    if (status == GM_OK)
-        status = gm_snapshot_load_bytes(out, pickle.data, pickle.length, "-", &options, err);
+    GM_THEN(status, gm_snapshot_load_bytes(out, pickle.data, pickle.length, "-", &options, err));
     gm_text_free(&pickle);
     return status;
 }
 
-static enum gm_status to_stdout(void *context, const void *bytes, size_t length, struct gm_error *err)
-{
-    (void)context;
-    return gm_write_all(STDOUT_FILENO, bytes, length, "standard output", err);
-}
-
 static void write_snapshot(struct gm_call *call, const struct gm_snapshot *snapshot, const char *path)
 {
-    static const char suffix[] = ".gmtrace";
-    const struct gm_write_options options = {.gives_up = gm_interrupt_is_pending};
-    const struct gm_sink out = {.write = to_stdout};
-    const size_t n = strlen(path), k = sizeof suffix - 1;
     struct gm_error err = {.offset = GM_NO_OFFSET};
-    enum gm_status status;
-    if (n >= k && strcmp(path + n - k, suffix) == 0) {
-        struct gm_text text = {0};
-        status = gm_write_gmtrace(snapshot, &text, &err);
-        if (status == GM_OK)
-            gm_call_put(call, path, &text);
-        gm_text_free(&text);
-    } else if (gm_path_is_standard(path)) {
-        status = gm_write_pickle(snapshot, NULL, &out, &err);
-    } else if (gm_new_file_is_direct(path)) {
-        status = gm_write_snapshot_file(snapshot, NULL, path, &err);
+    struct gm_text text = {0};
+    if (!gm_ends_with(path, strlen(path), ".gmtrace")) {
+        if (gm_put_snapshot(snapshot, path, &err) != GM_OK)
+            gm_call_fail(call, NULL, &err);
+    } else if (gm_write_gmtrace(snapshot, &text, &err) == GM_OK) {
+        gm_call_put(call, path, &text);
     } else {
-        gm_interrupt_hold();
-        status = gm_write_snapshot_file(snapshot, &options, path, &err);
-        gm_interrupt_release();
-    }
-    if (status != GM_OK)
         gm_call_fail(call, NULL, &err);
+    }
+    gm_text_free(&text);
 }
 
 /* Words are for stdout, unless the snapshot goes there. */
@@ -189,8 +155,7 @@ static enum gm_status cut(struct gm_recording *r, const struct gm_verb_options *
     size_t chosen;
     struct gm_cut_range *ranges = calloc(r->kept.count + 1, sizeof *ranges);
     enum gm_status status = ranges == NULL ? gm_no_memory(err) : find_ranges(ranges, &chosen, r, o, err);
-    if (status == GM_OK)
-        status = gm_cut(&made, &r->snapshot, &r->kept, ranges, err);
+    GM_THEN(status, gm_cut(&made, &r->snapshot, &r->kept, ranges, err));
     if (status == GM_OK) {
         status = settle(&clean, &made.snapshot, err);
         gm_regenerated_free(&made);
@@ -249,10 +214,8 @@ static enum gm_status redact(struct gm_recording *r, const struct gm_verb_option
     struct gm_redacted redacted = {.words = 0};
     struct gm_snapshot clean = {.trace_count = 0};
     enum gm_status status = gm_redact(&redacted, &r->snapshot, &options, err);
-    if (status == GM_OK)
-        status = settle(&clean, &redacted.snapshot, err);
-    if (status == GM_OK)
-        status = gm_redact_check(&redacted, &clean, err);
+    GM_THEN(status, settle(&clean, &redacted.snapshot, err));
+    GM_THEN(status, gm_redact_check(&redacted, &clean, err));
     gm_call_time(call, "redact");
     if (status == GM_OK) {
         struct gm_text kept = {0};
