@@ -68,7 +68,7 @@ struct row_work {
 struct table {
     struct gm_intern keys;
     struct GM_VEC(struct row_work) rows;
-    uint32_t *row_of; /* [spans + 1] row + 1; the last is that of GM_PROFILE_NONE */
+    uint32_t *row_of; /* [2 * (spans + 1)] row + 1, 0: none yet; by place_of */
 };
 
 struct work {
@@ -87,6 +87,19 @@ static uint32_t memory_of(const struct gm_trace_pass *pass, size_t a)
     const struct gm_history *h = &pass->history;
     return h->born[a] == 0 || h->born[a] == GM_NEVER ? GM_PROFILE_NONE
                                                      : pass->join->memory_of[h->first + h->born[a] - 1];
+}
+
+/* The operation in which a memory event, which may be none, was told, or GM_PROFILE_NONE. */
+static uint32_t operation_of(const struct work *w, uint32_t memory)
+{
+    const uint32_t span = memory == GM_PROFILE_NONE ? GM_PROFILE_NONE : w->p->memory.v[memory].span;
+    return span == GM_PROFILE_NONE ? GM_PROFILE_NONE : w->join->operation[span];
+}
+
+/* Where table.row_of has the row of a span, or of none. */
+static size_t place_of(const struct work *w, uint32_t span, bool is_backward)
+{
+    return 2 * (span == GM_PROFILE_NONE ? w->p->spans.n : span) + is_backward;
 }
 
 static void find_window(struct work *w)
@@ -133,8 +146,7 @@ struct key {
 /* The row of a span, or of none; NULL: no memory. */
 static struct row_work *row_of(struct work *w, struct table *t, uint32_t span, bool is_backward)
 {
-    const size_t at = span == GM_PROFILE_NONE ? w->p->spans.n : span;
-    uint32_t *known = &t->row_of[2 * at + is_backward];
+    uint32_t *known = &t->row_of[place_of(w, span, is_backward)];
     if (*known != 0)
         return &t->rows.v[*known - 1];
     struct key key = {GM_PROFILE_NONE, GM_PROFILE_NONE, GM_PROFILE_NONE, is_backward};
@@ -230,9 +242,9 @@ static bool count_kernels(struct work *w)
     struct kernel_sums sums = {.budget = 8 * (uint64_t)w->join->kernels.n};
     bool ok = true;
     for (uint32_t span = 0; ok && span < w->p->spans.n; span++) {
-        if (w->operators.row_of[2 * (size_t)span] == 0)
+        const uint32_t known = w->operators.row_of[place_of(w, span, false)], row = known - 1;
+        if (known == 0)
             continue;
-        const uint32_t row = w->operators.row_of[2 * (size_t)span] - 1;
         size_t first;
         const size_t end = gm_join_kernels_in(w->join, span, &first);
         struct gm_join_row *r = &w->operators.rows.v[row].row;
@@ -302,10 +314,8 @@ static size_t list_live(const struct work *w, struct live *v)
         const uint32_t memory = memory_of(w->pass, a);
         if (memory == GM_PROFILE_NONE || gm_is_hidden(w->pass, a) || !gm_history_is_active(h, a, w->moment))
             continue;
-        const uint32_t span = w->p->memory.v[memory].span;
-        const uint32_t operation = span == GM_PROFILE_NONE ? GM_PROFILE_NONE : w->join->operation[span];
-        const size_t at = operation == GM_PROFILE_NONE ? w->p->spans.n : operation;
-        v[n++] = (struct live){h->requested[a], w->operators.row_of[2 * at], memory};
+        const size_t place = place_of(w, operation_of(w, memory), false);
+        v[n++] = (struct live){h->requested[a], w->operators.row_of[place], memory};
     }
     if (n > 1)
         qsort(v, n, sizeof *v, by_size);
@@ -314,10 +324,10 @@ static size_t list_live(const struct work *w, struct live *v)
 
 static bool explain(struct work *w, struct sized *s)
 {
-    const uint32_t span = w->p->memory.v[s->memory].span;
-    const uint32_t operation = span == GM_PROFILE_NONE ? GM_PROFILE_NONE : w->join->operation[span];
-    return operation == GM_PROFILE_NONE || (told(w, w->p->spans.v[operation].name, &s->row.name) &&
-                                            gm_join_explain(w->join, span, s->row.bytes, &s->row.formula));
+    const uint32_t operation = operation_of(w, s->memory);
+    return operation == GM_PROFILE_NONE ||
+           (told(w, w->p->spans.v[operation].name, &s->row.name) &&
+            gm_join_explain(w->join, w->p->memory.v[s->memory].span, s->row.bytes, &s->row.formula));
 }
 
 /* Sizes at the peak, by operator. */
@@ -370,13 +380,11 @@ static bool sum_sites(struct work *w, struct site_sums *sums)
 {
     const struct gm_history *h = &w->pass->history;
     for (size_t a = 0; a < h->allocation_count; a++) {
-        const uint32_t memory = memory_of(w->pass, a);
-        const uint32_t span = memory == GM_PROFILE_NONE ? GM_PROFILE_NONE : w->p->memory.v[memory].span;
-        const uint32_t operation = span == GM_PROFILE_NONE ? GM_PROFILE_NONE : w->join->operation[span];
+        const uint32_t operation = operation_of(w, memory_of(w->pass, a));
         if (operation == GM_PROFILE_NONE || gm_is_hidden(w->pass, a))
             continue;
         const struct site_sum sum = {gm_grouping_of(&sums->grouping, h->stack[a], gm_role_of(w->pass, a)),
-                                     w->operators.row_of[2 * (size_t)operation] - 1, 0};
+                                     w->operators.row_of[place_of(w, operation, false)] - 1, 0};
         const uint32_t key[2] = {sum.site, sum.row}, at = gm_intern_add(&sums->keys, key, sizeof key);
         if (sum.site == GM_NEVER || at == GM_INTERN_NONE || (at == sums->v.n && !GM_VEC_PUSH(&sums->v, sum)))
             return false;
