@@ -8,7 +8,9 @@
 #include "render/devices.h"
 #include "render/paint.h"
 #include "render/png.h"
+#include "render/sixel.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 /* ---- when there is something to draw ----------------------------------------------------------------------------- */
@@ -139,8 +141,48 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static enum gm_status to_png(struct gm_png *png, struct gm_painter *painter, struct gm_canvas *canvas,
-                             const struct gm_display *display, struct gm_chart_times *times, struct gm_error *err)
+/* What is made of a chart. */
+struct product {
+    struct gm_png *png; /* NULL: sixels are wanted */
+    struct gm_text *sixels;
+    size_t most_width; /* of these */
+    struct gm_chart_times times;
+};
+
+static size_t shrinking(size_t width, size_t most_width)
+{
+    size_t factor = 1;
+    while (factor < width && width / factor > most_width)
+        factor++;
+    return factor;
+}
+
+size_t gm_chart_width(size_t most_width)
+{
+    const size_t width = GM_DISPLAY_WIDTH * GM_DISPLAY_SCALE;
+    return width / shrinking(width, most_width);
+}
+
+static enum gm_status to_sixels(struct product *product, struct gm_painter *painter, struct gm_canvas *canvas,
+                                const struct gm_display *display, struct gm_error *err)
+{
+    struct gm_pixels pixels;
+    struct gm_palette palette;
+    uint32_t exact[MOST_EXACT];
+    GM_TRY(gm_paint(&pixels, painter, canvas, display, err));
+    uint16_t *small = malloc(sizeof *small * pixels.width * pixels.height);
+    if (small == NULL)
+        return gm_no_memory(err);
+    pixels = gm_pixels_shrink(small, &pixels, shrinking(pixels.width, product->most_width));
+    enum gm_status status = gm_png_index(&canvas->scratch, &palette, &pixels, exact, exact_colors(exact, display), err);
+    if (status == GM_OK)
+        gm_sixel_add(product->sixels, canvas->scratch.rows, &palette, pixels.width, pixels.height);
+    free(small);
+    return status == GM_OK && product->sixels->failed ? gm_no_memory(err) : status;
+}
+
+static enum gm_status to_png(struct product *product, struct gm_painter *painter, struct gm_canvas *canvas,
+                             const struct gm_display *display, struct gm_error *err)
 {
     struct gm_pixels pixels;
     struct gm_palette palette;
@@ -150,35 +192,42 @@ static enum gm_status to_png(struct gm_png *png, struct gm_painter *painter, str
     double painted = seconds();
     GM_THEN(status, gm_png_index(&canvas->scratch, &palette, &pixels, exact, exact_colors(exact, display), err));
     double indexed = seconds();
-    GM_THEN(status, gm_png_compress(png, &canvas->scratch, &palette, pixels.width, pixels.height, err));
-    times->paint = painted - start;
-    times->index = indexed - painted;
-    times->compress = seconds() - indexed;
+    GM_THEN(status, gm_png_compress(product->png, &canvas->scratch, &palette, pixels.width, pixels.height, err));
+    product->times.paint = painted - start;
+    product->times.index = indexed - painted;
+    product->times.compress = seconds() - indexed;
+    return status;
+}
+
+static enum gm_status draw(struct product *product, struct gm_painter *painter, const void *model, enum gm_chart chart,
+                           struct gm_error *err)
+{
+    struct gm_display display = {0};
+    struct gm_canvas *canvas;
+    enum gm_status status;
+    if ((unsigned)chart >= GM_CHARTS)
+        return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "there is no chart %u", (unsigned)chart);
+    double start = seconds();
+    gm_chart_layout(&display, model, chart);
+    product->times.layout = seconds() - start;
+    if (display.failed || (canvas = gm_painter_take(painter)) == NULL) {
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
+    } else {
+        status = (product->png != NULL ? to_png : to_sixels)(product, painter, canvas, &display, err);
+        gm_painter_give_back(painter, canvas);
+    }
+    gm_display_free(&display);
     return status;
 }
 
 enum gm_status gm_chart_draw_timed(struct gm_png *png, struct gm_painter *painter, const void *model,
                                    enum gm_chart chart, struct gm_chart_times *times, struct gm_error *err)
 {
-    struct gm_chart_times unused;
-    struct gm_display display = {0};
-    struct gm_canvas *canvas;
-    enum gm_status status;
-    if (times == NULL)
-        times = &unused;
+    struct product product = {.png = png};
     *png = (struct gm_png){NULL, 0};
-    if ((unsigned)chart >= GM_CHARTS)
-        return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "there is no chart %u", (unsigned)chart);
-    double start = seconds();
-    gm_chart_layout(&display, model, chart);
-    times->layout = seconds() - start;
-    if (display.failed || (canvas = gm_painter_take(painter)) == NULL) {
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
-    } else {
-        status = to_png(png, painter, canvas, &display, times, err);
-        gm_painter_give_back(painter, canvas);
-    }
-    gm_display_free(&display);
+    enum gm_status status = draw(&product, painter, model, chart, err);
+    if (times != NULL)
+        *times = product.times;
     return status;
 }
 
@@ -186,4 +235,11 @@ enum gm_status gm_chart_draw(struct gm_png *png, struct gm_painter *painter, con
                              struct gm_error *err)
 {
     return gm_chart_draw_timed(png, painter, model, chart, NULL, err);
+}
+
+enum gm_status gm_chart_sixel(struct gm_text *out, struct gm_painter *painter, const void *model, enum gm_chart chart,
+                              size_t most_width, struct gm_error *err)
+{
+    struct product product = {.sixels = out, .most_width = most_width};
+    return draw(&product, painter, model, chart, err);
 }

@@ -69,6 +69,11 @@ void gm_painter_free(struct gm_painter *painter);
 /* Draws one chart of its model. May be called from several threads at once with the same painter and model. */
 enum gm_status gm_chart_draw(struct gm_png *png, struct gm_painter *painter, const void *model, enum gm_chart chart,
                              struct gm_error *err);
+/* The same chart for a terminal that draws sixels, added to `out`: as many pixels wide as gm_chart_width says. */
+enum gm_status gm_chart_sixel(struct gm_text *out, struct gm_painter *painter, const void *model, enum gm_chart chart,
+                              size_t most_width, struct gm_error *err);
+/* Pixels: the width of a PNG, or its half, third ... that is no wider than `most_width`. */
+size_t gm_chart_width(size_t most_width);
 
 /* flamegraph.svg: the flame graph as text, with all that is too small or too deep for the picture. Needs no script to
  * be read (each box has its numbers as a tooltip); the one that it has zooms and searches. Names from the file appear

@@ -73,7 +73,9 @@ static const struct gm_option option_table[] = {
      GM_OPTION_FLAG, AT(tree)},
     {0, "chart", NULL,
      "draw allocated and reserved memory over time, on stdout" GM_MORE
-     "After the summary, of each device; with `--gpu` a line where that card ends.",
+     "After the summary, of each device; with `--gpu` a line where that card ends. The picture itself where the "
+     "terminal "
+     "draws pictures.",
      GM_OPTION_FLAG, AT(chart)},
     {0, "explain", NULL,
      "tell why blocks were given their roles, on stdout" GM_MORE

@@ -25,6 +25,8 @@ int main(int argc, char **argv)
         context.terminal = shell.said.terminal;
         if (context.options.viewer != NULL)
             gm_page_put_empty(&shell.said, context.options.viewer);
+        if (context.options.chart && !context.options.usual.quiet && !context.options.usual.no_charts)
+            context.pictures = gm_pictures_ask();
         const bool watches = context.options.watch != NULL;
         if ((watches && gm_watch_run(&context, &err) != GM_OK) ||
             (argc > 0 && analyse_all(&context, argv, (size_t)argc, &err) != GM_OK))

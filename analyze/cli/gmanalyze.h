@@ -5,6 +5,7 @@
 #ifndef GM_CLI_GMANALYZE_H
 #define GM_CLI_GMANALYZE_H
 
+#include "analyze/cli/pictures.h"
 #include "analyze/cli/shell.h"
 #include "analyze/timeline/trace_analyze.h"
 
@@ -45,7 +46,8 @@ struct gm_analyze_context {
     struct gm_analyze_options options;
     struct gm_terminal terminal;
     struct gm_shell *shell;
-    int draw_threads; /* for the charts of one snapshot */
+    int draw_threads;            /* for the charts of one snapshot */
+    struct gm_pictures pictures; /* that --chart may draw */
 };
 
 /* Each is the `parse` of a gm_option: text in, *value out; false if it is none. */

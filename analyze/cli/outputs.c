@@ -114,8 +114,10 @@ void gm_outputs_make(struct gm_run_files *files, const struct gm_analyze_options
 }
 
 /* --tree and --chart, behind the summary. */
-static void draw(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report)
+static enum gm_status draw(struct gm_text *out, const struct gm_analyze_context *context,
+                           const struct gm_report *report, struct gm_error *err)
 {
+    const struct gm_analyze_options *options = &context->options;
     const struct gm_terminal_page page = gm_terminal_page(GM_CANVAS_USUAL);
     const struct gm_gpu *card = options->gpu == NULL ? NULL : gm_gpu_find(options->gpu);
     const struct gm_text_canvas canvas = {.columns = gm_max(GM_CANVAS_LEAST, gm_min(page.columns, GM_CANVAS_MOST)),
@@ -126,19 +128,24 @@ static void draw(struct gm_text *out, const struct gm_analyze_options *options, 
                                           .limit = card == NULL ? 0 : gm_gpu_usable(card)};
     if (options->tree)
         gm_canvas_tree(out, report, &canvas);
+    if (options->chart && context->pictures.form != GM_PICTURE_NONE &&
+        gm_chart_applies(report, GM_CHART_MEMORY_TIMELINE))
+        return gm_pictures_add(out, &context->pictures, context->shell->fonts, report, GM_CHART_MEMORY_TIMELINE, err);
     if (options->chart)
         gm_canvas_chart(out, report, &canvas);
+    return GM_OK;
 }
 
 /* What goes to stdout when its turn has come. */
-static enum gm_status say(struct gm_job *job, const struct gm_analyze_options *options, const struct gm_report *report,
+static enum gm_status say(struct gm_job *job, const struct gm_analyze_context *context, const struct gm_report *report,
                           struct gm_error *err)
 {
+    const struct gm_analyze_options *options = &context->options;
     struct gm_text *first = options->usual.quiet ? &job->explained : &job->summary;
     if (job->is_one_of_several && (!options->usual.quiet || options->explain || options->memory_summary))
         gm_text_printf(first, "%s:\n", report->snapshot.path);
     gm_analysis_summary(&job->summary, report, gm_run_path(job->run));
-    draw(&job->summary, options, report);
+    GM_TRY(draw(&job->summary, context, report, err));
     if (options->explain)
         gm_analysis_explain(&job->explained, report);
     if (options->memory_summary)
@@ -152,5 +159,5 @@ enum gm_status gm_outputs_write(struct gm_job *job, const struct gm_analyze_cont
 {
     GM_TRY(gm_run_files_write(&job->run, files, context->options.usual.results, job->name, context->shell->when, err));
     job->json = gm_run_files_take(files, GM_RUN_ANALYSIS);
-    return say(job, &context->options, report, err);
+    return say(job, context, report, err);
 }

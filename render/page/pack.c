@@ -3,8 +3,8 @@
  * Part of the build: pack INDEX CSS JS WORKER WASM OUT puts the page's files into one. Marks in INDEX say where; the
  * policy allows the one script and the one style by their hashes. <!--RUNS--> is left for page_file.c.
  */
+#include "analyze/base/base64.h"
 #include "analyze/base/text.h"
-#include "render/page/base64.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/page/page_file.h"
 
-#include "render/page/base64.h"
+#include "analyze/base/base64.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """--tree and --chart: the sums of the lines, the width of a terminal, colour, locales."""
+import base64
 import collections
 import fcntl
 import os
@@ -10,6 +11,7 @@ import struct
 import subprocess
 import termios
 import unicodedata
+import zlib
 
 from harness import BINARY, SOURCE, Case, main, small_snapshot, write
 
@@ -36,6 +38,44 @@ def sums(lines):
     return found
 
 
+def of_png(data):
+    """The rows of a PNG with a palette, as tuples of red, green, blue."""
+    at, chunks = 8, collections.defaultdict(bytes)
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at:at + 8])
+        chunks[kind] += data[at + 8:at + 8 + length]
+        at += length + 12
+    width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
+    raw, colors = zlib.decompress(chunks[b"IDAT"]), chunks[b"PLTE"]
+    rows = [raw[y * (width + 1):(y + 1) * (width + 1)] for y in range(height)]
+    assert all(row[0] == 0 for row in rows)  # no filter
+    return [[tuple(colors[3 * i:3 * i + 3]) for i in row[1:]] for row in rows]
+
+
+def of_sixels(text):
+    """The same of a sixel image: every pixel must have been set."""
+    width, height = map(int, re.match(r'"1;1;(\d+);(\d+)', text).groups())
+    colors, rows, x, top, color = {}, [[None] * width for _ in range(height)], 0, 0, None
+    for token in re.findall(r"#\d+;2;\d+;\d+;\d+|#\d+|!\d+.|[$?-~-]", text[text.index("#"):]):
+        if ";2;" in token:
+            number, *rest = token[1:].split(";")
+            colors[int(number)] = tuple(int(v) * 255 // 100 for v in rest[1:])
+        elif token[0] == "#":
+            color = colors[int(token[1:])]
+        elif token == "$":
+            x = 0
+        elif token == "-":
+            x, top = 0, top + 6
+        else:
+            count = int(token[1:-1]) if token[0] == "!" else 1
+            for y in range(6):
+                if ord(token[-1]) - 63 >> y & 1:
+                    rows[top + y][x:x + count] = [color] * count
+            x += count
+    assert all(pixel is not None for row in rows for pixel in row)
+    return rows
+
+
 class Drawn(Case):
     def drawn(self, *options, **environment):
         env = dict(os.environ, LC_ALL="C.UTF-8", **environment)
@@ -59,6 +99,71 @@ class Drawn(Case):
         os.close(master)
         self.assertEqual(program.wait(), 0)
         return data.decode().replace("\r\n", "\n").split("\n\n", 1)[1].splitlines()
+
+    def on_answering_terminal(self, answer, pixels, *options):
+        """What a terminal gets that says `answer` when it is asked, before and behind that question; columns: 100."""
+        pid, master = pty.fork()
+        if pid == 0:
+            env = dict(os.environ, TERM="xterm", LC_ALL="C.UTF-8")
+            os.chdir(self.folder)
+            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 100, pixels, 0))
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            os.execve(BINARY, [BINARY, "--no-page", *options, DEMO], env)
+        data, asked = b"", None
+        try:
+            while chunk := os.read(master, 65536):
+                data += chunk
+                if asked is None and data.endswith(b"\x1b[c"):
+                    asked, data = data, b""
+                    self.assertFalse(termios.tcgetattr(master)[3] & termios.ECHO)
+                    for part in answer:  # however it arrives
+                        os.write(master, bytes([part]))
+        except OSError:
+            pass
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        os.close(master)
+        return asked, data.decode().replace("\r\n", "\n")
+
+    def timeline(self):
+        with open(os.path.join(self.folder, "results/latest/memory_timeline.png"), "rb") as file:
+            return file.read()
+
+    def test_kitty(self):
+        for pixels, columns in ((0, 100), (900, 100), (1000, 90), (3600, 50), (600, 100)):
+            _, text = self.on_answering_terminal(b"\x1b_Gi=31;OK\x1b\\\x1b[?62;4c", pixels, "--chart")
+            pieces = re.findall(r"\x1b_G(a=T,q=2,f=100,c=(\d+),)?m=([01]);([^\x1b]{1,4096})\x1b\\", text)
+            self.assertEqual([piece[2] for piece in pieces], ["1"] * (len(pieces) - 1) + ["0"])
+            self.assertEqual([piece[1] for piece in pieces if piece[0]], [str(columns)])
+            self.assertEqual(base64.b64decode("".join(piece[3] for piece in pieces)), self.timeline())
+            self.assertNotIn("┤", text)
+
+    def test_sixels(self):
+        for pixels, factor in ((900, 2), (1799, 2), (1800, 1), (620, 3)):
+            _, text = self.on_answering_terminal(b"\x1b[?62;22;4c", pixels, "--chart")
+            (image,) = re.findall(r"\x1bP0;1q([^\x1b]*)\x1b\\\n", text)
+            got, whole = of_sixels(image), of_png(self.timeline())
+            self.assertEqual((len(got), len(got[0])), (len(whole) // factor, 1800 // factor))
+            far = 0
+            for y in range(0, len(got), 3):
+                for x, pixel in enumerate(got[y]):
+                    square = [whole[y * factor + i][x * factor + k] for i in range(factor) for k in range(factor)]
+                    mean = [sum(c) / len(square) for c in zip(*square)]
+                    far += max(abs(a - b) for a, b in zip(pixel, mean)) > 40  # edges are in six steps of 51
+            self.assertLess(far, len(got) * len(got[0]) / 3 / 500)
+
+    def test_other_terminals_get_characters(self):
+        for answer in (b"\x1b[?62;14;22;40c", b"\x1b[?6c", b"\x1b_Gi=31;ENOTSUPPORTED\x1b\\\x1b[?1;2c", b"", b"q\n"):
+            asked, text = self.on_answering_terminal(answer, 900, "--chart")
+            self.assertIsNotNone(asked)
+            self.assertIn("┤", text)
+            self.assertNotIn("\x1b_G", text)
+            self.assertNotIn("\x1bP", text)
+
+    def test_who_is_not_asked(self):
+        for options in (["--tree"], ["--chart", "-q"], ["--chart", "--no-charts"]):
+            asked, text = self.on_answering_terminal(b"\x1b[?4c", 900, *options)
+            self.assertIsNone(asked)
+            self.assertNotIn("\x1b[c", text)
 
     def test_lines_sum_to_the_peak(self):
         peak = self.peak_of_demo()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef GM_PAGE_BASE64_H
-#define GM_PAGE_BASE64_H
+#ifndef GM_BASE_BASE64_H
+#define GM_BASE_BASE64_H
 
 #include "analyze/base/text.h"
 

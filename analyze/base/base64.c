@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "render/page/base64.h"
+#include "analyze/base/base64.h"
 
 void gm_base64_add(struct gm_text *out, const void *data, size_t length)
 {
