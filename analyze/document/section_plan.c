@@ -46,6 +46,7 @@ void gm_section_plan(struct gm_doc *d, const struct gm_card_plan *plan)
         gm_json_number(&d->json, "usable_bytes", plan->usable);
         gm_json_number(&d->json, "capacity_bytes", plan->capacity);
         (is_known ? gm_json_bool(&d->json, "is_enough", plan->is_enough) : gm_json_null(&d->json, "is_enough"));
+        gm_json_string(&d->json, "recorded_end", plan->is_open ? plan->ended : NULL);
         gm_json_number(&d->json, "num_alloc_retries", plan->is_enough ? plan->retries : GM_REPORT_NONE);
         gm_json_number(&d->json, "missing_bytes",
                        plan->is_enough || plan->step_count == 0 ? GM_REPORT_NONE : plan->missing);

@@ -22,7 +22,8 @@ struct gm_card_plan {
     const struct gm_plan_step *steps; /* the first is the recording */
     size_t step_count;                /* 0: no plan was made, as the verdict says */
     bool is_enough;
-    bool is_open;                /* the recording ended out of memory: what would have come is not known */
+    bool is_open;      /* the recording ended out of memory: `is_enough` to get past that; the rest is not known */
+    const char *ended; /* then where: "out of memory at event 896 of device 0 (768.0 MiB refused)" */
     uint64_t missing, retries;   /* bytes beyond the capacity with all of them; how often cached memory goes back */
     const char *verdict, *brief; /* a clause; the same in one line, with the card's name and the fixes */
 };

@@ -88,7 +88,6 @@ enum gm_status gm_replay_make_plan(struct gm_replay_run *run, struct gm_error *e
         return gm_no_memory(err);
     for (size_t i = 0; i < run->device_count; i++) {
         devices[i] = gm_replay_search_device(&run->devices[i]);
-        devices[i].refused = NULL;
         roles[i] = run->devices[i].kept->role;
     }
     GM_TRY(gm_gpu_choose(&task.card, note, "--plan", run->options->plan, err));

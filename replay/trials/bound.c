@@ -72,6 +72,16 @@ static bool find_refused(const struct gm_history *h, uint32_t *event)
     return i > 0;
 }
 
+static uint32_t last_of_stack(const struct gm_history *h, uint32_t stack)
+{
+    uint32_t last = GM_NEVER;
+    for (uint32_t a = 0; a < h->allocation_count; a++)
+        if (stack != 0 && h->stack[a] == stack && h->born[a] != GM_NEVER &&
+            (last == GM_NEVER || h->born[a] > h->born[last]))
+            last = a;
+    return last;
+}
+
 bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const struct gm_rules *recorded)
 {
     const struct gm_search_device device = {.history = h};
@@ -98,6 +108,7 @@ bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const st
     refused->request.size =
         is_plain ? refused->size : (refused->size - refused->size / 3) / GM_MIN_BLOCK * GM_MIN_BLOCK;
     refused->needs = refused->in_use + refused->request.size;
+    refused->like = last_of_stack(h, h->snapshot->events.stack[h->first + refused->request.event].v);
     return true;
 }
 

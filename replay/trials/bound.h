@@ -47,6 +47,7 @@ struct gm_refused {
     uint64_t in_use;                  /* blocks, in multiples of 512: the least that any settings make of them */
     struct gm_whatif_refused request; /* its size here: what any settings make of it */
     uint64_t needs;                   /* both */
+    uint32_t like; /* the last allocation that the same stack made: a change of it is one of the request; GM_NEVER */
 };
 /* `recorded`: the rules that `size` was rounded by. false: there is none, or its sizes are no device's. */
 bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const struct gm_rules *recorded);

@@ -3,9 +3,11 @@
 
 #include "analyze/report/numbers.h"
 #include "analyze/report/report.h"
+#include "replay/trials/bound.h"
 #include "replay/trials/candidates.h"
 #include "replay/trials/remedies.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,12 +250,27 @@ static enum gm_status choose_at(struct planning *p, unsigned price, struct gm_er
     return status;
 }
 
+/* Whether it is not the memory that the recording itself ran out of. */
+static bool has_more_than_recorded(const struct planning *p)
+{
+    const struct gm_search *search = p->task->search;
+    struct gm_recorded_limit limit;
+    bool has_more = true;
+    for (size_t d = 0; d < search->device_count; d++)
+        has_more &= search->devices[d].refused == NULL ||
+                    !gm_bound_limit(&limit, search->devices[d].history, p->task->conf) || limit.bytes == GM_ABSENT ||
+                    p->plan->capacity > limit.bytes;
+    return has_more;
+}
+
 /* The cheapest: none at a price if all cheaper ones are enough; then as few as can be at each price, from the highest
  * on. The setting may cost room in pieces, so it is tried without it, too. */
 static enum gm_status choose(struct planning *p, struct gm_error *err)
 {
     bool *is_enough = &p->plan->is_enough;
-    enum gm_status status = try_sets(is_enough, &p->chosen, p, (const uint32_t[]){0}, 1, UINT64_MAX, err);
+    enum gm_status status = GM_OK;
+    if (has_more_than_recorded(p))
+        status = try_sets(is_enough, &p->chosen, p, (const uint32_t[]){0}, 1, UINT64_MAX, err);
     unsigned highest = 0;
     uint32_t all = 0;
     for (; status == GM_OK && !*is_enough && highest < PRICES; highest++) {
@@ -351,8 +368,10 @@ static const char *verdict_of(const struct planning *p)
     const struct gm_card_plan *plan = p->plan;
     struct gm_text text = {0};
     char s[GM_NUMBER_TEXT];
+    if (plan->is_open)
+        gm_text_printf(&text, "the recording ended %s; ", plan->ended);
     if (plan->step_count == 0) {
-        gm_text_add(&text, "not made: this run is too long to be replayed so often");
+        gm_text_add(&text, "no plan is made: this run is too long to be replayed so often");
     } else if (!plan->is_enough) {
         char needs[GM_NUMBER_TEXT];
         gm_text_printf(&text, "not enough: with all that the trace can prove ");
@@ -360,11 +379,11 @@ static const char *verdict_of(const struct planning *p)
                        gm_bytes_format(needs, plan->steps[plan->step_count - 1].peak),
                        gm_bytes_format(s, plan->missing));
     } else {
-        gm_text_printf(&text, "it runs %s, with %d %% to spare",
+        gm_text_printf(&text, "it %s %s, with %d %% to spare", plan->is_open ? "gets past that" : "runs",
                        plan->step_count == 1 ? "as it is" : "with these fixes, and not with cheaper or fewer ones",
                        100 / SPARE);
         if (plan->is_open)
-            gm_text_add(&text, ", as far as it goes: the recording ended out of memory");
+            gm_text_add(&text, "; what comes after it is not known");
     }
     const char *copy = text.failed ? NULL : gm_arena_copy(arena_of(p), text.data, text.length);
     gm_text_free(&text);
@@ -384,14 +403,31 @@ static const char *brief_of(const struct planning *p)
     else if (!plan->is_enough)
         gm_text_printf(&text, "%s: not enough with all %zu fixes", plan->card, plan->step_count - 1);
     else
-        gm_text_printf(&text, "%s: runs %s", plan->card, plan->step_count == 1 ? "as it is" : "with ");
+        gm_text_printf(&text, "%s: %s %s", plan->card, plan->is_open ? "gets past its out of memory" : "runs",
+                       plan->step_count == 1 ? "as it is" : "with ");
     for (size_t i = 1; plan->is_enough && i < plan->step_count; i++)
         gm_text_printf(&text, "%s%s", i > 1 ? " + " : "", plan->steps[i].name);
     if (plan->is_enough && plan->is_open)
-        gm_text_add(&text, ", as far as it goes");
+        gm_text_add(&text, "; the rest is unknown");
     const char *copy = text.failed ? NULL : gm_arena_copy(arena_of(p), text.data, text.length);
     gm_text_free(&text);
     return copy;
+}
+
+/* Of the first device that ran out of memory. */
+static const char *end_of(const struct planning *p)
+{
+    const struct gm_search *search = p->task->search;
+    size_t d = 0;
+    char event[GM_NUMBER_TEXT], size[GM_NUMBER_TEXT];
+    while (d < search->device_count && search->devices[d].refused == NULL)
+        d++;
+    if (d == search->device_count) /* other requests are replayed than those that were recorded */
+        return "out of memory";
+    const struct gm_refused *refused = search->devices[d].refused;
+    return gm_arena_printf(arena_of(p), "out of memory at event %s of device %" PRId64 " (%s refused)",
+                           gm_count_format(event, refused->request.event), search->devices[d].history->device,
+                           gm_bytes_format(size, refused->size));
 }
 
 enum gm_status gm_card_plan_make(const struct gm_plan_task *task, struct gm_error *err)
@@ -409,6 +445,9 @@ enum gm_status gm_card_plan_make(const struct gm_plan_task *task, struct gm_erro
                                     .capacity = usable - usable / SPARE,
                                     .is_open = task->search->is_open};
     enum gm_status status = GM_OK;
+    p.plan->ended = end_of(&p);
+    if (p.plan->ended == NULL)
+        return gm_no_memory(err);
     if (events <= task->most_events) {
         status = add_settings(&p, err);
         if (status == GM_OK)

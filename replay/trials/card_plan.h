@@ -18,7 +18,7 @@ struct gm_plan_task {
     const struct gm_snapshot *snapshot;
     const struct gm_conf *conf; /* the settings to begin with */
     const struct gm_gpu *card;
-    /* Devices without `refused`: with other sizes it would be another request; is_open, if the recording ended so. */
+    /* is_open, if the recording ended out of memory: then it is enough to get past the request that was refused. */
     const struct gm_search *search;
     const uint8_t *const *roles; /* [device of the search][allocation] */
     uint64_t most_events;        /* of a longer run no plan is made */

@@ -482,10 +482,8 @@ enum gm_status gm_advice_plan(struct gm_report *report, const struct gm_snapshot
     for (size_t i = 0; i < kept->count && goes_on(&a); i++)
         if (kept->v[i].history.count > 0)
             roles[n++] = kept->v[i].role;
-    for (size_t d = 0; d < a.search.device_count && goes_on(&a); d++) {
+    for (size_t d = 0; d < a.search.device_count && goes_on(&a); d++)
         a.search.is_open |= a.devices[d].was_refused;
-        a.searched[d].refused = NULL; /* with other sizes it would be another request */
-    }
     const struct gm_plan_task task = {.report = report,
                                       .snapshot = snapshot,
                                       .conf = &a.recorded,

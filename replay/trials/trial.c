@@ -23,6 +23,17 @@ struct work {
     struct unit *units; /* [trial * device_count + device] */
 };
 
+/* The refused request fares as the last one of its stack: nobody knows better. */
+static struct gm_whatif_refused as_changed(const struct gm_search_device *d, const uint64_t *requested)
+{
+    struct gm_whatif_refused request = d->refused->request;
+    const uint32_t like = d->refused->like;
+    const uint64_t recorded = like == GM_NEVER ? 0 : d->history->requested[like];
+    if (requested != NULL && recorded > 0 && requested[like] != recorded)
+        request.size = (uint64_t)((double)request.size * ((double)requested[like] / (double)recorded));
+    return request;
+}
+
 static void run_unit(const struct gm_search *search, const struct gm_trial *trial, size_t device, struct unit *unit)
 {
     const struct gm_search_device *d = &search->devices[device];
@@ -31,14 +42,17 @@ static void run_unit(const struct gm_search *search, const struct gm_trial *tria
                                         .taken = trial->taken,
                                         .from_layout = trial->from_layout,
                                         .placement = trial->placement,
-                                        .requested = d->requested,
-                                        .refused = d->refused == NULL ? NULL : &d->refused->request};
+                                        .requested = d->requested};
+    struct gm_whatif_refused refused = {.size = 0};
     if (trial->requests != NULL) {
         const struct gm_trial_requests *other = &trial->requests[device];
         options.requested = other->requested != NULL ? other->requested : d->requested;
         options.moves = other->moves;
         options.move_count = other->move_count;
     }
+    if (d->refused != NULL)
+        refused = as_changed(d, options.requested);
+    options.refused = refused.size > 0 ? &refused : NULL;
     if (trial->is_of_device)
         options.capacity = d->capacity;
     if (trial->is_fraction || (trial->is_of_device && options.conf.memory_fraction < 1)) {

@@ -10,13 +10,16 @@ from harness import MIB, SOURCE, Allocator, Case, Clock, frame, main, write
 DEMO = os.path.join(SOURCE, "tests", "data", "demo.gmtrace")
 
 
-def weights_of(gib):
-    """A run that holds so much from its first line on, and a forward pass."""
+def weights_of(gib, refused=0, left=0):
+    """A run that holds so much from its first line on, and a forward pass; then, perhaps, it runs out of memory."""
     allocator = Allocator(0, 0x7F0000000000, Clock())
     allocator.recording = True
     for n in range(gib * 4):
         allocator.alloc(256 * MIB, [frame("__init__", "/app/model.py", 1 + n % 3), frame("<module>", "/app/train.py", 3)])
     allocator.free(allocator.alloc(8 * MIB, [frame("forward", "/app/model.py", 9), frame("<module>", "/app/train.py", 5)]))
+    if refused:
+        allocator.trace.append({"action": "oom", "addr": left, "size": refused, "stream": 0, "time_us": 10**6,
+                                "frames": [frame("forward", "/app/model.py", 12), frame("<module>", "/app/train.py", 5)]})
     return {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]}
 
 
@@ -63,7 +66,7 @@ class Plan(Case):
             _, step = of(f"zoo/{program}@2.15.0.gmtrace", "rtx-4060")["steps"]
             self.assertTrue(step["fix"].startswith(fix), step)
         _, lines, *_ = self.planned("rtx-4060", os.path.join(SOURCE, "tests/data/zoo/oom_mid_training@2.15.0.gmtrace"))
-        self.assertEqual(lines["Plan"], "rtx-4060: runs with fused attention, as far as it goes")  # memory ran out
+        self.assertEqual(lines["Plan"], "rtx-4060: gets past its out of memory with fused attention; the rest is unknown")
         plan = of("demo.gmtrace", "rtx-4060")  # without the setting it would run, too, but give its cache back
         self.assertEqual([step["fix"][:20] for step in plan["steps"][1:]], ["expandable_segments:", "Checkpoint the layer"])
         self.assertEqual(plan["num_alloc_retries"], 0)
@@ -71,6 +74,18 @@ class Plan(Case):
         self.assertLessEqual(plan["steps"][-1]["peak_reserved_bytes"], plan["capacity_bytes"])
         self.assertRegex(plan["steps"][-1]["fix"], r"^the cache goes back \d+ times?$")
         self.assertFalse(any("devices" in (step["costs"] or "") for step in plan["steps"]))
+
+    def test_recorded_out_of_memory(self):
+        """The card that it ran out of memory on is too small as it is, whatever was served before; what was recorded is
+        said, the request that was refused is asked for again, and the end is not known on a larger one, either."""
+        write(self.snapshot, weights_of(20, refused=6 * 1024 * MIB, left=4 * 1024 * MIB))
+        plan, lines, (text, _), _ = self.planned("rtx-3090", self.snapshot, "--no-charts")
+        self.assertNotIn("as it is", lines["Plan"])
+        self.assertEqual(plan["recorded_end"], "out of memory at event 164 of device 0 (6.00 GiB refused)")
+        self.assertIn("the recording ended out of memory at event 164", " ".join(text.split()))
+        plan, lines, *_ = self.planned("a100-40", self.snapshot, "--no-charts")
+        self.assertEqual(lines["Plan"], "a100-40: gets past its out of memory as it is; the rest is unknown")
+        self.assertIsNone(plan["is_enough"])
 
     def test_not_enough(self):
         """30 GiB, which no fix of the catalogue makes smaller than 11: parameters on 8 ranks are 3.8."""
