@@ -4,6 +4,7 @@
  */
 #include "analyze/cli/call.h"
 #include "analyze/cli/interrupt.h"
+#include "analyze/cli/notice_files.h"
 #include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
 #include "analyze/formats/gmtrace_write.h"
@@ -45,7 +46,7 @@ static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
     const struct gm_replay_options *o = run->options;
     struct gm_text text = {0};
     struct gm_error err;
-    bool is_stdout_free = !gm_path_is_standard(o->output);
+    bool is_stdout_free = !gm_path_is_standard(o->output) && !gm_formats_take_stdout(&o->usual.formats);
     for (int i = 0; i < GM_REPLAY_SNAPSHOT; i++) {
         const char *path = gm_replay_output_path(o, i);
         is_stdout_free &= !gm_path_is_standard(path);
@@ -61,6 +62,28 @@ static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
     }
     if (o->output != NULL && gm_replay_write_snapshot(run, o->output, &err) != GM_OK) /* takes what is told apart */
         gm_call_fail(call, NULL, &err);
+}
+
+/* --format. `failure`: why there is no run to tell of; NULL: there is one. */
+static void write_notices(struct gm_replay_run *run, struct gm_call *call, const char *path,
+                          const struct gm_error *failure)
+{
+    const struct gm_usual_options *usual = &run->options->usual;
+    struct gm_notices notices = {.failed = false};
+    struct gm_notice_places places;
+    struct gm_error err;
+    if (usual->formats.n == 0)
+        return;
+    if (failure != NULL)
+        gm_formats_note_error(&notices, path, failure);
+    else if (gm_formats_open_places(&places, usual, &err) != GM_OK)
+        gm_call_fail(call, NULL, &err);
+    if (failure == NULL) {
+        gm_replay_notices(&notices, run, &places);
+        gm_formats_close_places(&places);
+    }
+    gm_formats_put(call, &usual->formats, &notices);
+    gm_notices_free(&notices);
 }
 
 static void run_it(const struct gm_replay_options *options, struct gm_call *call, const char *path)
@@ -81,9 +104,11 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
         gm_message_flush(&run.messages);
     if (status == GM_OK) {
         const enum gm_status outcome = gm_replay_status(&run);
+        write_notices(&run, call, path, NULL);
         write_outputs(&run, call);
         gm_call_raise(call, outcome);
     } else {
+        write_notices(&run, call, path, &err);
         gm_call_fail(call, status == GM_E_USAGE || status == GM_E_MISSING ? NULL : path, &err);
     }
     if (status == GM_OK && options->usual.verbose) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/cli/gmreplay.h"
 
+#include "analyze/cli/notice_files.h"
 #include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
 
@@ -104,6 +105,8 @@ static const struct gm_option option_table[] = {
      "Whole; gmanalyze and gmreplay read it like the snapshot it was made of: [gmtrace.md](gmtrace.md).",
      GM_OPTION_TEXT, AT(trace_out)},
     GM_ROW_JSON("all numbers; - is stdout, instead of the summary"),
+    GM_ROW_FORMAT,
+    GM_ROW_FORMAT_SOURCE,
     {0, "backend", "NAME",
      "what is behind the allocator: sim (default), null (never full), cuda, cuda-async" GM_MORE
      "`cuda` and `cuda-async`: exit code 4 where gmreplay was built without CUDA ([compute.md](compute.md)).",
@@ -147,6 +150,12 @@ static enum gm_status check_outputs(const struct gm_replay_options *o, const cha
             if (is_file(gm_replay_output_path(o, k)) && gm_path_is_same(path, gm_replay_output_path(o, k)))
                 return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s and %s both name %s", output_names[k],
                                output_names[i], path);
+    }
+    for (size_t i = 0; i < o->usual.formats.n; i++) {
+        const char *path = o->usual.formats.v[i].file;
+        to_stdout += !is_file(path);
+        if (is_file(path) && gm_path_is_same(path, trace))
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--format would overwrite the trace %s", trace);
     }
     return to_stdout <= 1 ? GM_OK : gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "only one output can go to standard output");
 }

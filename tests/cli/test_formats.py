@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--format: what gmanalyze and gmdiff say to a CI, read again by readers that are not ours. GM_SARIF_SCHEMA may name the
+"""--format: what the programs say to a CI, read again by readers that are not ours. GM_SARIF_SCHEMA may name the
 schema of SARIF 2.1.0, which is looked at where jsonschema is installed."""
 import json
 import os
@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ElementTree
 from harness import BINARY, MIB, Allocator, Case, Clock, frame, main, write
 
 GMDIFF = os.environ["GMDIFF"]
+GMREPLAY = os.environ["GMREPLAY"]
 EVIL = "a%b:c,d\n<x>&\"]]>\x1b"
 COMMAND = re.compile(r"^::(notice|warning|error) (?:([a-zA-Z]+=[^,:\n]*(?:,[a-zA-Z]+=[^,:\n]*)*))?::([^\r\n]*)$")
 
@@ -196,6 +197,31 @@ class Formats(Case):
         root = ElementTree.parse(self.at("f.xml")).getroot()
         self.assertEqual((root.get("tests"), root.get("errors"), root.get("failures")), ("6", "1", "0"))
         self.assertEqual([suite.get("tests") for suite in root], ["1", "1", "2", "1", "1"])
+
+    def replayed(self, *words, code=1):
+        done = subprocess.run([GMREPLAY, *words, "new.pickle"], cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout
+
+    def test_replay(self):
+        for words, title, about in ((("--limit", "209MiB"), "limit", "peak reserved is 210.0 MiB, the limit 209.0 MiB"),
+                                    (("--memory", "180MiB"), "memory", "on device 0 at event 5, for a request of 30.00 MiB: ")):
+            ((level, place, text),) = commands(self.replayed(*words, "--format", "github"))
+            self.assertEqual((level, place["title"]), ("error", title))
+            self.assertIn(about, text)
+        ((_, place, _),) = commands(self.replayed("--memory", "140MiB", "--format", "github", "--source", "checkout"))
+        self.assertEqual((place["file"], place["line"]), ("checkout/model/attention.py", "4"))
+        self.assertEqual(self.replayed("--limit", "210MiB", "--format", "github", code=0), "")
+        self.check_suite(ElementTree.fromstring(self.replayed("--verify", "--format", "junit", code=0))[0], 1, 0, 0)
+        self.assertIn("verdict: PASS", self.replayed("--limit", "1GiB", "--format", "sarif=a.sarif", code=0))
+        with open(self.at("a.sarif"), encoding="utf-8") as file:
+            self.validate(json.load(file))
+        done = subprocess.run([GMREPLAY, "--format", "github", "/dev/null"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout.split("::")[1]), (3, "error title=unreadable"))
+        for words, why in ((("--format", "github", "--json", "-"), "only one output"), (("--format", "sarif=new.pickle"), "overwrite")):
+            done = subprocess.run([GMREPLAY, *words, "new.pickle"], cwd=self.folder, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(why, done.stderr)
 
     def test_usage(self):
         for words, why in ((("--format", "html"), "github, gitlab, junit or sarif"), (("--format", "sarif="), "sarif"),
