@@ -170,15 +170,10 @@ static enum gm_status to_sixels(struct product *product, struct gm_painter *pain
     struct gm_palette palette;
     uint32_t exact[MOST_EXACT];
     GM_TRY(gm_paint(&pixels, painter, canvas, display, err));
-    uint16_t *small = malloc(sizeof *small * pixels.width * pixels.height);
-    if (small == NULL)
-        return gm_no_memory(err);
-    pixels = gm_pixels_shrink(small, &pixels, shrinking(pixels.width, product->most_width));
-    enum gm_status status = gm_png_index(&canvas->scratch, &palette, &pixels, exact, exact_colors(exact, display), err);
-    if (status == GM_OK)
-        gm_sixel_add(product->sixels, canvas->scratch.rows, &palette, pixels.width, pixels.height);
-    free(small);
-    return status == GM_OK && product->sixels->failed ? gm_no_memory(err) : status;
+    gm_pixels_shrink(&pixels, shrinking(pixels.width, product->most_width));
+    GM_TRY(gm_png_index(&canvas->scratch, &palette, &pixels, exact, exact_colors(exact, display), err));
+    gm_sixel_add(product->sixels, &pixels, &palette);
+    return product->sixels->failed ? gm_no_memory(err) : GM_OK;
 }
 
 static enum gm_status to_png(struct product *product, struct gm_painter *painter, struct gm_canvas *canvas,
@@ -192,7 +187,7 @@ static enum gm_status to_png(struct product *product, struct gm_painter *painter
     double painted = seconds();
     GM_THEN(status, gm_png_index(&canvas->scratch, &palette, &pixels, exact, exact_colors(exact, display), err));
     double indexed = seconds();
-    GM_THEN(status, gm_png_compress(product->png, &canvas->scratch, &palette, pixels.width, pixels.height, err));
+    GM_THEN(status, gm_png_compress(product->png, &canvas->scratch, &palette, &pixels, err));
     product->times.paint = painted - start;
     product->times.index = indexed - painted;
     product->times.compress = seconds() - indexed;

@@ -5,12 +5,15 @@
  */
 #include "render/paint.h"
 
+#include "analyze/base/arithmetic.h"
 #include "render/metric.h"
 #include "render/theme.h"
 
 #include <cairo.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { TILE = 12, TALLEST = 8000 }; /* tile of a hatch and tallest page, in device pixels */
 
@@ -216,6 +219,25 @@ static void paint_items(cairo_t *cr, const struct bitmap *bitmap, struct gm_pain
     }
 }
 
+/* Makes room for `bytes` bytes of pixels: at first as much as the usual charts need, since a buffer that has to grow
+ * pays for its pages twice. */
+static bool reserve(struct gm_canvas *canvas, size_t bytes)
+{
+    const size_t usual = 1800 * 1700 * sizeof *canvas->pixels, huge_page = 2 << 20;
+    void *p = NULL;
+    if (bytes <= canvas->pixel_capacity)
+        return true;
+    free(canvas->pixels);
+    canvas->pixels = NULL;
+    const size_t want = gm_round_up(bytes > usual ? bytes : usual, huge_page);
+    canvas->pixel_capacity = posix_memalign(&p, huge_page, want) == 0 ? want : 0;
+    if (canvas->pixel_capacity == 0)
+        return false;
+    madvise(p, want, MADV_HUGEPAGE); /* fewer page faults, if it can */
+    canvas->pixels = p;
+    return true;
+}
+
 enum gm_status gm_paint(struct gm_pixels *pixels, struct gm_painter *painter, struct gm_canvas *canvas,
                         const struct gm_display *display, struct gm_error *err)
 {
@@ -224,14 +246,14 @@ enum gm_status gm_paint(struct gm_pixels *pixels, struct gm_painter *painter, st
     if (!(tall >= 1 && tall <= TALLEST))
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "a chart's page is %.0f pixels tall", tall);
     const int height = (int)tall, stride = cairo_format_stride_for_width(CAIRO_FORMAT_RGB16_565, width);
-    const size_t bytes = (size_t)stride * (size_t)height;
-    if (!gm_png_reserve(&canvas->pixels, &canvas->pixel_capacity, bytes, GM_USUAL_PIXELS * sizeof *canvas->pixels))
+    const size_t before = (size_t)stride * GM_ROWS_BEFORE, bytes = before + (size_t)stride * (size_t)height;
+    if (!reserve(canvas, bytes))
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
-    cairo_surface_t *surface = cairo_image_surface_create_for_data((unsigned char *)canvas->pixels,
-                                                                   CAIRO_FORMAT_RGB16_565, width, height, stride);
+    uint16_t *const v = canvas->pixels + before / sizeof *v;
+    cairo_surface_t *surface =
+        cairo_image_surface_create_for_data((unsigned char *)v, CAIRO_FORMAT_RGB16_565, width, height, stride);
     cairo_t *cr = cairo_create(surface);
-    const struct bitmap bitmap = {canvas->pixels, (size_t)width, (size_t)height,
-                                  (size_t)stride / sizeof *canvas->pixels};
+    const struct bitmap bitmap = {v, (size_t)width, (size_t)height, (size_t)stride / sizeof *v};
     cairo_surface_flush(surface);
     paint_items(cr, &bitmap, painter, canvas, display);
     cairo_status_t status = cairo_status(cr);
@@ -241,7 +263,6 @@ enum gm_status gm_paint(struct gm_pixels *pixels, struct gm_painter *painter, st
     if (status != CAIRO_STATUS_SUCCESS)
         return gm_fail(err, status == CAIRO_STATUS_NO_MEMORY ? GM_E_NOMEM : GM_E_INTERNAL, GM_NO_OFFSET,
                        "a chart could not be painted: %s", cairo_status_to_string(status));
-    *pixels =
-        (struct gm_pixels){canvas->pixels, (size_t)width, (size_t)height, (size_t)stride / sizeof *canvas->pixels};
+    *pixels = (struct gm_pixels){v, bitmap.width, bitmap.height, bitmap.stride};
     return GM_OK;
 }

@@ -5,46 +5,21 @@
  */
 #include "render/png.h"
 
-#include "analyze/base/arithmetic.h"
-
 #include <libdeflate.h>
 #include <png.h>
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum {
     PIXEL_VALUES = 65536,
-    HUGE_PAGE = 2 << 20,
     LEVEL =
         3, /* of libdeflate, measured on the charts: 2 to 3 are fastest, 6 takes a third longer for 5 % fewer bytes */
 };
 
-bool gm_png_reserve(void *buffer, size_t *capacity, size_t bytes, size_t usual)
-{
-    if (bytes <= *capacity)
-        return true;
-    void *p;
-    memcpy(&p, buffer, sizeof p);
-    free(p);
-    *capacity = 0;
-    const size_t want = bytes > usual ? bytes : usual;
-    p = NULL;
-    if (want <= SIZE_MAX - HUGE_PAGE && posix_memalign(&p, HUGE_PAGE, gm_round_up(want, HUGE_PAGE)) != 0)
-        p = NULL;
-    if (p != NULL) {
-        madvise(p, gm_round_up(want, HUGE_PAGE), MADV_HUGEPAGE); /* fewer page faults, if it can */
-        *capacity = want;
-    }
-    memcpy(buffer, &p, sizeof p);
-    return p != NULL;
-}
-
 void gm_png_scratch_free(struct gm_png_scratch *scratch)
 {
-    free(scratch->rows);
     free(scratch->index_of);
     free(scratch->packed);
     if (scratch->compressor != NULL)
@@ -134,10 +109,10 @@ static void index_row(struct gm_png_scratch *scratch, struct gm_palette *palette
 enum gm_status gm_png_index(struct gm_png_scratch *scratch, struct gm_palette *palette, const struct gm_pixels *pixels,
                             const uint32_t *exact, size_t exact_count, struct gm_error *err)
 {
-    const size_t width = pixels->width, length = width + 1, need = length * pixels->height;
+    const size_t width = pixels->width, length = width + 1;
     if (scratch->index_of == NULL)
         scratch->index_of = malloc(PIXEL_VALUES * sizeof *scratch->index_of);
-    if (scratch->index_of == NULL || !gm_png_reserve(&scratch->rows, &scratch->row_capacity, need, GM_USUAL_PIXELS))
+    if (scratch->index_of == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
     memset(scratch->index_of, 0xff, PIXEL_VALUES * sizeof *scratch->index_of);
     palette->n = 0;
@@ -147,7 +122,7 @@ enum gm_status gm_png_index(struct gm_png_scratch *scratch, struct gm_palette *p
     for (size_t y = 0; y < pixels->height; y++) {
         const uint16_t *row = pixels->v + y * pixels->stride;
         const uint16_t *above = y > 0 ? row - pixels->stride : NULL;
-        uint8_t *out = scratch->rows + y * length;
+        uint8_t *out = gm_png_rows(pixels) + y * length;
         if (above != NULL && memcmp(row, above, width * sizeof *row) == 0) {
             memcpy(out, out - length, length);
         } else {
@@ -222,9 +197,9 @@ static bool write_all(png_structp handle, png_infop info, const uint8_t *packed,
 }
 
 /* The rows as a zlib stream (RFC 1950) into scratch->packed; its length, or 0 if there is no memory. */
-static size_t pack_rows(struct gm_png_scratch *scratch, size_t width, size_t height)
+static size_t pack_rows(struct gm_png_scratch *scratch, const struct gm_pixels *pixels)
 {
-    const size_t length = (width + 1) * height;
+    const size_t length = (pixels->width + 1) * pixels->height;
     if (scratch->compressor == NULL)
         scratch->compressor = libdeflate_alloc_compressor(LEVEL);
     if (scratch->compressor == NULL)
@@ -237,14 +212,14 @@ static size_t pack_rows(struct gm_png_scratch *scratch, size_t width, size_t hei
     }
     if (scratch->packed == NULL)
         return 0;
-    return libdeflate_zlib_compress(scratch->compressor, scratch->rows, length, scratch->packed, bound);
+    return libdeflate_zlib_compress(scratch->compressor, gm_png_rows(pixels), length, scratch->packed, bound);
 }
 
 enum gm_status gm_png_compress(struct gm_png *png, struct gm_png_scratch *scratch, const struct gm_palette *palette,
-                               size_t width, size_t height, struct gm_error *err)
+                               const struct gm_pixels *pixels, struct gm_error *err)
 {
     struct sink sink = {.capacity = 0};
-    size_t packed_length = pack_rows(scratch, width, height);
+    size_t packed_length = pack_rows(scratch, pixels);
     *png = (struct gm_png){NULL, 0};
     if (packed_length == 0)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
@@ -255,7 +230,7 @@ enum gm_status gm_png_compress(struct gm_png *png, struct gm_png_scratch *scratc
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
     }
     png_set_write_fn(handle, &sink, on_write, on_flush);
-    bool ok = write_all(handle, info, scratch->packed, packed_length, palette, width, height);
+    bool ok = write_all(handle, info, scratch->packed, packed_length, palette, pixels->width, pixels->height);
     png_destroy_write_struct(&handle, &info);
     if (!ok) {
         free(sink.png.data);

@@ -8,20 +8,17 @@
 #include "analyze/base/error.h"
 #include "render/render.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct gm_pixels {
-    const uint16_t *v; /* 5-6-5 bits of red, green, blue */
+    uint16_t *v; /* 5-6-5 bits of red, green, blue; before them is room for GM_ROWS_BEFORE rows */
     size_t width, height;
     size_t stride; /* pixels from row to row */
 };
 
 /* Buffers that are worth keeping from picture to picture. Zero-initialise. */
 struct gm_png_scratch {
-    uint8_t *rows; /* what a PNG compresses: per row a filter byte (0, none) and the palette indices */
-    size_t row_capacity;
     int16_t *index_of; /* of each of the 2^16 pixel values; -1: not met yet */
     struct libdeflate_compressor *compressor;
     uint8_t *packed; /* the compressed rows */
@@ -34,18 +31,21 @@ struct gm_palette {
     size_t n;
 };
 
-/* Makes room for `bytes` bytes in the buffer at *buffer (contents are lost): at least the *capacity it has now, and at
- * first as much as the usual charts need, since a buffer that has to grow pays for its pages twice. */
-bool gm_png_reserve(void *buffer, size_t *capacity, size_t bytes, size_t usual);
-enum { GM_USUAL_PIXELS = 1800 * 1700 };
-
-/* Palette indices of the pixels into scratch->rows. `exact` are the colours that were painted with:
- * a pixel of one of them gets exactly that colour; others (the edges of letters) get the colour of their bits while
- * there is room in the palette, then the nearest there is. */
+/* Palette indices over the pixels, which are lost: from the room before them on, and as far behind the reading that a
+ * row and the one above it are still there when they are looked at. Per row a filter byte (0, none) and the indices,
+ * which is what a PNG compresses. `exact` are the colours that were painted with: a pixel of one of them gets exactly
+ * that colour; others (the edges of letters) get the colour of their bits while there is room in the palette, then the
+ * nearest there is. */
+enum { GM_ROWS_BEFORE = 2 };
 enum gm_status gm_png_index(struct gm_png_scratch *scratch, struct gm_palette *palette, const struct gm_pixels *pixels,
                             const uint32_t *exact, size_t exact_count, struct gm_error *err);
-/* Compresses what gm_png_index made. */
+/* Where these rows begin. Two bytes of a pixel become one of index, and one more a row. */
+static inline uint8_t *gm_png_rows(const struct gm_pixels *pixels)
+{
+    return (uint8_t *)(pixels->v - GM_ROWS_BEFORE * pixels->stride);
+}
+/* Compresses what gm_png_index made of the pixels. */
 enum gm_status gm_png_compress(struct gm_png *png, struct gm_png_scratch *scratch, const struct gm_palette *palette,
-                               size_t width, size_t height, struct gm_error *err);
+                               const struct gm_pixels *pixels, struct gm_error *err);
 
 #endif

@@ -6,9 +6,10 @@
 
 enum { BAND = 6 /* rows of pixels in a row of sixels */, COLORS = 256 };
 
-struct gm_pixels gm_pixels_shrink(uint16_t *out, const struct gm_pixels *pixels, size_t factor)
+void gm_pixels_shrink(struct gm_pixels *pixels, size_t factor)
 {
-    const struct gm_pixels small = {out, pixels->width / factor, pixels->height / factor, pixels->width / factor};
+    const size_t width = pixels->width / factor;
+    const struct gm_pixels small = {pixels->v, width, pixels->height / factor, width};
     const uint32_t n = (uint32_t)(factor * factor);
     for (size_t y = 0; y < small.height; y++) {
         for (size_t x = 0; x < small.width; x++) {
@@ -17,11 +18,11 @@ struct gm_pixels gm_pixels_shrink(uint16_t *out, const struct gm_pixels *pixels,
                 const uint16_t p = pixels->v[(y * factor + i / factor) * pixels->stride + x * factor + i % factor];
                 red += p >> 11, green += p >> 5 & 0x3f, blue += p & 0x1f;
             }
-            out[y * small.stride + x] =
+            small.v[y * small.stride + x] =
                 (uint16_t)((red + n / 2) / n << 11 | (green + n / 2) / n << 5 | (blue + n / 2) / n);
         }
     }
-    return small;
+    *pixels = small;
 }
 
 /* The sixels of one colour in a row of them: for each column its bits, the topmost pixel the lowest. */
@@ -60,9 +61,10 @@ static void add_band(struct gm_text *out, struct plane planes[COLORS])
     gm_text_add_char(out, '-');
 }
 
-void gm_sixel_add(struct gm_text *out, const uint8_t *rows, const struct gm_palette *palette, size_t width,
-                  size_t height)
+void gm_sixel_add(struct gm_text *out, const struct gm_pixels *pixels, const struct gm_palette *palette)
 {
+    const size_t width = pixels->width, height = pixels->height;
+    const uint8_t *rows = gm_png_rows(pixels);
     struct plane planes[COLORS];
     uint8_t *bits = calloc(COLORS, width);
     if (bits == NULL) {

@@ -232,11 +232,13 @@ struct pass {
     uint32_t from, to;
 };
 
-static struct pass *next_backwards(const struct gm_lives *l)
+/* Of the moments at which those of the set were made. */
+static struct pass *next_backwards(const struct gm_lives *l, const struct gm_set *set)
 {
     const struct gm_history *h = l->h;
-    struct pass *passes = calloc(h->count + 1, sizeof *passes), now = {GM_NEVER, GM_NEVER};
+    struct pass *passes = calloc(set->n + 1, sizeof *passes), now = {GM_NEVER, GM_NEVER};
     bool is_inside = false;
+    size_t left = set->n;
     for (uint32_t e = (uint32_t)h->count; passes != NULL && e > 0; e--) {
         const uint32_t a = h->of_event[e - 1];
         if (a != GM_NEVER && h->born[a] == e) {
@@ -244,9 +246,12 @@ static struct pass *next_backwards(const struct gm_lives *l)
             now.to = is_backward && !is_inside ? e : now.to;
             now.from = is_backward ? e : now.from;
             is_inside = is_backward;
+            for (; left > 0 && set->v[left - 1].allocation >= a; left--)
+                passes[left - 1] = now;
         }
-        passes[e - 1] = now;
     }
+    for (size_t i = 0; passes != NULL && i < set->n; i++)
+        passes[i] = h->born[set->v[i].allocation] == 0 ? now : passes[i];
     return passes;
 }
 
@@ -254,11 +259,10 @@ static struct pass *next_backwards(const struct gm_lives *l)
 static void go_with_backward(struct gm_case *c, struct gm_set *set)
 {
     const struct gm_history *h = c->lives->h;
-    struct pass *passes = next_backwards(c->lives);
+    struct pass *passes = next_backwards(c->lives, set);
     c->failed |= passes == NULL;
     for (size_t i = 0, next; passes != NULL && i < set->n; i = next) {
-        const uint32_t born = h->born[set->v[i].allocation];
-        const struct pass pass = passes[born > 0 ? born - 1 : 0];
+        const struct pass pass = passes[i];
         next = i + 1;
         while (next < set->n && h->born[set->v[next].allocation] < pass.from && pass.from != GM_NEVER)
             next++;

@@ -84,9 +84,8 @@ static void free_pass(struct gm_trace_pass *pass)
     gm_history_free(&pass->history);
     free(pass->phase);
     free(pass->kept_steps);
-    free(pass->step);
-    free(pass->range);
     free(pass->ranges);
+    free(pass->range_changes);
     free(pass->category);
     free(pass->role);
     free(pass->reason);

@@ -25,6 +25,11 @@ struct gm_named_range {
     uint32_t around;
 };
 
+/* From this event on, up to the next change, `range` (+ 1; 0: none) is the innermost annotation. */
+struct gm_range_change {
+    uint32_t event, range;
+};
+
 /* One device while it is analysed. */
 struct gm_trace_pass {
     const struct gm_snapshot *snapshot;
@@ -43,9 +48,9 @@ struct gm_trace_pass {
     uint8_t *phase; /* [history.count] enum gm_phase of each event, from steps.c; NULL: phases are not known */
     struct gm_kept_step *kept_steps; /* if options->keep is set: all steps */
     size_t kept_step_count;
-    uint32_t *step;  /* [history.count] index in out->steps.rows, GM_NEVER between steps; NULL: no steps */
-    uint32_t *range; /* [history.count] the innermost annotation around the event, + 1; 0: none. NULL: there are none */
     struct gm_named_range *ranges;
+    struct gm_range_change *range_changes; /* the innermost annotation around the events; gm_trace_range_at */
+    size_t range_change_count;
     uint16_t *category; /* [history.allocation_count] of options->rules */
     uint8_t *role;      /* [history.allocation_count], from roles.c: index in its table */
     uint8_t *reason;    /* likewise: why */
@@ -54,6 +59,23 @@ struct gm_trace_pass {
     uint32_t peak_moment; /* of requested bytes, in the window; from curves.c */
     uint32_t peak_active_moment;
 };
+
+/* The row of out->steps.rows that has the event, or GM_NEVER: it is between them. */
+static inline uint32_t gm_trace_step_at(const struct gm_trace_pass *pass, uint64_t event)
+{
+    const struct gm_steps *steps = &pass->out->steps;
+    size_t row = 0;
+    GM_BISECT(row, steps->row_count, i, steps->rows[i].last_event < event);
+    return row < steps->row_count && steps->rows[row].first_event <= event ? (uint32_t)row : GM_NEVER;
+}
+
+/* The innermost annotation around the event, + 1; 0: none. */
+static inline uint32_t gm_trace_range_at(const struct gm_trace_pass *pass, uint32_t event)
+{
+    size_t after = 0;
+    GM_BISECT(after, pass->range_change_count, i, pass->range_changes[i].event <= event);
+    return after == 0 ? 0 : pass->range_changes[after - 1].range;
+}
 
 static inline bool gm_is_hidden(const struct gm_trace_pass *pass, size_t allocation)
 {

@@ -175,9 +175,8 @@ static enum gm_status dump(const struct gm_snapshot *snapshot, const struct gm_t
             print_device(&pass, ms);
         gm_trace_forget_steps(&pass);
         free(pass.phase);
-        free(pass.step);
-        free(pass.range);
         free(pass.ranges);
+        free(pass.range_changes);
         free(pass.role);
         free(pass.reason);
         gm_history_free(&pass.history);

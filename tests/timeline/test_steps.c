@@ -111,9 +111,8 @@ static struct gm_steps *find_steps(struct found *f, struct run *r)
 static void forget(struct found *f)
 {
     free(f->pass.phase);
-    free(f->pass.step);
-    free(f->pass.range);
     free(f->pass.ranges);
+    free(f->pass.range_changes);
     gm_history_free(&f->pass.history);
     gm_names_free(&f->names);
     gm_classifier_free(f->classifier);
@@ -159,10 +158,10 @@ TEST(profiler_steps)
         assert_int_equal(row->alloc_bytes, 1530);
         assert_int_equal(row->is_partial, i == 2); /* its END is not in the file */
         for (uint64_t e = row->first_event; e <= row->last_event; e++)
-            assert_int_equal(f.pass.step[e], i);
+            assert_int_equal(gm_trace_step_at(&f.pass, e), i);
     }
     assert_string_equal(steps->rows[1].label, "ProfilerStep#8");
-    assert_int_equal(f.pass.step[0], GM_NEVER);
+    assert_int_equal(gm_trace_step_at(&f.pass, 0), GM_NEVER);
     assert_true(f.pass.out->steps.covered > 2.9 && f.pass.out->steps.covered < 3);
     assert_int_equal(steps->pattern, GM_PATTERN_UNKNOWN); /* two whole steps */
     assert_null(f.pass.phase);
@@ -444,7 +443,7 @@ TEST(layers_are_no_steps)
     const struct gm_steps *steps = find_steps(&f, &r);
     assert_null(steps->source);
     assert_int_equal(steps->row_count, 0);
-    assert_null(f.pass.step);
+    assert_int_equal(gm_trace_step_at(&f.pass, 0), GM_NEVER);
     forget(&f);
 }
 
@@ -783,7 +782,7 @@ TEST(more_steps_than_rows)
     bool has_highest = false;
     for (size_t i = 0; i < steps->row_count; i++) {
         has_highest |= steps->rows[i].number == 3000 && steps->rows[i].peak.requested == 5000;
-        assert_int_equal(f.pass.step[steps->rows[i].first_event], i);
+        assert_int_equal(gm_trace_step_at(&f.pass, steps->rows[i].first_event), i);
     }
     assert_true(has_highest);
     forget(&f);

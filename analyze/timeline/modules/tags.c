@@ -120,8 +120,7 @@ static uint32_t by_annotation(struct tags *t, uint32_t event)
     const struct gm_trace_pass *pass = t->pass;
     const char *names[NAMES_MOST];
     size_t n = 0;
-    for (uint32_t r = pass->range == NULL ? 0 : pass->range[event]; r != 0 && n < NAMES_MOST;
-         r = pass->ranges[r - 1].around)
+    for (uint32_t r = gm_trace_range_at(pass, event); r != 0 && n < NAMES_MOST; r = pass->ranges[r - 1].around)
         if ((names[n++] = gm_names_string(pass->names, pass->ranges[r - 1].name)) == NULL)
             return GM_NEVER;
     if (n == 0)

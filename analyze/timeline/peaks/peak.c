@@ -99,11 +99,10 @@ static void add_reserved(struct moments *m)
     }
 }
 
-static uint64_t step_of(const struct gm_trace_pass *pass, uint32_t moment)
+/* The row of the step that led to the moment, or GM_NEVER. */
+static uint32_t step_of(const struct gm_trace_pass *pass, uint32_t moment)
 {
-    if (pass->step == NULL || moment == 0 || pass->step[moment - 1] == GM_NEVER)
-        return GM_REPORT_NONE;
-    return pass->step[moment - 1];
+    return moment == 0 ? GM_NEVER : gm_trace_step_at(pass, moment - 1);
 }
 
 static bool fill(struct moments *m, struct gm_grouping *grouping)
@@ -112,7 +111,8 @@ static bool fill(struct moments *m, struct gm_grouping *grouping)
         struct gm_next_peak *row = &m->rows[k];
         uint64_t event = gm_event_of_moment(m->at[k]);
         row->moment = (struct gm_moment){event, gm_history_time(&m->pass->history, event), gm_sums_told(&m->sums[k])};
-        row->step = step_of(m->pass, m->at[k]);
+        const uint32_t step = step_of(m->pass, m->at[k]);
+        row->step = step == GM_NEVER ? GM_REPORT_NONE : step;
         struct gm_group_table table;
         if (!gm_group_rows(&table, &m->live[k], grouping, 2))
             return false;
@@ -174,8 +174,8 @@ static const struct {
 static const struct gm_step_row *lifetime_step(const struct gm_trace_pass *pass)
 {
     const struct gm_steps *steps = &pass->out->steps;
-    uint32_t row = pass->step == NULL || pass->peak_moment == 0 ? GM_NEVER : pass->step[pass->peak_moment - 1];
-    return row < steps->row_count ? &steps->rows[row] : NULL;
+    const uint32_t row = step_of(pass, pass->peak_moment);
+    return row == GM_NEVER ? NULL : &steps->rows[row];
 }
 
 static enum gm_lifetime lifetime_of(const struct gm_history *h, const struct gm_step_row *step, size_t allocation)

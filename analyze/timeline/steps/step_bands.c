@@ -80,6 +80,18 @@ static bool add_ranges(struct bands *b, bool steps_are_shown)
     return true;
 }
 
+/* The first event after `event` that is in another step, or between steps if it is not. */
+static size_t step_end(const struct gm_trace_pass *pass, size_t event)
+{
+    const struct gm_steps *steps = &pass->out->steps;
+    const uint32_t step = gm_trace_step_at(pass, event);
+    size_t next = 0;
+    if (step != GM_NEVER)
+        return steps->rows[step].last_event + 1;
+    GM_BISECT(next, steps->row_count, i, steps->rows[i].first_event <= event);
+    return next < steps->row_count ? steps->rows[next].first_event : pass->history.count;
+}
+
 /* Runs of one phase inside of one step. All or none: a few of many would mislead. */
 static void add_phases(struct bands *b)
 {
@@ -87,10 +99,9 @@ static void add_phases(struct bands *b)
     size_t n = pass->history.count, start = 0, kept = b->n;
     if (pass->phase == NULL)
         return;
+    size_t until = step_end(pass, 0);
     for (size_t i = 1; i <= n; i++) {
-        bool goes_on =
-            i < n && pass->phase[i] == pass->phase[start] && (pass->step == NULL || pass->step[i] == pass->step[start]);
-        if (goes_on)
+        if (i < n && i < until && pass->phase[i] == pass->phase[start])
             continue;
         if (pass->phase[start] != GM_PHASE_OTHER) {
             if (b->n - kept == MOST_PHASES) {
@@ -99,13 +110,14 @@ static void add_phases(struct bands *b)
             }
             b->v[b->n++] = (struct gm_band){.name = gm_phase_name(pass->phase[start]),
                                             .phase = pass->phase[start],
-                                            .depth = pass->step != NULL && pass->step[start] != GM_NEVER,
+                                            .depth = gm_trace_step_at(pass, start) != GM_NEVER,
                                             .first_event = start,
                                             .last_event = i - 1,
                                             .from_us = gm_history_time(&pass->history, start),
                                             .to_us = gm_history_time(&pass->history, i - 1)};
         }
         start = i;
+        until = i < until ? until : step_end(pass, i);
     }
 }
 
@@ -147,6 +159,7 @@ static void walk(const struct gm_step_work *w, uint32_t *open)
     struct gm_trace_pass *pass = w->pass;
     const struct gm_range *ranges = w->ranges.v;
     size_t next = 0, depth = 0;
+    uint32_t last = 0;
     for (uint32_t event = 0; event < pass->history.count; event++) {
         for (; next < w->ranges.n && ranges[next].first <= event; next++) {
             if (ranges[next].kind == GM_RANGE_PROFILER_STEP)
@@ -158,7 +171,10 @@ static void walk(const struct gm_step_work *w, uint32_t *open)
         }
         while (depth > 0 && ranges[open[depth - 1]].last < event)
             depth--;
-        pass->range[event] = depth == 0 ? 0 : open[depth - 1] + 1;
+        const uint32_t now = depth == 0 ? 0 : open[depth - 1] + 1;
+        if (now != last) /* a range begins or ends, once each */
+            pass->range_changes[pass->range_change_count++] = (struct gm_range_change){event, now};
+        last = now;
     }
 }
 
@@ -168,9 +184,9 @@ bool gm_step_names(struct gm_step_work *w)
     if (w->ranges.n == 0)
         return true;
     uint32_t *open = malloc(w->ranges.n * sizeof *open);
-    pass->range = calloc(pass->history.count + 1, sizeof *pass->range);
+    pass->range_changes = malloc(2 * w->ranges.n * sizeof *pass->range_changes);
     pass->ranges = calloc(w->ranges.n, sizeof *pass->ranges);
-    const bool ok = open != NULL && pass->range != NULL && pass->ranges != NULL;
+    const bool ok = open != NULL && pass->range_changes != NULL && pass->ranges != NULL;
     if (ok)
         walk(w, open);
     free(open);

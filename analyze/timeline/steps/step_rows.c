@@ -177,20 +177,6 @@ static bool name_rows(struct rows *r, size_t count)
     return r->rows != NULL;
 }
 
-/* The row of every event. */
-static bool mark_events(struct gm_step_work *w, const uint32_t *row_of)
-{
-    size_t n = w->pass->history.count;
-    uint32_t *step = w->pass->step = malloc((n + 1) * sizeof *step);
-    if (step == NULL)
-        return false;
-    memset(step, 0xFF, n * sizeof *step); /* GM_NEVER */
-    for (size_t s = 0; s < w->spans.n; s++)
-        for (size_t i = w->spans.v[s].first; i <= w->spans.v[s].last; i++)
-            step[i] = row_of[s];
-    return true;
-}
-
 static bool fill(struct rows *r)
 {
     struct gm_step_work *w = r->w;
@@ -211,7 +197,7 @@ static bool fill(struct rows *r)
     out->row_total = n;
     for (size_t s = 0; s < n; s++)
         out->covered += w->spans.v[s].fraction;
-    return mark_events(w, r->row_of);
+    return true;
 }
 
 bool gm_step_rows(struct gm_step_work *w)

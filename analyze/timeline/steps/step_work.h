@@ -126,9 +126,9 @@ static inline uint8_t gm_kind_at(struct gm_step_work *w, size_t i)
 bool gm_step_ranges(struct gm_step_work *w);  /* step_ranges.c: annotations */
 bool gm_step_spans(struct gm_step_work *w);   /* step_spans.c: the steps, from the best source */
 bool gm_step_phases(struct gm_step_work *w);  /* phase_events.c: pass->phase */
-bool gm_step_rows(struct gm_step_work *w);    /* step_rows.c: out->steps.rows, pass->step */
+bool gm_step_rows(struct gm_step_work *w);    /* step_rows.c: out->steps.rows */
 bool gm_step_bands(struct gm_step_work *w);   /* step_bands.c */
-bool gm_step_names(struct gm_step_work *w);   /* likewise: pass->range, pass->ranges */
+bool gm_step_names(struct gm_step_work *w);   /* likewise: pass->ranges, pass->range_changes */
 bool gm_step_pattern(struct gm_step_work *w); /* pattern.c */
 
 /* step_loop.c: steps from the period of the allocations. Leaves no spans if there is none. */
