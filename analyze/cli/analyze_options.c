@@ -6,6 +6,7 @@
 #include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
 #include "analyze/export/export.h"
+#include "analyze/sqlite/sqlite.h"
 #include "replay/whatif/gpus.h"
 
 #include <stddef.h>
@@ -113,8 +114,9 @@ static const struct gm_option option_table[] = {
      .wants = "infer, or as in batch=4,seq=512,hidden=768,heads=12,layers=12,vocab=50257,ffn=3072",
      .words = gm_dims_words, .is_list = true},
     {0, "export", "FORMAT",
-     "the peak for folded, speedscope, pprof, modules; the timeline for perfetto; several with commas" GM_MORE
-     "Or repeat the option: [exports.md](exports.md).",
+     "the peak for folded, speedscope, pprof, modules; the timeline for perfetto; all of it for sqlite; several with "
+     "commas" GM_MORE
+     "Or repeat the option: [exports.md](exports.md). Exit code 4 for `sqlite` if the program was built without it.",
      GM_OPTION_CHOICES, AT(exports), .choices = gm_export_names},
     {0, "csv-full", NULL,
      "timeline.csv with every event, not only the extremes" GM_MORE "Its columns: [exports.md](exports.md).",
@@ -149,6 +151,14 @@ static const struct gm_option option_table[] = {
     GM_ROWS_PAGES,
 };
 
+static enum gm_status check_sqlite(const struct gm_timeline_options *t, bool is_of_stream, struct gm_error *err)
+{
+    if (t->from.kind != GM_PLACE_NONE || t->to.kind != GM_PLACE_NONE || is_of_stream || t->min_size > 0)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                       "--export sqlite has the whole trace, not what --from, --to, --stream and --min-size leave");
+    return gm_sqlite_check(err);
+}
+
 /* What no single option can tell: that two of them disagree, or that the JSON file would be written over a snapshot
  * (someone took --json for a flag). */
 static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err)
@@ -178,6 +188,8 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
                        : options->explain        ? "--explain"
                        : options->memory_summary ? "--memory-summary"
                                                  : NULL;
+    if (status == GM_OK && (options->exports >> GM_EXPORT_SQLITE & 1) != 0)
+        status = check_sqlite(&options->timeline, options->stream.is_given, err);
     GM_THEN(status, gm_formats_check(usual, also, err));
     for (int i = 0; status == GM_OK && i < *count; i++)
         status = gm_paths_check_json(usual->json, operands[i], err);

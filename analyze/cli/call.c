@@ -119,7 +119,8 @@ bool gm_call_begin(struct gm_call *call, const struct gm_program *program, int *
     call->is_quiet = usual->quiet;
     call->is_verbose = usual->verbose;
     if (status != GM_OK) {
-        gm_fail(&err, status, GM_NO_OFFSET, "%s (see %s --help)", err.message, program->name);
+        if (status == GM_E_USAGE)
+            gm_fail(&err, status, GM_NO_OFFSET, "%s (see %s --help)", err.message, program->name);
         gm_call_fail(call, NULL, &err);
     } else if (page.what != GM_PARSED_RUN) {
         print_page(call, program, &page);

@@ -2,6 +2,7 @@
 #include "analyze/cli/job.h"
 
 #include "analyze/cli/analyzed.h"
+#include "analyze/cli/interrupt.h"
 #include "analyze/cli/job_parts.h"
 #include "analyze/cli/notice_files.h"
 #include "analyze/cli/page_runs.h"
@@ -9,6 +10,7 @@
 #include "analyze/formats/load.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
+#include "analyze/sqlite/sqlite.h"
 
 #include <time.h>
 
@@ -73,6 +75,31 @@ static enum gm_status analyse(struct work *work, const struct gm_job *job, const
     return csv == NULL || status != GM_OK ? status : gm_full_csv_finish(csv, &work->judged.report, err);
 }
 
+static bool wants_sqlite(const struct gm_analyze_context *context)
+{
+    return (context->options.exports >> GM_EXPORT_SQLITE & 1) != 0;
+}
+
+/* Straight into the run: it may be larger than memory. Who calls holds signals until the run is committed or freed. */
+static enum gm_status write_sqlite(const struct work *work, struct gm_job *job,
+                                   const struct gm_analyze_context *context, struct gm_error *err)
+{
+    const struct gm_sqlite_source source = {&work->judged.report, &work->snapshot, &work->judged.kept,
+                                            context->shell->rules};
+    struct gm_run_file *file = NULL;
+    struct gm_text path = {0};
+    enum gm_status status = job->run != NULL ? GM_OK
+                                             : gm_run_begin(&job->run, context->options.usual.results, job->name,
+                                                            context->shell->when, err);
+    GM_THEN(status, gm_run_file_open(&file, job->run, GM_SQLITE_FILE, err));
+    if (status == GM_OK && !gm_run_file_path(file, &path))
+        status = gm_no_memory(err);
+    GM_THEN(status, gm_sqlite_write(path.data, &source, gm_interrupt_is_pending, err));
+    const enum gm_status closed = gm_run_file_close(file, status == GM_OK ? err : NULL);
+    gm_text_free(&path);
+    return status == GM_OK ? closed : status;
+}
+
 /* The trace for memory.html, once, before the snapshot is forgotten. */
 static enum gm_status keep_for_page(struct work *work, const struct gm_analyze_context *context, struct gm_error *err)
 {
@@ -97,7 +124,7 @@ static enum gm_status read_report(struct work *work, struct gm_job *job, const s
     }
     if (status == GM_OK && work->judged.kept.count == 0)
         status = keep_for_page(work, context, err);
-    if (status != GM_OK || work->judged.kept.count == 0)
+    if (status != GM_OK || (work->judged.kept.count == 0 && !wants_sqlite(context)))
         forget_snapshot(work);
     work->times.analyse = lap(&clock);
     return status;
@@ -126,7 +153,8 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     GM_THEN(status, gm_analysis_end(&work->judged, &work->snapshot, &analysis, err));
     if (status == GM_OK && work->judged.kept.count > 0)
         status = keep_for_page(work, context, err);
-    forget_snapshot(work);
+    if (!wants_sqlite(context))
+        forget_snapshot(work);
     if (status == GM_OK) {
         gm_ignore_count(&context->shell->ignore, report);
         tell_ignored(job, context, report);
@@ -136,14 +164,20 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     }
     status = gm_charts_finish(charts, status, &files, err);
     work->times.draw = lap(&clock);
+    gm_interrupt_hold();
     if (status == GM_OK) {
         atomic_store(&job->stage, GM_JOB_WRITES);
-        status = gm_outputs_write(job, context, report, &files, err);
+        if (wants_sqlite(context))
+            status = write_sqlite(work, job, context, err);
+        GM_THEN(status, gm_outputs_write(job, context, report, &files, err));
         work->times.write = lap(&clock);
-    } else {
+    }
+    if (status != GM_OK) {
         gm_run_free(job->run);
         job->run = NULL;
     }
+    gm_interrupt_release();
+    forget_snapshot(work);
     gm_run_files_free(&files);
     return status;
 }
@@ -155,7 +189,7 @@ static void tell_warnings(struct gm_job *job, const struct gm_analyze_context *c
     for (size_t i = 0; i < report->warning_count; i++)
         gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_WARNING, shown_path(job), "warning: %s",
                        report->warnings[i]);
-    if (context->options.exports != 0 && !gm_export_applies(report))
+    if ((context->options.exports & ~(1U << GM_EXPORT_SQLITE)) != 0 && !gm_export_applies(report))
         gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_WARNING, shown_path(job),
                        "warning: no trace in it, so there is nothing to export");
     if (report->snapshot.is_salvaged)

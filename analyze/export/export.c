@@ -16,11 +16,9 @@ static const struct {
     [GM_EXPORT_MODULES] = {"modules.csv", gm_export_modules},
 };
 
-const char *const gm_export_names[GM_EXPORT_COUNT + 1] = {[GM_EXPORT_FOLDED] = "folded",
-                                                          [GM_EXPORT_SPEEDSCOPE] = "speedscope",
-                                                          [GM_EXPORT_PERFETTO] = "perfetto",
-                                                          [GM_EXPORT_PPROF] = "pprof",
-                                                          [GM_EXPORT_MODULES] = "modules"};
+const char *const gm_export_names[GM_EXPORT_COUNT + 2] = {
+    [GM_EXPORT_FOLDED] = "folded", [GM_EXPORT_SPEEDSCOPE] = "speedscope", [GM_EXPORT_PERFETTO] = "perfetto",
+    [GM_EXPORT_PPROF] = "pprof",   [GM_EXPORT_MODULES] = "modules",       [GM_EXPORT_SQLITE] = "sqlite"};
 
 const char *gm_export_file_name(enum gm_export format)
 {

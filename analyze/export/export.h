@@ -17,9 +17,10 @@ enum gm_export {
     GM_EXPORT_PERFETTO,
     GM_EXPORT_PPROF,
     GM_EXPORT_MODULES,
-    GM_EXPORT_COUNT
+    GM_EXPORT_COUNT,                   /* these are made of a report; what follows of more than that */
+    GM_EXPORT_SQLITE = GM_EXPORT_COUNT /* analyze/sqlite/sqlite.h */
 };
-extern const char *const gm_export_names[GM_EXPORT_COUNT + 1]; /* "folded", as on the command line; then a NULL */
+extern const char *const gm_export_names[GM_EXPORT_COUNT + 2]; /* "folded", as on the command line; then a NULL */
 const char *gm_export_file_name(enum gm_export format);        /* "peak.folded" */
 
 /* Whether the report has a trace, from which all of them are made. */

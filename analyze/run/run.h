@@ -7,6 +7,7 @@
 #define GM_RUN_RUN_H
 
 #include "analyze/base/error.h"
+#include "analyze/base/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,7 +39,9 @@ enum gm_status gm_run_file_write(struct gm_run_file *file, const void *data, siz
 /* Inserts data at `offset` and moves what follows; costs a copy of that. */
 enum gm_status gm_run_file_insert(struct gm_run_file *file, uint64_t offset, const void *data, size_t length,
                                   struct gm_error *err);
-/* Bytes written so far. */
+/* Appends where it is for now, for a library that writes it by its name instead of these calls. false: no memory. */
+bool gm_run_file_path(const struct gm_run_file *file, struct gm_text *out);
+/* Bytes written so far by these calls. */
 uint64_t gm_run_file_length(const struct gm_run_file *file);
 /* Ends and frees the file, also on failure; NULL is fine. A run with a file that could not be written in full cannot be
  * committed. Must be called before gm_run_free. */

@@ -127,6 +127,12 @@ enum gm_status gm_run_file_insert(struct gm_run_file *file, uint64_t offset, con
     return GM_OK;
 }
 
+bool gm_run_file_path(const struct gm_run_file *file, struct gm_text *out)
+{
+    gm_text_printf(out, "%s/%s/%s", file->run->results, file->run->hidden, file->name);
+    return !out->failed;
+}
+
 uint64_t gm_run_file_length(const struct gm_run_file *file)
 {
     return file->length;
