@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The packages for pip: wheel.sh BUILD makes BUILD/wheel/dist/gmanalyze-*.tar.gz, and from it the wheel, with all libraries inside.
+# The packages for pip: wheel.sh BUILD [aarch64] makes BUILD/wheel/dist/gmanalyze-*.tar.gz, and from it the wheel, with all libraries
+# inside; with aarch64 that for such machines, too, in a bare Debian.
 set -euo pipefail
 
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
@@ -25,13 +26,31 @@ rm -rf "$work/source" "$work/objects" # times of files say nothing there
 mv "$work/"gmanalyze-*/ "$work/source"
 "$tools/python" -m build --wheel -C cmake.define.GM_GATHER=ON -C build-dir="$work/objects" -o "$work/raw" "$work/source"
 
-# Nothing outside but the C library, and of it nothing newer than the tag says.
-tag=$("$tools/auditwheel" show "$work/raw/"*.whl | tr -d '\n' | grep -o 'platform tag: *"[a-z0-9_]*"' | head -1 | cut -d'"' -f2)
-case $tag in
-manylinux_*) ;;
-*)
-    "$tools/auditwheel" -v show "$work/raw/"*.whl >&2
-    exit 1
+# finish RAW: into dist. Nothing outside but the C library, and of it nothing newer than the tag says.
+finish() {
+    local tag
+    tag=$("$tools/auditwheel" show "$1" | tr -d '\n' | grep -o 'platform tag: *"[a-z0-9_]*"' | head -1 | cut -d'"' -f2)
+    case $tag in
+    manylinux_*) ;;
+    *)
+        "$tools/auditwheel" -v show "$1" >&2
+        exit 1
+        ;;
+    esac
+    "$tools/wheel" tags --remove --platform-tag "$tag" "$1"
+    mv "$(dirname "$1")/"*"$tag.whl" "$work/dist/"
+}
+
+finish "$work/raw/"*.whl
+case ${2:-} in
+aarch64)
+    packages=(crossbuild-essential-arm64 qemu-user-static cmake ninja-build pkg-config python3-venv git fonts-dejavu-core
+        lib{pango1.0,cairo2,png,deflate,zstd}-dev:arm64 zlib1g-dev:arm64)
+    rm -rf "$work/packs"
+    "$tools/pip" download -q -d "$work/packs" --python-version 3.11 --only-binary :all: build scikit-build-core wheel
+    tests/install/bare.sh "$build/bare" "${packages[@]/#/-p}" -c "$work/dist/"*.tar.gz -c "$work/packs" \
+        -c analyze/install/wheel_aarch64.sh ./wheel_aarch64.sh "$(basename "$work/dist/"*.tar.gz)" packs
+    cp "$build/bare/now/root/raw/"*.whl "$work/raw/"
+    finish "$work/raw/"*.whl
     ;;
 esac
-(cd "$work/dist" && "$tools/wheel" tags --platform-tag "$tag" "$work/raw/"*.whl && mv "$work/raw/"*"$tag"* .)

@@ -5,7 +5,7 @@
 # FOLDER/now. Each FILE is copied to its /root, where COMMAND runs. Needs root, debootstrap and a mirror; exit code 77 without.
 set -euo pipefail
 
-mirror=${GM_MIRROR:-http://deb.debian.org/debian} suite=${GM_SUITE:-bookworm}
+suite=${GM_SUITE:-bookworm}
 if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
     echo "skipped: a bare system needs root and debootstrap" >&2
     exit 77
@@ -47,12 +47,15 @@ make() {
 }
 
 bootstrap() {
-    debootstrap --variant=minbase "$suite" "$1" "$mirror"
+    debootstrap --variant=minbase "$suite" "$1" ${GM_MIRROR:+"$GM_MIRROR"}
 }
 
 with_packages() {
     cp -a "$folder/$suite" "$1"
     cp -L /etc/resolv.conf /etc/hosts "$1/etc/"
+    case " ${packages[*]}" in
+    *:arm64*) inside "$1" dpkg --add-architecture arm64 ;;
+    esac
     inside "$1" apt-get -qq update
     inside "$1" apt-get -qq install -y --no-install-recommends "${packages[@]}"
 }
@@ -61,6 +64,7 @@ make "$suite" bootstrap
 base=$suite
 if [ ${#packages[@]} -gt 0 ]; then
     base=$suite+$(IFS=+ && echo "${packages[*]}")
+    [ ${#base} -lt 200 ] || base=$suite+$(sha256sum <<<"$base" | cut -c1-16)
     make "$base" with_packages
 fi
 rm -rf "$folder/now"
