@@ -122,24 +122,37 @@ static bool is_same_line(struct gm_names *names, uint32_t a, uint32_t b)
            other->filename != NULL && strcmp(one->filename, other->filename) == 0;
 }
 
-/* Whether the line that makes activations runs, called from elsewhere, as often without: a second model has no graph.
- */
+/* Whether in most rounds in which the one stack makes something the other one does. */
+static bool are_together(const struct gm_roster *roster, size_t rounds, uint32_t one, uint32_t other)
+{
+    size_t all = 0, both = 0;
+    for (uint32_t r = 0; r <= rounds; r++)
+        if (gm_roster_find(roster, one, r, 0) != NULL) {
+            all++;
+            both += gm_roster_find(roster, other, r, 0) != NULL;
+        }
+    return 2 * both > all;
+}
+
+/* Whether the line that makes activations runs in the same rounds, called from elsewhere, as often without: a second
+ * model has no graph. An evaluation comes between the rounds. */
 static bool has_second_forward(struct gm_case *c)
 {
     struct gm_lives *l = c->lives;
     const size_t stacks = l->snapshot->stacks.count;
+    const struct gm_roster *roster = gm_lives_roster(l);
     struct made *made = calloc(stacks + 1, sizeof *made);
     bool is_found = false;
-    c->failed |= made == NULL;
-    for (size_t a = 0; made != NULL && a < l->h->allocation_count; a++)
+    c->failed |= made == NULL || roster == NULL;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && !gm_lives_is_of_engine(l, a)) {
             made[l->h->stack[a]].all++;
             made[l->h->stack[a]].kept += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION);
         }
-    for (uint32_t s = 0; made != NULL && s < stacks; s++)
+    for (uint32_t s = 0; !c->failed && s < stacks; s++)
         for (uint32_t t = 0; made[s].kept >= LEAST_MADE && !is_found && t < stacks; t++)
             is_found = made[t].kept == 0 && made[t].all >= LEAST_MADE && made[t].all >= made[s].kept &&
-                       is_same_line(&l->names, s, t);
+                       is_same_line(&l->names, s, t) && are_together(roster, l->rounds.n, s, t);
     free(made);
     return is_found;
 }
@@ -255,8 +268,9 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t of_rounds = largest_of_rounds(l);
     for (size_t a = 0; !c->failed && l->has_backward && a < l->h->allocation_count; a++)
         if ((is_set_up(l, a) || is_activation_of_setup(l, a)) && gm_lives_is_lasting(l, a) &&
-            (gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_is_share(l->h->requested[a], l->at_peak, 0.1) &&
-            l->h->requested[a] >= of_rounds && !has_gradient(l, l->h->requested[a]))
+            (gm_lives_by(l, a) & (GM_BY_MODULE | GM_BY_LAYER)) == 0 &&
+            gm_is_share(l->h->requested[a], l->at_peak, 0.1) && l->h->requested[a] >= of_rounds &&
+            !has_gradient(l, l->h->requested[a]))
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     if (set.n <= DATA_BLOCKS)
         gm_case_accuse(c, rule, &set, false,

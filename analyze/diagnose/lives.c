@@ -40,6 +40,7 @@ static const struct {
     {"embedding", GM_BY_LOOKUP},
     {"nn/modules/linear.py", GM_BY_LINEAR},
     {"nn/modules/conv.py", GM_BY_LINEAR},
+    {"nn/modules/", GM_BY_LAYER},
     {"_make_grads", GM_BY_ROOT},
     {"attn", GM_BY_ATTENTION},
     {"attention", GM_BY_ATTENTION},

@@ -34,7 +34,8 @@ enum {
     GM_BY_ATTENTION = 8192,
     GM_BY_LOOKUP = 16384, /* of rows of a table */
     GM_BY_ROOT = 32768,   /* the call of backward(): the gradient that it begins with */
-    GM_BY_LINEAR = 65536  /* a layer with a weight: no product of two activations */
+    GM_BY_LINEAR = 65536, /* a layer with a weight: no product of two activations */
+    GM_BY_LAYER = 131072  /* the code of modules: what they make or move before they run is theirs */
 };
 
 /* What mistakes that were found have of an allocation: nothing; a part of its bytes, so that it may be kept for too

@@ -277,6 +277,16 @@ class Mistakes(unittest.TestCase):
             return []
         return train(5, once)
 
+    def test_frozen_weights_are_no_data(self):
+        def with_large(stack):
+            def once(t, r):
+                if r == 0:
+                    t.alloc(256, stack)
+                return []
+            return train(5, once)
+        self.expect(with_large([("<module>", "train.py", 6)]), "data-set-on-gpu", 256, 256, "train.py:6")
+        self.expect_none(with_large([("_apply", TORCH + "nn/modules/module.py", 9), ("<module>", "train.py", 6)]), "data-set-on-gpu")
+
     def test_workspace_of_32_mib_is_no_gradient(self):
         for size in (24, 32):  # as large as a weight, and not
             first = dict(in_forward=lambda t, r: (t.alloc(32, FORWARD), [])[1] if r == 0 else [],

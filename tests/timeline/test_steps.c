@@ -297,6 +297,45 @@ TEST(optimizer_steps)
     }
 }
 
+/* Functions of the program instead of modules, torch.autograd.grad() instead of backward(), and an update by hand: the
+ * thread that called it goes on after backward, while a hook is a part of it. */
+TEST(gradients_without_backward)
+{
+    enum { LAYERS = 4 };
+    struct run r = {0};
+    struct found f;
+    uint64_t a[LAYERS], g[LAYERS];
+    for (int i = 0; i < 6; i++) {
+        uint64_t batch = alloc(&r, 5 * MIB, MAIN(1));
+        for (int k = 0; k < LAYERS; k++)
+            a[k] = alloc(&r, 100 * MIB, FRAME("net", "main.py", 20) "," MAIN(2));
+        uint64_t root = alloc(&r, 512,
+                              FRAME("_make_grads", "torch/autograd/__init__.py",
+                                    80) "," FRAME("grad", "torch/autograd/__init__.py", 500) "," MAIN(3));
+        for (int k = 0; k < LAYERS; k++) {
+            g[k] = alloc(&r, 50 * MIB, "");
+            release(&r, a[LAYERS - 1 - k], 100 * MIB);
+        }
+        release(&r, alloc(&r, MIB, FRAME("hook", "main.py", 30)), MIB);
+        for (int k = 0; k < LAYERS; k++) {
+            release(&r, alloc(&r, 50 * MIB, MAIN(5)), 50 * MIB);
+            release(&r, g[k], 50 * MIB);
+        }
+        release(&r, root, 512);
+        release(&r, batch, 5 * MIB);
+    }
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_string_equal(steps->source, "repeating allocations");
+    assert_int_equal(steps->row_count, 6);
+    const uint32_t first = (uint32_t)steps->rows[1].first_event;
+    assert_int_equal(f.pass.phase[first], GM_PHASE_FORWARD); /* the batch */
+    assert_int_equal(f.pass.phase[first + LAYERS], GM_PHASE_FORWARD);
+    assert_int_equal(f.pass.phase[first + 2 + LAYERS], GM_PHASE_BACKWARD);
+    assert_int_equal(f.pass.phase[first + 2 + 4 * LAYERS], GM_PHASE_BACKWARD); /* the hook */
+    assert_int_equal(f.pass.phase[first + 2 + 4 * LAYERS + 3], GM_PHASE_OTHER);
+    forget(&f);
+}
+
 /* An optimizer for each of three parameters that steps as soon as the gradient is there: one backward ends one step. */
 TEST(steps_inside_of_backward)
 {

@@ -593,12 +593,12 @@ static void claim_others(struct sizes *s)
         else if (gm_life_of(w, a) >= GM_LIFE_LASTING && gm_life_part(w, a) == GM_PART_FORWARD &&
                  is_set_up(gm_role_says(w, a)) && is_copy_size(s, find(s, h->requested[a])))
             w->claim[a] = GM_CLAIM_COPY;
-        else if (life == GM_LIFE_LASTING && gm_life_part(w, a) == GM_PART_FORWARD && w->backwards.n > 0 &&
-                 h->born[a] > w->backwards.v[0] && gm_role_says(w, a) <= GM_SAYS_OTHER)
-            w->claim[a] = GM_CLAIM_LEFT;
         else if (life == GM_LIFE_LASTING && gm_is_beside_backward(w, a) && w->optimizers.n == 0 &&
                  is_of_gradients(s, h->requested[a]))
             w->claim[a] = GM_CLAIM_OWN_STATE;
+        else if (life == GM_LIFE_LASTING && gm_life_part(w, a) == GM_PART_FORWARD && w->backwards.n > 0 &&
+                 h->born[a] > w->backwards.v[0] && gm_role_says(w, a) <= GM_SAYS_OTHER)
+            w->claim[a] = GM_CLAIM_LEFT;
         else if (gm_life_part(w, a) != GM_PART_FORWARD && is_parameter_size(find(s, h->requested[a])))
             w->claim[a] = GM_CLAIM_FITS;
     }

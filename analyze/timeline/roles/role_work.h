@@ -140,10 +140,20 @@ static inline void gm_life_set(struct gm_role_work *w, size_t a, enum gm_life li
 /* What the stack of an allocation says; where it says nothing, what the phases of steps.c say. */
 enum gm_says gm_role_says(struct gm_role_work *w, size_t a);
 
+/* Whether it was made in the first step, between backward and forward, as far as phases are known. */
+static inline bool gm_is_after_first_backward(const struct gm_role_work *w, size_t a)
+{
+    const struct gm_steps *steps = &w->pass->out->steps;
+    const uint32_t born = w->h->born[a];
+    return w->pass->phase != NULL && w->pass->phase[born - 1] == GM_PHASE_OTHER && w->backwards.n > 0 &&
+           w->backwards.v[0] < born && steps->row_count > 0 && born <= steps->rows[0].last_event + 1;
+}
+
 /* Whether a line of the program made it while a backward seems to go on, of which autograd's own allocations tell. */
 static inline bool gm_is_beside_backward(const struct gm_role_work *w, size_t a)
 {
-    return w->has_engine && w->h->born[a] > 0 && gm_life_part(w, a) == GM_PART_BACKWARD &&
+    return w->has_engine && w->h->born[a] > 0 &&
+           (gm_life_part(w, a) == GM_PART_BACKWARD || gm_is_after_first_backward(w, a)) &&
            gm_stack_ask(w->stacks, (struct gm_stack_id){w->h->stack[a]}) == GM_SAYS_OTHER;
 }
 

@@ -175,8 +175,10 @@ static void fill_training(struct gm_step_work *w, uint8_t *phase)
         uint8_t class = gm_stack_class(&w->classes, allocs->stack[k]);
         bool is_in = pass_spans(w, &f, &half, allocs->event[k]);
         bool is_plain = (class & GM_STACK_KIND) == GM_STACK_PLAIN;
+        const bool is_after =
+            is_plain && f.now == GM_PHASE_BACKWARD && gm_stack_is_of_caller(&w->classes, allocs->stack[k]);
         turn(&f, allocs->event[k],
-             !is_in && w->spans.n > 0 && is_plain ? GM_PHASE_OTHER : phase_of_class(class, f.now));
+             is_after || (!is_in && w->spans.n > 0 && is_plain) ? GM_PHASE_OTHER : phase_of_class(class, f.now));
     }
     pass_spans(w, &f, &half, count);
     memset(phase + f.at, (int)f.now, count - f.at);

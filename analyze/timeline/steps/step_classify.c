@@ -126,7 +126,8 @@ bool gm_stack_classes_init(struct gm_stack_classes *c, const struct gm_snapshot 
     c->of_stack = calloc((size_t)snapshot->stacks.count + 2, 1); /* GM_STACK_EMPTY is always there */
     c->of_name = calloc(strings, sizeof *c->of_name);
     c->of_file = calloc(strings, sizeof *c->of_file);
-    return c->of_stack != NULL && c->of_name != NULL && c->of_file != NULL;
+    c->calls_backward = calloc(strings, sizeof *c->calls_backward);
+    return c->of_stack != NULL && c->of_name != NULL && c->of_file != NULL && c->calls_backward != NULL;
 }
 
 void gm_stack_classes_free(struct gm_stack_classes *c)
@@ -134,6 +135,7 @@ void gm_stack_classes_free(struct gm_stack_classes *c)
     free(c->of_stack);
     free(c->of_name);
     free(c->of_file);
+    free(c->calls_backward);
     *c = (struct gm_stack_classes){0};
 }
 
@@ -179,6 +181,38 @@ uint8_t gm_stack_classify(struct gm_stack_classes *c, uint32_t stack)
     return c->of_stack[stack];
 }
 
+/* The name of the outermost function of a stack that is Python's; absent: it has none. */
+static struct gm_string_id root_of(const struct gm_stack_classes *c, uint32_t stack)
+{
+    size_t depth;
+    const struct gm_frame_id *frames = gm_stack_frames(c->snapshot, (struct gm_stack_id){stack}, &depth);
+    while (depth > 0) {
+        const struct gm_frame_id frame = frames[--depth];
+        if ((c->of_file[c->snapshot->frames.filename[frame.v].v] & GM_MARK_PYTHON) != 0)
+            return c->snapshot->frames.name[frame.v];
+    }
+    return (struct gm_string_id){0};
+}
+
+/* Whether the gradient is made in it that a backward pass begins with. */
+static bool begins_backward(const struct gm_stack_classes *c, uint32_t stack)
+{
+    size_t depth, n;
+    const struct gm_frame_id *frames = gm_stack_frames(c->snapshot, (struct gm_stack_id){stack}, &depth);
+    for (size_t i = 0; i < depth; i++) {
+        const char *name = gm_string(c->snapshot, c->snapshot->frames.name[frames[i].v], &n);
+        if (gm_is_text(name, n, "_make_grads") || gm_is_text(name, n, "_engine_run_backward"))
+            return true;
+    }
+    return false;
+}
+
+bool gm_stack_is_of_caller(const struct gm_stack_classes *c, uint32_t stack)
+{
+    const struct gm_string_id root = root_of(c, stack);
+    return root.v != 0 && c->calls_backward[root.v];
+}
+
 void gm_stack_classes_learn(struct gm_stack_classes *c, const struct gm_history *h)
 {
     size_t native = 0, python = 0, backward = 0;
@@ -191,10 +225,13 @@ void gm_stack_classes_learn(struct gm_stack_classes *c, const struct gm_history 
         uint8_t class = gm_stack_class(c, stack);
         native += (class & GM_STACK_HAS_NATIVE) != 0;
         python += (class & GM_STACK_HAS_PYTHON) != 0;
-        backward += (class & GM_STACK_KIND) == GM_STACK_BACKWARD;
+        const bool begins = begins_backward(c, stack);
+        backward += begins || (class & GM_STACK_KIND) == GM_STACK_BACKWARD;
+        c->calls_backward[root_of(c, stack).v] |= begins;
+        c->has_caller |= begins && gm_stack_is_of_caller(c, stack);
     }
     /* Recorded with Python frames only, a stack of the threads that run backward is there but empty. That it is theirs
-     * is believed only if somebody called backward, which shows on the thread that did. */
+     * is believed only if somebody called backward or grad, which shows on the thread that did. */
     c->empty_is_backward = native == 0 && python > 0 && backward > 0;
     if (c->empty_is_backward)
         c->of_stack[GM_STACK_EMPTY] = GM_STACK_ASKED | GM_STACK_BACKWARD;

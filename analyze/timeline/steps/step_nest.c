@@ -48,6 +48,14 @@ static bool are_in_one_function(const struct gm_step_work *w, uint32_t a, uint32
     return frames->name[a].v == frames->name[b].v && frames->filename[a].v == frames->filename[b].v;
 }
 
+bool gm_stack_is_of_backward(struct gm_step_work *w, uint32_t stack)
+{
+    const uint8_t class = gm_stack_class(&w->classes, stack);
+    return (class & GM_STACK_KIND) == GM_STACK_BACKWARD ||
+           ((class & GM_STACK_KIND) == GM_STACK_PLAIN && (class & GM_STACK_HAS_PYTHON) != 0 && w->classes.has_caller &&
+            !gm_stack_is_of_caller(&w->classes, stack));
+}
+
 /* The common frames of the stacks that come in at least every second period. *has_root: they begin in one function at
  * least, if not on one line of it. */
 static size_t common_path(struct gm_step_work *w, const uint32_t *counts, size_t periods, uint32_t *path,
@@ -58,8 +66,7 @@ static size_t common_path(struct gm_step_work *w, const uint32_t *counts, size_t
     bool is_set = false;
     *has_root = true;
     for (uint32_t s = 0; s < w->pass->snapshot->stacks.count; s++) {
-        if ((size_t)counts[s] * 2 < periods || counts[s] < 2 ||
-            (gm_stack_class(&w->classes, s) & GM_STACK_KIND) == GM_STACK_BACKWARD)
+        if ((size_t)counts[s] * 2 < periods || counts[s] < 2 || gm_stack_is_of_backward(w, s))
             continue;
         size_t n = gm_python_frames(w, s, frames, DEEPEST);
         if (!is_set && n > 0) {
@@ -92,7 +99,7 @@ static bool leaves_inside_module(struct gm_step_work *w, const uint32_t *all, co
     if (module == length)
         return false;
     for (uint32_t s = 0; s < w->pass->snapshot->stacks.count; s++) {
-        if (all[s] == 0 || (gm_stack_class(&w->classes, s) & GM_STACK_KIND) == GM_STACK_BACKWARD)
+        if (all[s] == 0 || gm_stack_is_of_backward(w, s))
             continue;
         size_t depth = gm_python_frames(w, s, frames, DEEPEST), n = common(path, length, frames, depth);
         if (n < length &&

@@ -55,6 +55,37 @@ static void measure_level(struct beginning *b)
     b->growth = b->rounds > 1 ? fabs(last - first) : 0;
 }
 
+/* How deep the frame is in which the program goes back to an earlier line at place j; SIZE_MAX: in none. What backward
+ * makes meanwhile has no place in the program. */
+static size_t depth_of_wrap(const struct beginning *b, size_t j)
+{
+    struct gm_step_work *w = b->w;
+    const struct gm_frames *frames = &w->pass->snapshot->frames;
+    uint32_t before[DEEPEST], after[DEEPEST];
+    size_t i = b->period->first + j + (j == 0 ? b->period->length : 0), d = 0, last = i - 1;
+    while (last > 0 && i - last < b->period->length && gm_stack_is_of_backward(w, w->allocs.stack[last]))
+        last--;
+    size_t n = gm_python_frames(w, w->allocs.stack[last], before, DEEPEST);
+    size_t m = gm_python_frames(w, w->allocs.stack[i], after, DEEPEST);
+    while (d < n && d < m && before[d] == after[d])
+        d++;
+    if (d == n || d == m)
+        return SIZE_MAX;
+    bool is_same_function = frames->name[before[d]].v == frames->name[after[d]].v &&
+                            frames->filename[before[d]].v == frames->filename[after[d]].v;
+    return is_same_function && frames->line[after[d]] < frames->line[before[d]] ? d : SIZE_MAX;
+}
+
+/* Whether forward follows on backward or an optimizer; not what the program does with gradients, on a later line. */
+static bool is_turn(const struct beginning *b, size_t i)
+{
+    const uint8_t class = gm_stack_class(&b->w->classes, b->w->allocs.stack[i]);
+    if (gm_kind_at(b->w, i - 1) < GM_STACK_BACKWARD || (class & GM_STACK_KIND) >= GM_STACK_BACKWARD)
+        return false;
+    return (class & GM_STACK_KIND) == GM_STACK_FORWARD || (class & GM_STACK_HAS_PYTHON) == 0 ||
+           depth_of_wrap(b, i - b->period->first) != SIZE_MAX;
+}
+
 static void measure_places(struct beginning *b)
 {
     const struct gm_alloc_list *allocs = &b->w->allocs;
@@ -67,9 +98,7 @@ static void measure_places(struct beginning *b)
         uint64_t now = gm_history_time(h, event), then = event == 0 ? GM_REPORT_NONE : gm_history_time(h, event - 1);
         if (now != GM_REPORT_NONE && then != GM_REPORT_NONE && now > then)
             p->pause += (double)(now - then);
-        uint8_t before = i == 0 ? 0 : gm_kind_at(b->w, i - 1);
-        uint8_t after = gm_kind_at(b->w, i);
-        p->turns |= before >= GM_STACK_BACKWARD && after < GM_STACK_BACKWARD;
+        p->turns |= i > 0 && k < length && is_turn(b, i);
     }
 }
 
@@ -86,24 +115,6 @@ static bool find_singles(struct beginning *b, uint32_t symbol_count)
     }
     free(counts);
     return counts != NULL;
-}
-
-/* How deep the frame is in which the program goes back to an earlier line at place j; SIZE_MAX: in none. */
-static size_t depth_of_wrap(const struct beginning *b, size_t j)
-{
-    struct gm_step_work *w = b->w;
-    const struct gm_frames *frames = &w->pass->snapshot->frames;
-    uint32_t before[DEEPEST], after[DEEPEST];
-    size_t i = b->period->first + j + (j == 0 ? b->period->length : 0), d = 0;
-    size_t n = gm_python_frames(w, w->allocs.stack[i - 1], before, DEEPEST);
-    size_t m = gm_python_frames(w, w->allocs.stack[i], after, DEEPEST);
-    while (d < n && d < m && before[d] == after[d])
-        d++;
-    if (d == n || d == m)
-        return SIZE_MAX;
-    bool is_same_function = frames->name[before[d]].v == frames->name[after[d]].v &&
-                            frames->filename[before[d]].v == frames->filename[after[d]].v;
-    return is_same_function && frames->line[after[d]] < frames->line[before[d]] ? d : SIZE_MAX;
 }
 
 /* May a round begin at place j? */

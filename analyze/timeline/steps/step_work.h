@@ -48,6 +48,8 @@ struct gm_stack_classes {
     uint16_t *of_name;      /* [gm_string_id] marks of a function name, made when asked for */
     uint16_t *of_file;      /* likewise of a file name */
     bool empty_is_backward; /* stacks are Python's, and the threads that run backward have none */
+    bool *calls_backward;   /* [gm_string_id] functions that threads begin with which call it, and wait for it; */
+    bool has_caller;        /* there is one */
 };
 
 bool gm_stack_classes_init(struct gm_stack_classes *c, const struct gm_snapshot *snapshot);
@@ -62,6 +64,9 @@ static inline uint8_t gm_stack_class(struct gm_stack_classes *c, uint32_t stack)
 {
     return c->of_stack[stack] != 0 ? c->of_stack[stack] : gm_stack_classify(c, stack);
 }
+/* Whether it is of a thread that calls backward, also by torch.autograd.grad(): such a thread goes on only after it.
+ * What backward calls itself (hooks) begins elsewhere. */
+bool gm_stack_is_of_caller(const struct gm_stack_classes *c, uint32_t stack);
 /* Asks for all stacks of the history's allocations once, and finds out whether a stack without frames is a sign. */
 void gm_stack_classes_learn(struct gm_stack_classes *c, const struct gm_history *h);
 
@@ -171,6 +176,9 @@ enum gm_loop_verdict { GM_LOOP_NO, GM_LOOP_UNKNOWN, GM_LOOP_YES };
 
 /* *verdict of the loop that `p` found in w->allocs. false: no memory. */
 bool gm_loop_judge(struct gm_step_work *w, const struct gm_period *p, enum gm_loop_verdict *verdict);
+
+/* Whether backward made it, also by a hook, which begins elsewhere than the thread that calls backward. */
+bool gm_stack_is_of_backward(struct gm_step_work *w, uint32_t stack);
 
 /* The Python frames of a stack, outermost first, at most `most`; returns how many. */
 size_t gm_python_frames(struct gm_step_work *w, uint32_t stack, uint32_t *out, size_t most);
