@@ -100,6 +100,36 @@ static void add_price(struct gm_case *c, struct gm_heading *line, const char *co
         gm_headline_add(c, line, "price: %.*s", (int)strcspn(cost, ":;"), cost);
 }
 
+enum { LARGER = 2 /* times what is to do first: then who reads one line must hear of it */ };
+
+/* The choice that saves most, if that is much more than what is to do first, which costs less; NULL: there is none. */
+static const struct gm_finding *larger_choice(const struct gm_case *c, const struct gm_finding *first)
+{
+    const struct gm_finding *most = NULL;
+    if (first->remedy == NULL || first->remedy->saving.alone == GM_REPORT_NONE || gm_is_choice(first))
+        return NULL;
+    for (size_t i = 0; i < c->to_do_count; i++) {
+        const struct gm_finding *f = &c->to_do[i];
+        if (gm_is_large_choice(f) && f->remedy->saving.alone != GM_REPORT_NONE &&
+            f->remedy->saving.alone / LARGER >= first->remedy->saving.alone &&
+            (most == NULL || f->remedy->saving.alone > most->remedy->saving.alone))
+            most = f;
+    }
+    return most;
+}
+
+/* Both in one piece, since a narrow line drops its end: "fused attention saves 2.53 GiB; by choice checkpoint the
+ * layers 7.49 GiB". */
+static void add_both(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f,
+                     const struct gm_finding *choice)
+{
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    gm_headline_add(c, line, "%s saves %s; by choice %s %s", gm_to_do_brief(f),
+                    gm_bytes_format(a, f->remedy->saving.alone), gm_to_do_brief(choice),
+                    gm_bytes_format(b, choice->remedy->saving.alone));
+    add_price(c, line, choice->cost);
+}
+
 /* Of a choice its price comes before what is reserved then: a narrow line drops its end. */
 static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f)
 {
@@ -109,6 +139,11 @@ static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_
     line->label = "Do this";
     if (f == NULL) {
         gm_headline_add_nothing(c, line, "nothing");
+        return;
+    }
+    const struct gm_finding *larger = larger_choice(c, f);
+    if (larger != NULL) {
+        add_both(c, line, f, larger);
         return;
     }
     gm_headline_add(c, line, "%s%s%s", is_choice && c->report->diagnosis.is_healthy ? "nothing; " : "",

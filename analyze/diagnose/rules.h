@@ -74,8 +74,8 @@ struct gm_set;
 struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
                                   bool is_of_reserved, const char *evidence);
 /* The same, of the line that called backward() last before that moment, if there is one. */
-struct gm_finding *gm_case_accuse_backward(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set, uint32_t moment,
-                             const char *evidence);
+struct gm_finding *gm_case_accuse_backward(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
+                                           uint32_t moment, const char *evidence);
 /* Of the device whose allocations are looked at; they are taken. NULL: no memory. */
 struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set);
 /* A string of the report; "" if there is no memory. */
@@ -136,6 +136,10 @@ static inline bool gm_is_choice(const struct gm_finding *f)
 {
     return f->rank == GM_RANK_MISTAKE && f->severity == GM_INFO && f->remedy != NULL && f->remedy->has_price;
 }
+/* The same, if it saves a fifth, or nobody knows how much. */
+bool gm_is_large_choice(const struct gm_finding *f);
+/* As it stands in a list beside what it saves. */
+const char *gm_to_do_brief(const struct gm_finding *f);
 /* reliability.c, to_do.c: parts of report->diagnosis. */
 void gm_reliability_tell(struct gm_case *c);
 void gm_to_do_tell(struct gm_case *c);

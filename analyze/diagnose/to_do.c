@@ -123,7 +123,7 @@ bool gm_is_worth_setting(const struct gm_finding *f)
     return is_setting(f) && is_replayed(f) && f->remedy->saving.alone >= f->remedy->saving.before / GM_LEAST_OF_SETTING;
 }
 
-static bool is_large_choice(const struct gm_finding *f)
+bool gm_is_large_choice(const struct gm_finding *f)
 {
     return gm_is_choice(f) && (!is_replayed(f) || f->remedy->saving.alone >= f->remedy->saving.before / LEAST_CHOICE);
 }
@@ -134,7 +134,7 @@ static int place_of(const struct gm_case *c, const struct gm_finding *f)
 {
     if (is_setting(f))
         return is_replayed(f) && gm_remedy_place(f->remedy) == 0 ? 2 * GM_RANK_MISTAKE : 2 * f->rank;
-    if (c->report->diagnosis.is_healthy && gm_is_choice(f) && !is_large_choice(f))
+    if (c->report->diagnosis.is_healthy && gm_is_choice(f) && !gm_is_large_choice(f))
         return 2 * GM_RANK_OTHERS + 1;
     return 2 * f->rank + (f->rank == GM_RANK_MISTAKE && f->severity == GM_INFO);
 }
@@ -162,7 +162,7 @@ static void rank_judged(struct gm_case *c, struct gm_finding *list)
     bool has_mistake = false, has_choice = false;
     for (size_t i = 0; i < diagnosis->finding_count; i++) {
         has_mistake |= diagnosis->findings[i].rank == GM_RANK_MISTAKE;
-        has_choice |= is_large_choice(&diagnosis->findings[i]);
+        has_choice |= gm_is_large_choice(&diagnosis->findings[i]);
     }
     for (size_t i = 0; i < diagnosis->finding_count; i++) {
         const struct gm_finding *f = &diagnosis->findings[i];
@@ -234,8 +234,7 @@ void gm_to_do_rank(struct gm_case *c)
         rank_guessed(c, list);
 }
 
-/* As it stands in a list beside what it saves. */
-static const char *brief_of(const struct gm_finding *f)
+const char *gm_to_do_brief(const struct gm_finding *f)
 {
     if (f->remedy != NULL && f->remedy->settings != NULL)
         return gm_settings_name(f->remedy->settings);
@@ -280,7 +279,7 @@ void gm_to_do_tell(struct gm_case *c)
                               .site = f->site,
                               .fix = f->fix,
                               .cost = f->cost,
-                              .brief = brief_of(f),
+                              .brief = gm_to_do_brief(f),
                               .snippet = snippet_of(c, f),
                               .is_choice = gm_is_choice(f),
                               .saving = f->remedy != NULL ? f->remedy->saving : GM_REMEDY_NOT_REPLAYED};
