@@ -173,21 +173,20 @@ static uint64_t reserved_before(const struct gm_snapshot *snapshot, size_t devic
     uint64_t reserved = reserved_at_end(snapshot, (int64_t)device);
     for (size_t i = trace->first + trace->count; i-- > from;) {
         const uint8_t action = events->action[i];
-        if (events->size[i] == GM_ABSENT)
+        if (gm_event_size(events, i) == GM_ABSENT)
             continue;
         if (gm_action_is_growth(action))
-            reserved -= events->size[i];
+            reserved -= gm_event_size(events, i);
         else if (gm_action_is_release(action))
-            reserved += events->size[i];
+            reserved += gm_event_size(events, i);
     }
     return reserved > (uint64_t)INT64_MAX ? GM_REPORT_NONE : reserved;
 }
 
 static uint64_t time_of(const struct gm_snapshot *snapshot, size_t event)
 {
-    const int64_t *times = snapshot->events.time_us;
-    return times == NULL || times[event] == GM_ABSENT_TIME || times[event] < 0 ? GM_REPORT_NONE
-                                                                               : (uint64_t)times[event];
+    const int64_t time = gm_event_time_us(&snapshot->events, event);
+    return time < 0 ? GM_REPORT_NONE : (uint64_t)time;
 }
 
 /* The event row of the earliest oom of all devices by time, then by device; SIZE_MAX if there is none. */
@@ -230,8 +229,8 @@ static bool find_oom(struct gm_fleet_oom *oom, const struct gm_snapshot *snapsho
     *oom = (struct gm_fleet_oom){(int64_t)device,
                                  event - snapshot->traces[device].first,
                                  time_of(snapshot, event),
-                                 or_none(snapshot->events.size[event]),
-                                 or_none(snapshot->events.addr[event]),
+                                 or_none(gm_event_size(&snapshot->events, event)),
+                                 or_none(gm_event_addr(&snapshot->events, event)),
                                  reserved_before(snapshot, device, event),
                                  site};
     gm_names_free(&names);

@@ -13,10 +13,8 @@ struct steps {
     struct gm_gmtrace_parts *p;
     struct gm_gmtrace_state state;
     struct GM_VEC(uint32_t) context; /* by row of the chunk */
-    uint8_t *action;                 /* of the chunk's first row, as the three below */
-    uint64_t *addr, *size;
-    int64_t *time;
-    size_t row, rows; /* of the chunk */
+    uint8_t *action;                 /* of the chunk's first row */
+    size_t row, rows;                /* of the chunk */
     const char *wrong;
 };
 
@@ -87,18 +85,19 @@ static bool next_shape(struct steps *s, uint32_t *shape)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-static inline void put(struct steps *s, uint8_t action, uint64_t addr, uint64_t size, struct gm_cursor *time,
+static inline bool put(struct steps *s, uint8_t action, uint64_t addr, uint64_t size, struct gm_cursor *time,
                        uint32_t context)
 {
-    size_t row = s->row++;
+    struct gm_snapshot_memory *m = s->p->m;
+    const size_t row = s->row++, at = m->events.count + row;
     s->action[row] = action;
-    s->addr[row] = addr;
-    s->size[row] = size;
     s->context.v[row] = context;
-    if (s->time != NULL) {
+    bool ok = gm_put_addr(m, at, addr) && gm_put_size(m, at, size);
+    if (s->p->has_time) {
         s->state.time += gm_unzigzag(gm_cursor_varint(time));
-        s->time[row] = (int64_t)s->state.time;
+        ok = ok && gm_put_time_us(m, at, (int64_t)s->state.time);
     }
+    return ok || fail_step(s, "");
 }
 
 /* The live slot that a free is about. */
@@ -134,15 +133,14 @@ static inline bool step_free(struct steps *s, unsigned op)
         return fail_step(s, "a free without a context");
     }
     if (op < GM_STEP_COMPLETED) {
-        put(s, GM_ACTION_FREE_REQUESTED, addr, size, &c[GM_EVNT_TIME_REQUESTED], context);
-        if (op >= GM_STEP_REQUESTED)
-            return true;
+        const bool ok = put(s, GM_ACTION_FREE_REQUESTED, addr, size, &c[GM_EVNT_TIME_REQUESTED], context);
+        if (!ok || op >= GM_STEP_REQUESTED)
+            return ok;
         if (s->row == s->rows)
             return fail_step(s, "more events than it says");
     }
-    put(s, GM_ACTION_FREE_COMPLETED, addr, size, &c[GM_EVNT_TIME_COMPLETED], context);
     gm_gmtrace_put_free(&s->state, slot);
-    return true;
+    return put(s, GM_ACTION_FREE_COMPLETED, addr, size, &c[GM_EVNT_TIME_COMPLETED], context);
 }
 
 /* An address: 0 is given in full, else the distance in 512 bytes. */
@@ -175,9 +173,8 @@ static inline bool step_alloc(struct steps *s, unsigned op)
             return fail_step(s, "");
     }
     gm_gmtrace_put_live(state, slot, shape);
-    put(s, GM_ACTION_ALLOC, state->slots.v[slot].addr, state->shapes.v[shape].size, &c[GM_EVNT_TIME_ALLOC],
-        state->shapes.v[shape].context);
-    return true;
+    return put(s, GM_ACTION_ALLOC, state->slots.v[slot].addr, state->shapes.v[shape].size, &c[GM_EVNT_TIME_ALLOC],
+               state->shapes.v[shape].context);
 }
 
 static bool step_other(struct steps *s)
@@ -190,8 +187,7 @@ static bool step_other(struct steps *s)
     const struct gm_gmtrace_shape *row = &state->shapes.v[shape];
     state->other = next_address(s, &c[GM_EVNT_RAW], state->other_end);
     state->other_end = state->other + row->size;
-    put(s, row->action, state->other, row->size, &c[GM_EVNT_TIME_RAW], row->context);
-    return true;
+    return put(s, row->action, state->other, row->size, &c[GM_EVNT_TIME_RAW], row->context);
 }
 
 static void run_steps(struct steps *s)
@@ -234,10 +230,10 @@ static bool grow_events(struct gm_gmtrace_parts *p, size_t rows)
         return true;
     n = n < need ? need : n < p->event_count ? n : p->event_count;
     if (!grow_column(&m->events.action, n, sizeof *m->events.action) ||
-        !grow_column(&m->events.addr, n, sizeof *m->events.addr) ||
-        !grow_column(&m->events.size, n, sizeof *m->events.size) ||
+        !grow_column(&m->events.addr.near, n, sizeof *m->events.addr.near) ||
+        !grow_column(&m->events.size.near, n, sizeof *m->events.size.near) ||
         !grow_column(&m->events.stack, n, sizeof *m->events.stack) ||
-        (p->has_time && !grow_column(&m->events.time_us, n, sizeof *m->events.time_us)))
+        (p->has_time && !grow_column(&m->events.time_us.near, n, sizeof *m->events.time_us.near)))
         return false;
     for (int i = 0; i < 6; i++)
         if (p->varies[i] && !grow_column(&rare_column(m, i)->v, n, sizeof *m->events.stream.v))
@@ -272,9 +268,6 @@ static enum gm_status read_chunk(struct steps *s)
     if (!grow_events(p, rows) || !GM_VEC_ROOM(&s->context, rows))
         return gm_no_memory(p->r.err);
     s->action = m->events.action + m->events.count;
-    s->addr = m->events.addr + m->events.count;
-    s->size = m->events.size + m->events.count;
-    s->time = p->has_time ? m->events.time_us + m->events.count : NULL;
     s->row = 0;
     s->rows = rows;
     run_steps(s);

@@ -305,7 +305,7 @@ static enum gm_status put_meta(struct gm_gmtrace_writer *w)
 {
     const struct gm_snapshot *s = w->s;
     struct gm_text *t = &w->stream[GM_META_NUMBERS];
-    gm_put_varint(t, (uint64_t)(s->events.time_us != NULL) << GM_FLAG_TIME |
+    gm_put_varint(t, (uint64_t)gm_events_have_times(&s->events) << GM_FLAG_TIME |
                          (uint64_t)s->has_settings << GM_FLAG_SETTINGS |
                          (uint64_t)s->has_annotations << GM_FLAG_ANNOTATIONS |
                          (uint64_t)s->source.is_bare_segment_list << GM_FLAG_BARE |

@@ -84,7 +84,7 @@ static bool put_context(struct event_writer *x, int where, size_t row, uint32_t 
 /* Writes the shape of an event, in the same way. */
 static bool put_shape(struct event_writer *x, size_t row, uint32_t context, uint32_t *shape)
 {
-    uint64_t size = x->e->size[row];
+    uint64_t size = gm_event_size(x->e, row);
     uint8_t action = x->e->action[row];
     uint32_t size_number;
     if (!number_of(&x->sizes, size, &x->size_count, &size_number) ||
@@ -110,9 +110,9 @@ static void put_op(struct event_writer *x, unsigned op)
 
 static void put_time(struct event_writer *x, int where, size_t row)
 {
-    if (x->e->time_us == NULL)
+    if (!gm_events_have_times(x->e))
         return;
-    uint64_t time = (uint64_t)x->e->time_us[row];
+    uint64_t time = (uint64_t)gm_event_time_us(x->e, row);
     gm_put_varint(&x->w->stream[where], gm_zigzag(time - x->state.time));
     x->state.time = time;
 }
@@ -145,10 +145,10 @@ static uint32_t freed_slot(const struct event_writer *x, size_t row)
     uint8_t action = x->e->action[row];
     if (action != GM_ACTION_FREE_REQUESTED && action != GM_ACTION_FREE_COMPLETED)
         return 0;
-    uint32_t slot = gm_map_get(&x->live, x->e->addr[row]);
+    uint32_t slot = gm_map_get(&x->live, gm_event_addr(x->e, row));
     if (slot == GM_MAP_NONE)
         return 0;
-    return x->state.shapes.v[x->state.slots.v[slot].shape].size == x->e->size[row] ? slot : 0;
+    return x->state.shapes.v[x->state.slots.v[slot].shape].size == gm_event_size(x->e, row) ? slot : 0;
 }
 
 /* Whether the event after `row` completes the free that `row` requests, in the same context. */
@@ -156,8 +156,9 @@ static bool is_completed_next(const struct event_writer *x, size_t row)
 {
     const struct gm_events *e = x->e;
     return row + 1 < x->end && e->action[row] == GM_ACTION_FREE_REQUESTED &&
-           e->action[row + 1] == GM_ACTION_FREE_COMPLETED && e->addr[row + 1] == e->addr[row] &&
-           e->size[row + 1] == e->size[row] && x->context.v[row + 1 - x->begin] == x->context.v[row - x->begin];
+           e->action[row + 1] == GM_ACTION_FREE_COMPLETED && gm_event_addr(e, row + 1) == gm_event_addr(e, row) &&
+           gm_event_size(e, row + 1) == gm_event_size(e, row) &&
+           x->context.v[row + 1 - x->begin] == x->context.v[row - x->begin];
 }
 
 static bool put_free(struct event_writer *x, size_t *row, uint32_t slot)
@@ -176,7 +177,7 @@ static bool put_free(struct event_writer *x, size_t *row, uint32_t slot)
     if (is_requested && !is_both)
         return true;
     put_time(x, GM_EVNT_TIME_COMPLETED, *row);
-    gm_map_take(&x->live, x->e->addr[*row]);
+    gm_map_take(&x->live, gm_event_addr(x->e, *row));
     gm_gmtrace_put_free(&x->state, slot);
     ++*row;
     return true;
@@ -199,7 +200,7 @@ static unsigned list_place(const struct event_writer *x, uint32_t size_class, ui
 static bool put_alloc(struct event_writer *x, size_t row)
 {
     struct gm_gmtrace_state *s = &x->state;
-    uint64_t addr = x->e->addr[row];
+    uint64_t addr = gm_event_addr(x->e, row);
     uint32_t shape, slot, before;
     if (!put_shape(x, row, x->context.v[row - x->begin], &shape))
         return false;
@@ -229,9 +230,9 @@ static bool put_other(struct event_writer *x, size_t row)
     put_op(x, GM_STEP_OTHER);
     if (!put_shape(x, row, x->context.v[row - x->begin], &shape))
         return false;
-    put_address(x, GM_EVNT_RAW, x->e->addr[row], x->state.other_end);
-    x->state.other = x->e->addr[row];
-    x->state.other_end = x->state.other + x->e->size[row];
+    put_address(x, GM_EVNT_RAW, gm_event_addr(x->e, row), x->state.other_end);
+    x->state.other = gm_event_addr(x->e, row);
+    x->state.other_end = x->state.other + gm_event_size(x->e, row);
     put_time(x, GM_EVNT_TIME_RAW, row);
     return true;
 }

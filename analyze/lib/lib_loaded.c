@@ -4,6 +4,7 @@
  */
 #include "analyze/formats/load.h"
 #include "analyze/lib/libgm.h"
+#include "analyze/snapshot/builder.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -75,6 +76,10 @@ static struct gm_loaded *load(const void *bytes, size_t length, const char *name
         status = gm_snapshot_load(&loaded->snapshot, name, &options, &err);
     else
         status = gm_snapshot_load_bytes(&loaded->snapshot, bytes, length, name, &options, &err);
+    if (status == GM_OK && !gm_builder_unpack_events(&loaded->snapshot)) {
+        gm_snapshot_free(&loaded->snapshot);
+        status = gm_no_memory(&err);
+    }
     gm_leave(&entered);
     if (status != GM_OK) {
         free(loaded);
@@ -172,12 +177,14 @@ static void list_blocks(struct listing *out, const struct gm_blocks *t)
 
 static void list_events(struct listing *out, const struct gm_events *t)
 {
-    static const int64_t no_time = GM_ABSENT_TIME;
-#define EVENT(type, name)                                                                                              \
-    list(out, #name, TYPE(*t->name), #name[0] == 't' && t->name == NULL ? (const void *)&no_time : t->name, t->count,  \
-         t->name == NULL ? 0 : sizeof(type));
+#define EVENT(type, name) list(out, #name, TYPE(*t->name), t->name, t->count, sizeof(type));
+#define NUMBER(type, name, shift, has_places, absent)                                                                  \
+    static const type no_##name = absent;                                                                              \
+    list(out, #name, TYPE((type)0), t->name.plain == NULL ? (const void *)&no_##name : t->name.plain, t->count,        \
+         t->name.plain == NULL ? 0 : sizeof(type));
 #define RARE(name)                                                                                                     \
     list(out, #name, 'I', t->name.v == NULL ? &t->name.all : t->name.v, t->count, t->name.v == NULL ? 0 : 4);
+    GM_EVENT_NUMBERS(NUMBER)
     GM_EVENT_COLUMNS(EVENT)
     GM_EVENT_RARE_COLUMNS(RARE)
 }

@@ -259,8 +259,9 @@ static bool grow_events(struct gm_snapshot_memory *m)
         return false;
     size_t capacity = m->events.capacity < 4096 ? 4096 : m->events.capacity + m->events.capacity / 2;
 #define GROW(type, name) grow_column(&m->events.name, capacity, sizeof(type)) &&
+#define GROW_NUMBER(type, name, shift, has_places, absent) grow_column(&m->events.name.near, capacity, 4) &&
 #define GROW_RARE(name) grow_rare(&m->events.name, capacity) &&
-    if (!(GM_EVENT_COLUMNS(GROW) GM_EVENT_RARE_COLUMNS(GROW_RARE) true))
+    if (!(GM_EVENT_NUMBERS(GROW_NUMBER) GM_EVENT_COLUMNS(GROW) GM_EVENT_RARE_COLUMNS(GROW_RARE) true))
         return false;
     m->events.capacity = capacity;
     return true;
@@ -297,10 +298,11 @@ bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_ro
     if (n == m->events.capacity && !grow_events(m))
         return false;
 #define PUT(type, name) m->events.name[n] = row->name;
+#define PUT_NUMBER(type, name, shift, has_places, absent) gm_put_##name(m, n, row->name) &&
 #define PUT_RARE(name) add_rare(m, &m->events.name, row->name) &&
     GM_EVENT_COLUMNS(PUT)
     m->events.any_time |= row->time_us != GM_ABSENT_TIME;
-    if (!(GM_EVENT_RARE_COLUMNS(PUT_RARE) true))
+    if (!(GM_EVENT_NUMBERS(PUT_NUMBER) GM_EVENT_RARE_COLUMNS(PUT_RARE) true))
         return false;
     m->events.count = n + 1;
     return true;
@@ -321,6 +323,20 @@ static bool permute(void *where, size_t size, const uint32_t *order, size_t coun
     return true;
 }
 
+/* The same of numbers. */
+static bool permute_numbers(struct gm_number_builder *numbers, struct gm_number_kind kind, const uint32_t *order,
+                            size_t count)
+{
+    const struct gm_number_column old = gm_numbers_of(numbers, kind);
+    struct gm_number_builder copy = {.near = malloc(count * sizeof *copy.near)};
+    bool ok = copy.near != NULL;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = gm_number_put(&copy, kind, i, gm_number_at(&old, order[i]));
+    gm_number_free(ok ? numbers : &copy);
+    *numbers = ok ? copy : *numbers;
+    return ok;
+}
+
 bool gm_builder_permute_events(struct gm_snapshot_memory *m, const uint32_t *order, size_t count)
 {
     if (count == 0) {
@@ -328,9 +344,11 @@ bool gm_builder_permute_events(struct gm_snapshot_memory *m, const uint32_t *ord
         return true;
     }
     m->events.capacity = 0; /* columns may now differ in size: nothing may be added after this */
+#define PERMUTE_NUMBERS(type, name, shift, has_places, absent)                                                         \
+    permute_numbers(&m->events.name, (struct gm_number_kind){shift, has_places, (uint64_t)(absent)}, order, count) &&
 #define PERMUTE(type, name) permute(&m->events.name, sizeof(type), order, count) &&
 #define PERMUTE_RARE(name) permute(&m->events.name.v, sizeof(uint32_t), order, count) &&
-    if (!(GM_EVENT_COLUMNS(PERMUTE) GM_EVENT_RARE_COLUMNS(PERMUTE_RARE) true))
+    if (!(GM_EVENT_NUMBERS(PERMUTE_NUMBERS) GM_EVENT_COLUMNS(PERMUTE) GM_EVENT_RARE_COLUMNS(PERMUTE_RARE) true))
         return false;
     m->events.count = count;
     return true;
@@ -370,8 +388,11 @@ uint64_t gm_builder_bytes(const struct gm_snapshot_memory *m)
     uint64_t bytes = sizeof *m + m->arena.bytes + set_bytes(&m->string_set) + set_bytes(&m->frame_set) +
                      set_bytes(&m->stack_set) + set_bytes(&m->stream_set) + set_bytes(&m->pool_set);
 #define EVENT_BYTES(type, name) bytes += m->events.capacity * sizeof(type);
+#define NUMBER_BYTES(type, name, shift, has_places, absent)                                                            \
+    bytes += gm_number_bytes(&m->events.name, m->events.capacity);
 #define RARE_BYTES(name) bytes += m->events.name.v == NULL ? 0 : m->events.capacity * sizeof(uint32_t);
 #define TABLE_BYTES(type, name) bytes += GM_VEC_BYTES(&m->name);
+    GM_EVENT_NUMBERS(NUMBER_BYTES)
     GM_EVENT_COLUMNS(EVENT_BYTES)
     GM_EVENT_RARE_COLUMNS(RARE_BYTES)
     GM_MEMORY_TABLES(TABLE_BYTES)
@@ -436,8 +457,10 @@ void gm_snapshot_memory_free(struct gm_snapshot_memory *m)
     free_id_sets(m);
 #define FREE_TABLE(type, name) free(m->name.v);
 #define FREE_COLUMN(type, name) free(m->events.name);
+#define FREE_NUMBERS(type, name, shift, has_places, absent) gm_number_free(&m->events.name);
 #define FREE_RARE(name) free(m->events.name.v);
     GM_MEMORY_TABLES(FREE_TABLE)
+    GM_EVENT_NUMBERS(FREE_NUMBERS)
     GM_EVENT_COLUMNS(FREE_COLUMN)
     GM_EVENT_RARE_COLUMNS(FREE_RARE)
     for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++) {
@@ -513,13 +536,38 @@ void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapsh
     snapshot->pool_count = (uint32_t)m->pools.n;
 #define SHOW_EVENT(type, name) .name = m->events.count > 0 ? m->events.name : (const void *)no_rows,
 #define SHOW_RARE(name) .name = {.v = m->events.name.v, .all = m->events.name.all},
-    snapshot->events =
-        (struct gm_events){.count = m->events.count, GM_EVENT_COLUMNS(SHOW_EVENT) GM_EVENT_RARE_COLUMNS(SHOW_RARE)};
+#define SHOW_NUMBERS(type, name, shift, has_places, absent)                                                            \
+    .name = gm_numbers_of(&m->events.name, (struct gm_number_kind){shift, has_places, (uint64_t)(absent)}),
     if (!m->events.any_time)
-        snapshot->events.time_us = NULL;
+        gm_number_free(&m->events.time_us);
+    snapshot->events = (struct gm_events){.count = m->events.count,
+                                          GM_EVENT_NUMBERS(SHOW_NUMBERS) GM_EVENT_COLUMNS(SHOW_EVENT)
+                                              GM_EVENT_RARE_COLUMNS(SHOW_RARE)};
     snapshot->annotations = m->annotations.v;
     snapshot->annotation_count = m->annotations.n;
     snapshot->warnings = m->warnings.v;
     snapshot->warning_count = m->warnings.n;
     publish_extras(m, snapshot);
+}
+
+/* The plain numbers are the snapshot's arena's. */
+static bool unpack(struct gm_snapshot_memory *m, struct gm_number_builder *packed, struct gm_number_column *column)
+{
+    const size_t rows = m->events.count;
+    uint64_t *plain = gm_arena_calloc(&m->arena, rows + 1, sizeof *plain);
+    for (size_t i = 0; plain != NULL && i < rows; i++)
+        plain[i] = gm_number_at(column, i);
+    if (plain == NULL)
+        return false;
+    gm_number_free(packed);
+    *column = (struct gm_number_column){.plain = plain};
+    return true;
+}
+
+bool gm_builder_unpack_events(struct gm_snapshot *snapshot)
+{
+    struct gm_snapshot_memory *m = snapshot->memory;
+    struct gm_events *e = &snapshot->events;
+    return unpack(m, &m->events.addr, &e->addr) && unpack(m, &m->events.size, &e->size) &&
+           (!gm_events_have_times(e) || unpack(m, &m->events.time_us, &e->time_us));
 }

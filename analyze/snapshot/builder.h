@@ -41,6 +41,9 @@ struct gm_rare_builder { /* see struct gm_rare_column */
 #define GM_OWN_RARE_COLUMN(name) struct gm_rare_builder name;
 
 struct gm_event_row { /* one event as the decoder met it; see struct gm_events */
+#define X(type, name, shift, has_places, absent) type name;
+    GM_EVENT_NUMBERS(X)
+#undef X
     GM_EVENT_COLUMNS(GM_FIELD)
     GM_EVENT_RARE_COLUMNS(GM_RARE_FIELD)
 };
@@ -102,6 +105,9 @@ struct gm_snapshot_memory {
 
     struct {
         size_t count, capacity;
+#define X(type, name, shift, has_places, absent) struct gm_number_builder name;
+        GM_EVENT_NUMBERS(X)
+#undef X
         GM_EVENT_COLUMNS(GM_OWN_COLUMN)
         GM_EVENT_RARE_COLUMNS(GM_OWN_RARE_COLUMN)
         bool any_time;
@@ -124,6 +130,16 @@ struct gm_frame_id gm_intern_frame(struct gm_snapshot_memory *m, struct gm_strin
 struct gm_stack_id gm_intern_stack(struct gm_snapshot_memory *m, const uint32_t *tagged, size_t depth);
 struct gm_stream_id gm_intern_stream(struct gm_snapshot_memory *m, int64_t stream);
 struct gm_pool_id gm_intern_pool(struct gm_snapshot_memory *m, struct gm_pool_key pool);
+
+/* gm_put_addr, gm_put_size, gm_put_time_us: a number of the next row, for which there is room. false: no memory. */
+#define X(type, name, shift, has_places, absent)                                                                       \
+    static inline bool gm_put_##name(struct gm_snapshot_memory *m, size_t row, type value)                             \
+    {                                                                                                                  \
+        const struct gm_number_kind kind = {shift, has_places, (uint64_t)(absent)};                                    \
+        return gm_number_put(&m->events.name, kind, row, (uint64_t)value);                                             \
+    }
+GM_EVENT_NUMBERS(X)
+#undef X
 
 /* Appends an event; false if there is no memory or no room for another row. */
 bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_row *row);
@@ -148,6 +164,9 @@ bool gm_new_block_columns(struct gm_arena *arena, struct gm_block_columns *colum
 /* The same columns as a snapshot has them. */
 struct gm_segments gm_segments_of(const struct gm_segment_columns *columns, size_t rows);
 struct gm_blocks gm_blocks_of(const struct gm_block_columns *columns, size_t rows);
+
+/* Makes plain arrays of the numbers of a loaded snapshot's events. false: no memory. */
+bool gm_builder_unpack_events(struct gm_snapshot *snapshot);
 
 /* Reorders the events: row i becomes what row order[i] was; rows that order does not name vanish. */
 bool gm_builder_permute_events(struct gm_snapshot_memory *m, const uint32_t *order, size_t count);

@@ -30,6 +30,7 @@
 #define GM_MODEL_SNAPSHOT_H
 
 #include "analyze/base/bisect.h"
+#include "analyze/snapshot/number_column.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -244,25 +245,46 @@ static inline uint32_t gm_rare_at(const struct gm_rare_column *column, size_t ro
     return column->v == NULL ? column->all : column->v[row];
 }
 
-/* All devices' events; device d has the rows of traces[d]. Columns are never NULL but time_us. */
+/* All devices' events; device d has the rows of traces[d]. */
 #define GM_EVENT_COLUMNS(X)                                                                                            \
-    X(uint8_t, action)  /* enum gm_action */                                                                           \
-    X(uint64_t, addr)   /* an address; for oom: device_free, the bytes the driver had left. GM_ABSENT if not given */  \
-    X(uint64_t, size)   /* bytes; alloc and frees: requested bytes; segment events: segment bytes */                   \
-    X(int64_t, time_us) /* microseconds since 1970, GM_ABSENT_TIME if not given; NULL if no event has a time */        \
+    X(uint8_t, action) /* enum gm_action */                                                                            \
     X(struct gm_stack_id, stack)
-#define GM_EVENT_RARE_COLUMNS(X) /* in the order of .gmtrace */                                                        \
-    X(stream)                    /* gm_stream_id */                                                                    \
-    X(pool)                      /* gm_pool_id */                                                                      \
-    X(compile_context)           /* this and those that follow: gm_string_id */                                        \
+/* X(type, name, and what struct gm_number_kind says): read with gm_event_addr, gm_event_size, gm_event_time_us. */
+#define GM_EVENT_NUMBERS(X)                                                                                            \
+    X(uint64_t, addr, 9, true, GM_ABSENT)  /* an address; for oom: device_free, the bytes the driver had left */       \
+    X(uint64_t, size, 0, false, GM_ABSENT) /* bytes; alloc and frees: requested bytes; segment events: of segments */  \
+    X(int64_t, time_us, 0, true, GM_ABSENT_TIME) /* microseconds since 1970; zero if no event has a time */
+#define GM_EVENT_RARE_COLUMNS(X)                 /* in the order of .gmtrace */                                        \
+    X(stream)                                    /* gm_stream_id */                                                    \
+    X(pool)                                      /* gm_pool_id */                                                      \
+    X(compile_context)                           /* this and those that follow: gm_string_id */                        \
     X(user_metadata)                                                                                                   \
     X(action_name) /* the file's word where action is GM_ACTION_OTHER */                                               \
     X(category)    /* only in files made from a profiler run */
 struct gm_events {
     size_t count;
+#define X(type, name, shift, has_places, absent) struct gm_number_column name;
+    GM_EVENT_NUMBERS(X)
+#undef X
     GM_EVENT_COLUMNS(GM_COLUMN)
     GM_EVENT_RARE_COLUMNS(GM_RARE_COLUMN)
 };
+static inline uint64_t gm_event_addr(const struct gm_events *events, size_t row)
+{
+    return gm_number_at(&events->addr, row);
+}
+static inline uint64_t gm_event_size(const struct gm_events *events, size_t row)
+{
+    return gm_number_at(&events->size, row);
+}
+static inline bool gm_events_have_times(const struct gm_events *events)
+{
+    return events->time_us.near != NULL || events->time_us.plain != NULL;
+}
+static inline int64_t gm_event_time_us(const struct gm_events *events, size_t row)
+{
+    return gm_events_have_times(events) ? (int64_t)gm_number_at(&events->time_us, row) : GM_ABSENT_TIME;
+}
 
 /* The events of one device: event rows [first, first + count). The index in the array is the device's ordinal. */
 struct gm_trace {

@@ -413,11 +413,11 @@ static void add_event(struct rows *r, const struct gm_history *h, size_t row, si
         put_string(r, gm_rare_at(&e->action_name, row));
     else
         put_text(r, gm_action_name((enum gm_action)e->action[row]));
-    put_number(r, e->addr[row]);
-    put_number(r, e->size[row]);
+    put_number(r, gm_event_addr(e, row));
+    put_number(r, gm_event_size(e, row));
     put_stream(r, gm_rare_at(&e->stream, row));
     put_pool(r, gm_rare_at(&e->pool, row));
-    put_time(r, e->time_us == NULL ? GM_ABSENT_TIME : e->time_us[row]);
+    put_time(r, gm_event_time_us(e, row));
     put_id(r, e->stack[row].v);
     put_string(r, gm_rare_at(&e->compile_context, row));
     put_string(r, gm_rare_at(&e->user_metadata, row));

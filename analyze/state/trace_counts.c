@@ -17,7 +17,7 @@ struct walk {
 
 static void undo_segment_event(struct walk *w, size_t row, enum gm_action action)
 {
-    uint64_t size = w->s->events.size[row], address = w->s->events.addr[row];
+    uint64_t size = gm_event_size(&w->s->events, row), address = gm_event_addr(&w->s->events, row);
     if (size == GM_ABSENT)
         return;
     if (gm_action_is_growth(action))
@@ -47,16 +47,16 @@ static void count_actions(struct walk *w, const struct gm_trace *trace, uint64_t
 
 static uint64_t time_span(const struct gm_events *events, const struct gm_trace *trace)
 {
-    if (events->time_us == NULL || trace->count == 0)
+    if (!gm_events_have_times(events) || trace->count == 0)
         return GM_REPORT_NONE;
     size_t from = trace->first, to = trace->first + trace->count;
-    while (from < to && events->time_us[from] == GM_ABSENT_TIME)
+    while (from < to && gm_event_time_us(events, from) == GM_ABSENT_TIME)
         from++;
-    while (to > from && events->time_us[to - 1] == GM_ABSENT_TIME)
+    while (to > from && gm_event_time_us(events, to - 1) == GM_ABSENT_TIME)
         to--;
-    if (from == to || events->time_us[to - 1] < events->time_us[from])
+    if (from == to || gm_event_time_us(events, to - 1) < gm_event_time_us(events, from))
         return GM_REPORT_NONE;
-    return (uint64_t)events->time_us[to - 1] - (uint64_t)events->time_us[from];
+    return (uint64_t)gm_event_time_us(events, to - 1) - (uint64_t)gm_event_time_us(events, from);
 }
 
 /* Requested bytes live at event `oom`, backwards from those live at the end. What was allocated after it may have been
@@ -66,12 +66,12 @@ static void measure_oom(struct gm_evidence *evidence, const struct gm_events *ev
 {
     uint64_t allocated = 0, freed = 0;
     for (size_t row = oom + 1; row < end; row++) {
-        if (events->size[row] == GM_ABSENT)
+        if (gm_event_size(events, row) == GM_ABSENT)
             continue;
         if (events->action[row] == GM_ACTION_ALLOC)
-            allocated = gm_sat_add(allocated, events->size[row]);
+            allocated = gm_sat_add(allocated, gm_event_size(events, row));
         else if (events->action[row] == GM_ACTION_FREE_COMPLETED)
-            freed = gm_sat_add(freed, events->size[row]);
+            freed = gm_sat_add(freed, gm_event_size(events, row));
     }
     uint64_t known = gm_sat_add(live_at_end, freed);
     if (allocated > known || known == UINT64_MAX)
@@ -86,8 +86,8 @@ static void find_first_oom(struct gm_evidence *evidence, const struct gm_events 
     for (size_t row = trace->first; row < trace->first + trace->count; row++) {
         if (events->action[row] != GM_ACTION_OOM)
             continue;
-        evidence->oom_size = events->size[row];
-        evidence->oom_free = events->addr[row];
+        evidence->oom_size = gm_event_size(events, row);
+        evidence->oom_free = gm_event_addr(events, row);
         evidence->oom_device = device->device;
         measure_oom(evidence, events, row, trace->first + trace->count, device->totals.requested);
         return;

@@ -84,7 +84,7 @@ enum gm_status gm_replay_run_on_gpu(struct gm_replay_device *device, const struc
     const struct gm_replay_run *run = device->run;
     struct gm_kept_device *kept = device->kept;
     const struct gm_replay_options *o = run->options;
-    if (o->pace && kept->history.snapshot->events.time_us == NULL)
+    if (o->pace && !gm_events_have_times(&kept->history.snapshot->events))
         return gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "its events have no times: there is nothing to --pace by");
     unsigned char *kernel_of = kernels_of(run, kept);
     device->gpu = calloc(1, sizeof *device->gpu);

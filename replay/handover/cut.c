@@ -5,8 +5,7 @@
 
 static int64_t time_of(const struct gm_history *h, uint32_t event)
 {
-    const int64_t *time = h->snapshot->events.time_us;
-    return time == NULL || event >= h->count ? GM_ABSENT_TIME : time[h->first + event];
+    return event >= h->count ? GM_ABSENT_TIME : gm_event_time_us(&h->snapshot->events, h->first + event);
 }
 
 enum gm_status gm_cut_by_time(struct gm_cut_range *ranges, const struct gm_kept *kept, size_t of, struct gm_error *err)
@@ -56,9 +55,9 @@ static enum gm_status cut_device(struct gm_event_recorder *r, struct gm_history 
 static int64_t last_time(const struct gm_snapshot *s)
 {
     int64_t last = GM_ABSENT_TIME;
-    for (size_t d = 0; s->events.time_us != NULL && d < s->trace_count; d++)
-        if (s->traces[d].count > 0 && s->events.time_us[s->traces[d].first + s->traces[d].count - 1] > last)
-            last = s->events.time_us[s->traces[d].first + s->traces[d].count - 1];
+    for (size_t d = 0; gm_events_have_times(&s->events) && d < s->trace_count; d++)
+        if (s->traces[d].count > 0 && gm_event_time_us(&s->events, s->traces[d].first + s->traces[d].count - 1) > last)
+            last = gm_event_time_us(&s->events, s->traces[d].first + s->traces[d].count - 1);
     return last;
 }
 

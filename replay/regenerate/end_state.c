@@ -195,7 +195,7 @@ bool gm_record_moment(struct gm_event_recorder *r, const struct gm_recorded_devi
         const uint32_t event = h->segments[i].event;
         uint32_t before;
         if (gm_action_is_growth(r->snapshot->events.action[h->first + event]))
-            ok = gm_map_put(&s.grown_at, r->snapshot->events.addr[h->first + event], event, &before);
+            ok = gm_map_put(&s.grown_at, gm_event_addr(&r->snapshot->events, h->first + event), event, &before);
     }
     if (ok)
         return put_ranges(&s);

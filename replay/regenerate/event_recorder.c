@@ -142,7 +142,8 @@ void gm_recorder_copy(struct gm_event_recorder *r, uint32_t event, bool with_fai
 void gm_recorder_copy_row(struct gm_event_recorder *r, size_t row)
 {
     const struct gm_events *e = &r->snapshot->events;
-    put_row(r, e->action[row], e->addr[row], e->size[row], gm_rare_at(&e->stream, row), GM_AS_RECORDED, row);
+    put_row(r, e->action[row], gm_event_addr(e, row), gm_event_size(e, row), gm_rare_at(&e->stream, row),
+            GM_AS_RECORDED, row);
 }
 
 void gm_recorder_fail_at_start(struct gm_event_recorder *r, uint64_t device_free, uint64_t size, uint32_t stream,

@@ -63,8 +63,8 @@ static bool take_columns(struct gm_regenerated *out, struct gm_event_recorder *r
     *origin = taken.origin;
     e->count = taken.count;
     e->action = taken.action;
-    e->addr = taken.addr;
-    e->size = taken.size;
+    e->addr = (struct gm_number_column){.plain = taken.addr};
+    e->size = (struct gm_number_column){.plain = taken.size};
     void *const owned[] = {taken.action, taken.addr, taken.size, taken.stream};
     bool ok = true;
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
@@ -123,20 +123,19 @@ static bool put_times_and_stacks(struct gm_regenerated *out, const struct gm_eve
     struct gm_events *e = &out->snapshot.events;
     const struct gm_events *recorded = &out->recorded->events;
     struct gm_stack_id *stack = gm_arena_calloc(&out->arena, e->count, sizeof *stack);
-    int64_t *time = NULL;
-    if (recorded->time_us != NULL)
-        time = gm_arena_calloc(&out->arena, e->count, sizeof *time);
-    if (stack == NULL || (recorded->time_us != NULL && time == NULL))
+    const bool has_times = gm_events_have_times(recorded);
+    uint64_t *time = has_times ? gm_arena_calloc(&out->arena, e->count, sizeof *time) : NULL;
+    if (stack == NULL || (has_times && time == NULL))
         return false;
     for (size_t i = 0; i < e->count; i++)
         stack[i] = recorded->stack[origin[i]];
     for (size_t i = 0; time != NULL && i < e->count; i++)
-        time[i] = recorded->time_us[origin[i]];
+        time[i] = (uint64_t)gm_event_time_us(recorded, origin[i]);
     for (size_t d = 0; d < r->devices.n; d++)
         if (r->devices.v[d].has_failed_at_start && r->devices.v[d].event_count > 0)
             stack[r->devices.v[d].first_event + r->devices.v[d].event_count - 1].v = r->devices.v[d].failed_stack;
     e->stack = stack;
-    e->time_us = time;
+    e->time_us = (struct gm_number_column){.plain = time};
     return true;
 }
 
@@ -150,7 +149,7 @@ static bool is_overruled(const struct gm_regenerated *out, const struct gm_extra
     size_t length;
     const char *text = gm_string(out->recorded, (struct gm_string_id){extra->key}, &length);
     if (extra->value.type == GM_LOOSE_MISSING ||
-        (now->addr[row] == then->addr[from] && now->size[row] == then->size[from] &&
+        (gm_event_addr(now, row) == gm_event_addr(then, from) && gm_event_size(now, row) == gm_event_size(then, from) &&
          gm_rare_at(&now->stream, row) == gm_rare_at(&then->stream, from) &&
          gm_rare_at(&now->pool, row) == gm_rare_at(&then->pool, from)))
         return false;

@@ -90,7 +90,7 @@ bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const st
     if (!find_refused(h, &refused->request.event) || !are_sizes_sound(&device, &rules))
         return false;
     uint32_t then = refused->request.event + 1; /* the moment after the event */
-    refused->size = h->snapshot->events.size[h->first + refused->request.event];
+    refused->size = gm_event_size(&h->snapshot->events, h->first + refused->request.event);
     if (refused->size > MOST)
         return false;
     uint64_t later = 0;
@@ -117,7 +117,7 @@ static uint64_t after_event(const struct gm_history *h, size_t event, uint64_t r
 {
     const struct gm_events *e = &h->snapshot->events;
     uint8_t action = e->action[h->first + event];
-    uint64_t size = e->size[h->first + event] == GM_ABSENT ? 0 : e->size[h->first + event];
+    uint64_t size = gm_event_size(e, h->first + event) == GM_ABSENT ? 0 : gm_event_size(e, h->first + event);
     return gm_action_is_growth(action) ? reserved + size : gm_action_is_release(action) ? reserved - size : reserved;
 }
 
@@ -154,7 +154,7 @@ static void note_oom(struct gm_recorded_limit *limit, const struct gm_history *h
                      const struct gm_conf *recorded)
 {
     const struct gm_events *e = &h->snapshot->events;
-    const uint64_t left = e->addr[h->first + event], size = e->size[h->first + event];
+    const uint64_t left = gm_event_addr(e, h->first + event), size = gm_event_size(e, h->first + event);
     if (size > MOST)
         return;
     const uint64_t page = size <= GM_SMALL_SIZE ? 2 * GM_MIB : recorded->rules.large_segment;
@@ -173,7 +173,7 @@ static void note_release(struct gm_recorded_limit *limit, const struct gm_histor
     const struct gm_events *e = &h->snapshot->events;
     uint64_t growth = 0;
     for (size_t i = (size_t)run->last + 1; i < h->count && gm_action_is_growth(e->action[h->first + i]); i++)
-        growth = gm_sat_add(growth, e->size[h->first + i]);
+        growth = gm_sat_add(growth, gm_event_size(e, h->first + i));
     if (growth > 0 && growth <= MOST)
         note_limit(limit, (struct gm_recorded_limit){.event = run->first, .reserved = reserved, .left = growth});
 }

@@ -173,7 +173,7 @@ bool gm_verify_other_allocator(char text[GM_INFERRED_TEXT], const struct gm_hist
     uint64_t odd = 0, allocs = 0;
     for (size_t i = h->first; i < h->first + h->count; i++) {
         allocs += e->action[i] == GM_ACTION_ALLOC;
-        odd += e->action[i] == GM_ACTION_ALLOC && e->addr[i] % GM_MIN_BLOCK != 0;
+        odd += e->action[i] == GM_ACTION_ALLOC && gm_event_addr(e, i) % GM_MIN_BLOCK != 0;
     }
     text[0] = '\0';
     if (has_npu_frame(h->snapshot))

@@ -54,8 +54,8 @@ void gm_pools_choose_home(struct gm_verifying *v, uint32_t event, uint32_t pool,
     }
     uint32_t range = gm_space_range_of(space, address);
     if (range == GM_SPACE_NONE && v->growth < event && e->action[growth] == GM_ACTION_SEGMENT_MAP &&
-        e->addr[growth] > 0) { /* the pages after those that it has */
-        range = gm_space_range_of(space, e->addr[growth] - 1);
+        gm_event_addr(e, growth) > 0) { /* the pages after those that it has */
+        range = gm_space_range_of(space, gm_event_addr(e, growth) - 1);
         if (range != GM_SPACE_NONE && space->ranges.v[range].area == 0)
             range = GM_SPACE_NONE;
     }
@@ -99,7 +99,7 @@ static uint32_t try_other_homes(struct gm_verifying *v, uint32_t event, uint32_t
     if (growth >= event)
         return GM_SPACE_NONE;
     /* A private pool was known, and may be one that does not split. */
-    if (v->home.is_default && !is_told(v, gm_events_of(v)->addr[row], gm_events_of(v)->size[row]))
+    if (v->home.is_default && !is_told(v, gm_event_addr(gm_events_of(v), row), gm_event_size(gm_events_of(v), row)))
         gm_allocator_pool_of(&v->model, GM_POOL_NOBODY_NAMES, 0, v->model.pools.v[guessed].is_small);
     for (size_t p = 0; p < v->model.pools.n && !v->model.has_no_memory && v->growth == growth; p++) {
         if (!is_candidate(v, p, guessed))
@@ -155,11 +155,11 @@ static void settle_moved(struct gm_verifying *v, uint32_t event, uint64_t segmen
     for (uint32_t i = event; i-- > 0;) {
         const size_t row = gm_row(v, i);
         v->model.space.work++;
-        if (e->action[row] == GM_ACTION_SEGMENT_ALLOC && e->addr[row] == segment) {
+        if (e->action[row] == GM_ACTION_SEGMENT_ALLOC && gm_event_addr(e, row) == segment) {
             v->settling.of_segment[gm_history_segment_row(h, i)] = pool + 1;
             return;
         }
-        if (e->action[row] == GM_ACTION_ALLOC && e->addr[row] - segment < size && h->of_event[i] != GM_NEVER)
+        if (e->action[row] == GM_ACTION_ALLOC && gm_event_addr(e, row) - segment < size && h->of_event[i] != GM_NEVER)
             v->settling.of_allocation[h->of_event[i]] = pool + 1;
     }
     for (size_t a = 0; a < h->allocation_count; a++)

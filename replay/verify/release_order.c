@@ -20,8 +20,9 @@ static void note_growths(struct gm_verifying *v, uint32_t event, uint64_t addres
     uint64_t found = 0;
     for (size_t i = h->segment_count; i-- > 0 && found < size && o->looked_at < o->budget; o->looked_at++) {
         const size_t row = gm_row(v, h->segments[i].event);
-        const uint64_t from = e->addr[row] > address ? e->addr[row] : address;
-        const uint64_t end = e->addr[row] + e->size[row], to = end < address + size ? end : address + size;
+        const uint64_t from = gm_event_addr(e, row) > address ? gm_event_addr(e, row) : address;
+        const uint64_t end = gm_event_addr(e, row) + gm_event_size(e, row),
+                       to = end < address + size ? end : address + size;
         if (h->segments[i].event >= event || !gm_action_is_growth(e->action[row]) || from >= to)
             continue;
         found += to - from;
@@ -82,7 +83,7 @@ void gm_release_order_see(struct gm_verifying *v, uint32_t event)
     struct gm_release_order *o = &v->order;
     const struct gm_release_run *run = run_of(v, event);
     const size_t row = gm_row(v, event);
-    const uint64_t address = gm_events_of(v)->addr[row];
+    const uint64_t address = gm_event_addr(gm_events_of(v), row);
     const uint32_t block = gm_space_block_of(&v->model.space, address);
     if (run == NULL || block == GM_SPACE_NONE)
         return;
@@ -109,7 +110,7 @@ void gm_release_order_see(struct gm_verifying *v, uint32_t event)
         if (o->has_last && is_before(&place, &o->last) && !run->may_be_mempools)
             end_group(v);
         o->number = o->rows.n == 0 ? event + 1 : o->number;
-        note_growths(v, event, address, gm_events_of(v)->size[row]);
+        note_growths(v, event, address, gm_event_size(gm_events_of(v), row));
     }
     o->last = place;
     o->has_last = true;

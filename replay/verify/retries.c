@@ -114,10 +114,10 @@ static bool is_reclaim(struct gm_verifying *v, const struct gm_release_run *run,
         const size_t row = gm_row(v, i);
         if (!gm_action_is_release(e->action[row]))
             continue;
-        if (e->action[row] != GM_ACTION_SEGMENT_FREE || e->size[row] < rules->max_split || sum >= key ||
+        if (e->action[row] != GM_ACTION_SEGMENT_FREE || gm_event_size(e, row) < rules->max_split || sum >= key ||
             gm_rare_at(&e->stream, row) != stream)
             return false;
-        sum = gm_sat_add(sum, e->size[row]);
+        sum = gm_sat_add(sum, gm_event_size(e, row));
     }
     return rules->max_split != UINT64_MAX && rounded > GM_SMALL_SIZE && sum >= key;
 }
@@ -131,12 +131,12 @@ static bool was_affordable(const struct gm_verifying *v, const struct gm_release
     const size_t growth = gm_row(v, run->last + 1);
     if (v->model.conf.gc_threshold <= 0 || e->action[growth] != GM_ACTION_SEGMENT_ALLOC)
         return false;
-    uint64_t sum = gm_sat_add(note->reserved, e->size[growth]);
+    uint64_t sum = gm_sat_add(note->reserved, gm_event_size(e, growth));
     for (size_t row = gm_row(v, run->first); row < growth; row++)
         if (e->action[row] == GM_ACTION_SEGMENT_UNMAP)
             return false;
         else if (e->action[row] == GM_ACTION_SEGMENT_FREE)
-            sum = gm_sat_add(sum, e->size[row]);
+            sum = gm_sat_add(sum, gm_event_size(e, row));
     return sum <= (uint64_t)v->model.stats.reserved_bytes[GM_STAT_ALL].peak;
 }
 

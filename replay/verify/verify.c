@@ -71,8 +71,8 @@ static void tell(struct gm_verifying *v, uint32_t event, uint64_t size, uint32_t
 {
     size_t row = gm_row(v, event);
     if (v->recorder != NULL)
-        gm_recorder_put(v->recorder, (enum gm_action)gm_events_of(v)->action[row], gm_events_of(v)->addr[row], size,
-                        stream, pool, event);
+        gm_recorder_put(v->recorder, (enum gm_action)gm_events_of(v)->action[row], gm_event_addr(gm_events_of(v), row),
+                        size, stream, pool, event);
 }
 
 /* The pool of the segment event `event`; events are asked for in ascending order. */
@@ -95,13 +95,13 @@ static void force_growths(struct gm_verifying *v)
             continue;
         uint32_t stream = stream_of(v, v->growth);
         uint32_t pool = pool_of(v, v->growth);
-        mismatch(v, v->growth, e->addr[row], "the trace grew where the model did not need to");
+        mismatch(v, v->growth, gm_event_addr(e, row), "the trace grew where the model did not need to");
         if (v->model.has_no_memory)
             return;
         v->model.origin = v->growth;
-        if (gm_allocator_adopt_segment(&v->model, e->addr[row], e->size[row], stream, pool,
+        if (gm_allocator_adopt_segment(&v->model, gm_event_addr(e, row), gm_event_size(e, row), stream, pool,
                                        e->action[row] == GM_ACTION_SEGMENT_MAP))
-            tell(v, v->growth, e->size[row], stream, pool);
+            tell(v, v->growth, gm_event_size(e, row), stream, pool);
     }
 }
 
@@ -114,10 +114,11 @@ static bool has_left_reservation(struct gm_verifying *v, uint64_t requested)
     if (!v->infers || !v->is_growth_wrong || !v->wanted.is_map || v->wanted.address == GM_ABSENT ||
         v->model.has_no_memory)
         return false;
-    const bool is_elsewhere = v->growth < v->growth_end
-                                  ? e->action[growth] == GM_ACTION_SEGMENT_MAP && e->addr[growth] != v->wanted.address
-                                  : v->growth_end == v->request && e->action[request] == GM_ACTION_ALLOC &&
-                                        gm_space_free_at(&v->model.space, e->addr[request]) != GM_SPACE_NONE;
+    const bool is_elsewhere =
+        v->growth < v->growth_end
+            ? e->action[growth] == GM_ACTION_SEGMENT_MAP && gm_event_addr(e, growth) != v->wanted.address
+            : v->growth_end == v->request && e->action[request] == GM_ACTION_ALLOC &&
+                  gm_space_free_at(&v->model.space, gm_event_addr(e, request)) != GM_SPACE_NONE;
     return is_elsewhere &&
            gm_allocator_end_reservation(&v->model, v->wanted.address, gm_rules_round(&v->model.conf.rules, requested));
 }
@@ -160,7 +161,8 @@ static bool may_be_retry(const struct gm_verifying *v, uint32_t event)
     size_t row = gm_row(v, v->growth - 1);
     if (gm_action_is_release(e->action[row]))
         return true;
-    bool is_plain = v->growth > 1 && e->action[row - 1] == GM_ACTION_FREE_REQUESTED && e->addr[row - 1] == e->addr[row];
+    bool is_plain = v->growth > 1 && e->action[row - 1] == GM_ACTION_FREE_REQUESTED &&
+                    gm_event_addr(e, row - 1) == gm_event_addr(e, row);
     return e->action[row] == GM_ACTION_FREE_COMPLETED && !is_plain;
 }
 
@@ -339,10 +341,10 @@ static void follow_release(struct gm_verifying *v, uint32_t event)
     gm_retries_see_release(v, event);
     gm_pools_settle_release(v, event);
     gm_release_order_see(v, event);
-    if (gm_allocator_give_back(&v->model, gm_events_of(v)->addr[row], gm_events_of(v)->size[row]))
+    if (gm_allocator_give_back(&v->model, gm_event_addr(gm_events_of(v), row), gm_event_size(gm_events_of(v), row)))
         v->result->releases_allowed++;
     else
-        mismatch(v, event, gm_events_of(v)->addr[row],
+        mismatch(v, event, gm_event_addr(gm_events_of(v), row),
                  "memory went back to the device that is not free and whole in the model");
     gm_release_order_end_run(v, event);
 }

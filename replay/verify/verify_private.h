@@ -110,11 +110,11 @@ static inline uint8_t gm_action_at(const struct gm_verifying *v, uint32_t event)
 }
 static inline uint64_t gm_addr_at(const struct gm_verifying *v, uint32_t event)
 {
-    return gm_events_of(v)->addr[gm_row(v, event)];
+    return gm_event_addr(gm_events_of(v), gm_row(v, event));
 }
 static inline uint64_t gm_size_at(const struct gm_verifying *v, uint32_t event)
 {
-    return gm_events_of(v)->size[gm_row(v, event)];
+    return gm_event_size(gm_events_of(v), gm_row(v, event));
 }
 
 /* recorded_growth.c: the device that gives what the trace recorded next, and nothing else. */

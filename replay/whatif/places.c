@@ -43,10 +43,10 @@ static enum gm_device_status allocate(void *self, uint64_t size, uint64_t *addre
     struct gm_playing *w = self;
     const struct gm_events *e = &w->h->snapshot->events;
     size_t row;
-    if (!find_growth(w, GM_ACTION_SEGMENT_ALLOC, &row) || e->size[row] != size ||
-        unused_up_to(&w->model.space, e->addr[row]) - e->addr[row] < size)
+    if (!find_growth(w, GM_ACTION_SEGMENT_ALLOC, &row) || gm_event_size(e, row) != size ||
+        unused_up_to(&w->model.space, gm_event_addr(e, row)) - gm_event_addr(e, row) < size)
         return w->elsewhere.allocate(w->elsewhere.self, size, address);
-    *address = e->addr[row];
+    *address = gm_event_addr(e, row);
     w->growth++;
     w->sim.used += size; /* which is unlimited */
     return GM_DEVICE_OK;
@@ -64,9 +64,9 @@ static enum gm_device_status reserve(void *self, uint64_t page, uint64_t most, u
     struct gm_playing *w = self;
     const struct gm_events *e = &w->h->snapshot->events;
     size_t row;
-    if (!find_growth(w, GM_ACTION_SEGMENT_MAP, &row) || e->addr[row] == 0)
+    if (!find_growth(w, GM_ACTION_SEGMENT_MAP, &row) || gm_event_addr(e, row) == 0)
         return w->elsewhere.reserve(w->elsewhere.self, page, most, address, size);
-    uint64_t from = e->addr[row], end = from + 16 * GM_TIB, mapped = unused_up_to(&w->model.space, from);
+    uint64_t from = gm_event_addr(e, row), end = from + 16 * GM_TIB, mapped = unused_up_to(&w->model.space, from);
     uint64_t next = gm_allocator_next_reservation(&w->model, from - 1);
     end = mapped < end ? mapped : end;
     end = next < end ? next : end;
@@ -124,8 +124,8 @@ static void begin_around(struct gm_playing *w)
     for (size_t row = w->h->first; row < w->h->first + w->h->count; row++) {
         if (!gm_action_is_growth(e->action[row]))
             continue;
-        from = e->addr[row] < from ? e->addr[row] : from;
-        to = e->addr[row] + e->size[row] > to ? e->addr[row] + e->size[row] : to;
+        from = gm_event_addr(e, row) < from ? gm_event_addr(e, row) : from;
+        to = gm_event_addr(e, row) + gm_event_size(e, row) > to ? gm_event_addr(e, row) + gm_event_size(e, row) : to;
     }
     gm_sim_begin_around(&w->sim, from, to, w->model.total);
 }

@@ -16,7 +16,7 @@ static bool has_sound_layout(const struct gm_history *h)
             return false;
     for (size_t i = 0; i < h->segment_count; i++) {
         size_t row = h->first + h->segments[i].event;
-        if (e->addr[row] > most || e->size[row] > most - e->addr[row])
+        if (gm_event_addr(e, row) > most || gm_event_size(e, row) > most - gm_event_addr(e, row))
             return false;
     }
     return h->is_reconstructed;

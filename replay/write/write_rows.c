@@ -169,12 +169,13 @@ static inline void put_event_field(struct gm_snapshot_writer *w, const void *tab
     switch ((int)field) {
         GM_PUT_FIELD(ACTION, e->action[row] != GM_ACTION_OTHER || gm_rare_at(&e->action_name, row) != 0,
                      put_action(w, e, row));
-        GM_PUT_FIELD(ADDR, !is_oom && e->addr[row] != GM_ABSENT, gm_pickle_uint(&w->p, e->addr[row]));
-        GM_PUT_FIELD(DEVICE_FREE, is_oom && e->addr[row] != GM_ABSENT, gm_pickle_uint(&w->p, e->addr[row]));
-        UINT(SIZE, e->size[row]);
+        GM_PUT_FIELD(ADDR, !is_oom && gm_event_addr(e, row) != GM_ABSENT, gm_pickle_uint(&w->p, gm_event_addr(e, row)));
+        GM_PUT_FIELD(DEVICE_FREE, is_oom && gm_event_addr(e, row) != GM_ABSENT,
+                     gm_pickle_uint(&w->p, gm_event_addr(e, row)));
+        UINT(SIZE, gm_event_size(e, row));
         STREAM(gm_rare_at(&e->stream, row));
-        GM_PUT_FIELD(TIME_US, e->time_us != NULL && e->time_us[row] != GM_ABSENT_TIME,
-                     gm_pickle_int(&w->p, e->time_us[row]));
+        GM_PUT_FIELD(TIME_US, gm_event_time_us(e, row) != GM_ABSENT_TIME,
+                     gm_pickle_int(&w->p, gm_event_time_us(e, row)));
         TEXT(COMPILE_CONTEXT, gm_rare_at(&e->compile_context, row));
         TEXT(USER_METADATA, gm_rare_at(&e->user_metadata, row));
         POOL(POOL_ID, gm_rare_at(&e->pool, row));

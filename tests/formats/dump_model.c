@@ -160,11 +160,11 @@ static void dump_event(struct gm_text *t, const struct gm_snapshot *s, size_t i)
     else
         put_string(t, gm_action_name(e->action[i]), strlen(gm_action_name(e->action[i])));
     gm_text_add_char(t, ',');
-    put_uint(t, e->addr[i]);
+    put_uint(t, gm_event_addr(e, i));
     gm_text_add_char(t, ',');
-    put_uint(t, e->size[i]);
+    put_uint(t, gm_event_size(e, i));
     gm_text_add_char(t, ',');
-    put_int(t, e->time_us == NULL ? GM_ABSENT_TIME : e->time_us[i]);
+    put_int(t, gm_event_time_us(e, i));
     gm_text_add_char(t, ',');
     put_stream(t, s, gm_rare_at(&e->stream, i));
     gm_text_add_char(t, ',');

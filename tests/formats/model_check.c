@@ -95,7 +95,7 @@ static const char *check_events(const struct gm_snapshot *s)
         CHECK(gm_rare_at(&e->user_metadata, i) < s->strings.count);
         CHECK(gm_rare_at(&e->action_name, i) < s->strings.count);
         CHECK(gm_rare_at(&e->category, i) < s->strings.count);
-        sum += (unsigned)(e->addr[i] + e->size[i]) + (e->time_us != NULL ? (unsigned)e->time_us[i] : 0);
+        sum += (unsigned)(gm_event_addr(e, i) + gm_event_size(e, i)) + (unsigned)gm_event_time_us(e, i);
     }
     touch(sum);
     return NULL;

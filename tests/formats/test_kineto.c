@@ -219,9 +219,9 @@ TEST(snapshot)
     assert_int_equal(s.events.action[0], GM_ACTION_ALLOC);
     assert_int_equal(s.events.action[1], GM_ACTION_FREE_REQUESTED);
     assert_int_equal(s.events.action[2], GM_ACTION_FREE_COMPLETED);
-    assert_int_equal(s.events.addr[0], 4096);
-    assert_int_equal(s.events.size[3], 256);
-    assert_int_equal(s.events.time_us[0], 5520305372236);
+    assert_int_equal(gm_event_addr(&s.events, 0), 4096);
+    assert_int_equal(gm_event_size(&s.events, 3), 256);
+    assert_int_equal(gm_event_time_us(&s.events, 0), 5520305372236);
     size_t depth; /* a step is no frame: its name differs each time */
     const struct gm_frame_id *frames = gm_stack_frames(&s, s.events.stack[0], &depth);
     assert_int_equal(depth, 2);
@@ -246,7 +246,9 @@ TEST(without_addresses)
                           false, NULL),
                      GM_OK);
     assert_int_equal(s.events.count, 8);
-    const uint64_t *a = s.events.addr;
+    uint64_t a[8];
+    for (size_t i = 0; i < 8; i++)
+        a[i] = gm_event_addr(&s.events, i);
     assert_true(a[0] != a[1] && a[2] == a[1] && a[4] == a[0] && a[6] != a[0] && a[6] != a[1]);
     assert_int_equal(s.warning_count, 1);
     gm_snapshot_free(&s);
@@ -273,8 +275,8 @@ TEST(reserved)
                                       GM_ACTION_SEGMENT_FREE, GM_ACTION_FREE_REQUESTED, GM_ACTION_FREE_COMPLETED};
     assert_int_equal(s.traces[1].count, 6);
     assert_memory_equal(s.events.action, actions, sizeof actions);
-    assert_int_equal(s.events.size[1], 4096);
-    assert_int_equal(s.events.size[3], 5120);
+    assert_int_equal(gm_event_size(&s.events, 1), 4096);
+    assert_int_equal(gm_event_size(&s.events, 3), 5120);
     assert_int_equal(gm_profile_reserved(s.profile, 1), 1024);
     assert_int_equal(gm_profile_reserved(s.profile, 0), 0);
     assert_int_equal(s.warning_count, 1);

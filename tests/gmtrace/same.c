@@ -80,13 +80,13 @@ static const char *same_events(const struct gm_events *a, const struct gm_events
 {
     SAME(count);
     SAME_COLUMN(action, a->count);
-    SAME_COLUMN(addr, a->count);
-    SAME_COLUMN(size, a->count);
     SAME_COLUMN(stack, a->count);
-    if ((a->time_us == NULL) != (b->time_us == NULL))
+    if (gm_events_have_times(a) != gm_events_have_times(b))
         return "whether events have times";
-    if (a->time_us != NULL)
-        SAME_COLUMN(time_us, a->count);
+    for (size_t i = 0; i < a->count; i++)
+        if (gm_event_addr(a, i) != gm_event_addr(b, i) || gm_event_size(a, i) != gm_event_size(b, i) ||
+            gm_event_time_us(a, i) != gm_event_time_us(b, i))
+            return "an address, size or time";
     const struct gm_rare_column *const as[] = {&a->stream,        &a->pool,        &a->compile_context,
                                                &a->user_metadata, &a->action_name, &a->category};
     const struct gm_rare_column *const bs[] = {&b->stream,        &b->pool,        &b->compile_context,

@@ -116,7 +116,7 @@ TEST(one_to_one)
                     continue;
                 const struct gm_profile_memory *m = &p.join->p->memory.v[at];
                 assert_true(!any || at > last);
-                assert_int_equal(m->address, s->events.addr[row]);
+                assert_int_equal(m->address, gm_event_addr(&s->events, row));
                 assert_int_equal(m->device, (int32_t)d);
                 assert_int_equal(m->bytes > 0, s->events.action[row] == GM_ACTION_ALLOC);
                 last = at;

@@ -75,8 +75,8 @@ static const char *frames_of(const struct gm_snapshot *s, struct gm_stack_id sta
 static void check_event(const struct gm_snapshot *s, size_t row, enum gm_action action, uint64_t addr, uint64_t size)
 {
     assert_int_equal(s->events.action[row], action);
-    assert_int_equal(s->events.addr[row], addr);
-    assert_int_equal(s->events.size[row], size);
+    assert_int_equal(gm_event_addr(&s->events, row), addr);
+    assert_int_equal(gm_event_size(&s->events, row), size);
 }
 
 TEST(one_life)
@@ -96,8 +96,8 @@ TEST(one_life)
     check_event(&s, 3, GM_ACTION_FREE_COMPLETED, 0x10000, 1000);
     check_event(&s, 4, GM_ACTION_SEGMENT_FREE, 0x10000, 1024);
     check_event(&s, 6, GM_ACTION_ALLOC, 0x20000, 512);
-    assert_int_equal(s.events.time_us[1], 5);
-    assert_int_equal(s.events.time_us[4], 7);
+    assert_int_equal(gm_event_time_us(&s.events, 1), 5);
+    assert_int_equal(gm_event_time_us(&s.events, 4), 7);
     assert_string_equal(frames_of(&s, s.events.stack[1]), "cudaMalloc@CUDA");
     assert_string_equal(frames_of(&s, s.events.stack[4]), "cudaFree@CUDA");
     assert_int_equal(s.segments.count, 1);
@@ -304,7 +304,7 @@ TEST(threads)
     assert_int_equal(s.annotation_count, THREADS * ROUNDS * 2);
     assert_int_equal(s.segments.count, THREADS);
     for (size_t i = 1; i < s.events.count; i++)
-        assert_true(s.events.time_us[i - 1] <= s.events.time_us[i]);
+        assert_true(gm_event_time_us(&s.events, i - 1) <= gm_event_time_us(&s.events, i));
     gm_snapshot_free(&s);
 }
 

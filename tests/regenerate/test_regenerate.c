@@ -83,9 +83,9 @@ static void assert_event(const struct gm_snapshot *s, size_t i, enum gm_action a
     const struct gm_events *e = &s->events;
     assert_in_range(i, 0, e->count - 1);
     assert_int_equal(e->action[i], action);
-    assert_int_equal(e->addr[i], addr);
-    assert_int_equal(e->size[i], size);
-    assert_int_equal(e->time_us[i], recorded->events.time_us[origin]);
+    assert_int_equal(gm_event_addr(e, i), addr);
+    assert_int_equal(gm_event_size(e, i), size);
+    assert_int_equal(gm_event_time_us(e, i), gm_event_time_us(&recorded->events, origin));
     assert_int_equal(e->stack[i].v, recorded->events.stack[origin].v);
 }
 
@@ -243,8 +243,8 @@ TEST(out_of_memory_at_start)
     assert_int_equal(s->blocks.count, 0);
     assert_int_equal(s->traces[0].count, 1);
     assert_int_equal(s->events.action[0], GM_ACTION_OOM);
-    assert_int_equal(s->events.addr[0], MIB(10));
-    assert_int_equal(s->events.size[0], MIB(12));
+    assert_int_equal(gm_event_addr(&s->events, 0), MIB(10));
+    assert_int_equal(gm_event_size(&s->events, 0), MIB(12));
     assert_string_equal(name_of(s, s->events.stack[0], buffer), "before");
     end(&r, &t);
 }
@@ -259,7 +259,7 @@ TEST(left_out)
     const struct gm_snapshot *s = &r.made.snapshot;
     assert_int_equal(s->traces[0].count, 3);
     assert_int_equal(s->segments.count, 2);
-    uint64_t base = s->events.addr[1];
+    uint64_t base = gm_event_addr(&s->events, 1);
     assert_event(s, 0, GM_ACTION_SNAPSHOT, 0, MIB(12), 3, &t.snapshot);
     assert_event(s, 1, GM_ACTION_SEGMENT_ALLOC, base, MIB(20), 4, &t.snapshot);
     assert_event(s, 2, GM_ACTION_ALLOC, base, MIB(9), 4, &t.snapshot);

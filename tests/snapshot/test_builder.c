@@ -131,8 +131,46 @@ TEST(rare_columns_materialise_when_a_row_differs)
     assert_true(gm_builder_permute_events(m, order, 10001));
     assert_int_equal(m->events.count, 10001);
     assert_int_equal(m->events.stream.v[5000], 8);
-    assert_int_equal(m->events.addr[10000], 0);
-    assert_int_equal(m->events.addr[9999], 2);
+    struct gm_snapshot snapshot = {.memory = NULL};
+    gm_builder_publish(m, &snapshot);
+    assert_int_equal(gm_event_addr(&snapshot.events, 10000), 0);
+    assert_int_equal(gm_event_addr(&snapshot.events, 9999), 2);
+}
+
+/* Numbers near each other and far from them, as packed and as plain arrays: what was given comes out. */
+TEST(numbers)
+{
+    enum { ROWS = 30000 };
+    struct gm_snapshot_memory *m = *state;
+    static struct gm_event_row rows[ROWS];
+    uint64_t random = 1;
+    for (size_t i = 0; i < ROWS; i++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        const unsigned odd = (unsigned)(random >> 60); /* one row in 16 of each kind that is odd */
+        rows[i] = (struct gm_event_row){.addr = UINT64_C(0x7f0000000000) + (random >> 36 << 9),
+                                        .size = random >> 40,
+                                        .time_us = INT64_C(1700000000000000) + (int64_t)i * 200000};
+        rows[i].addr = odd == 0 ? GM_ABSENT : odd == 1 ? random : odd == 2 ? random >> 35 : rows[i].addr;
+        rows[i].size = odd == 3 ? GM_ABSENT : odd == 4 ? random : odd == 5 ? UINT32_MAX : rows[i].size;
+        rows[i].time_us = odd == 6 ? GM_ABSENT_TIME : odd == 7 ? (int64_t)random : odd == 8 ? -1 : rows[i].time_us;
+        assert_true(gm_builder_add_event(m, &rows[i]));
+    }
+    /* most are near: 16 hours go by in these times, but little in 4096 rows */
+    assert_true(gm_number_bytes(&m->events.addr, ROWS) + gm_number_bytes(&m->events.size, ROWS) +
+                    gm_number_bytes(&m->events.time_us, ROWS) <
+                ROWS * sizeof(uint64_t) * 5 / 2);
+    struct gm_snapshot snapshot = {.memory = NULL};
+    gm_builder_publish(m, &snapshot);
+    const struct gm_events *e = &snapshot.events;
+    for (int form = 0; form < 2; form++) {
+        for (size_t i = 0; i < ROWS; i++) {
+            assert_int_equal(gm_event_addr(e, i), rows[i].addr);
+            assert_int_equal(gm_event_size(e, i), rows[i].size);
+            assert_true(gm_event_time_us(e, i) == rows[i].time_us);
+        }
+        assert_true(gm_builder_unpack_events(&snapshot));
+        assert_non_null(e->addr.plain);
+    }
 }
 
 TEST(warnings_are_said_once_and_bounded)

@@ -37,9 +37,9 @@ static void point_tables(struct fixture *fx)
                                    .stack = fx->b_stack,
                                    .segment = fx->b_segment};
     s->events = (struct gm_events){.action = fx->e_action,
-                                   .addr = fx->e_addr,
-                                   .size = fx->e_size,
-                                   .time_us = fx->e_time,
+                                   .addr = {.plain = fx->e_addr},
+                                   .size = {.plain = fx->e_size},
+                                   .time_us = {.plain = fx->e_time},
                                    .stack = fx->e_stack,
                                    .stream = {fx->e_stream, 0}};
     s->traces = fx->traces;
@@ -181,7 +181,7 @@ size_t fx_event(struct fixture *fx, enum gm_action action, uint64_t addr, uint64
     fx->e_action[row] = (uint8_t)action;
     fx->e_addr[row] = addr;
     fx->e_size[row] = size;
-    fx->e_time[row] = GM_ABSENT_TIME;
+    fx->e_time[row] = (uint64_t)GM_ABSENT_TIME;
     fx->e_stream[row] = fx_stream(fx, 0).v;
     fx->traces[fx->s.trace_count - 1].count++;
     return row;

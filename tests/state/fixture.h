@@ -43,7 +43,7 @@ struct fixture {
 
     uint8_t e_action[FX_EVENTS];
     uint64_t e_addr[FX_EVENTS], e_size[FX_EVENTS];
-    int64_t e_time[FX_EVENTS];
+    uint64_t e_time[FX_EVENTS];
     struct gm_stack_id e_stack[FX_EVENTS];
     uint32_t e_stream[FX_EVENTS];
     struct gm_trace traces[FX_TRACES];

@@ -10,7 +10,7 @@
 enum { EVENTS = 10, KEPT, SHORT = 3, ALLOCATIONS };
 
 struct case_of {
-    int64_t time_us[EVENTS];
+    uint64_t time_us[EVENTS];
     uint32_t born[ALLOCATIONS], freed[ALLOCATIONS];
     uint64_t requested[ALLOCATIONS];
     uint8_t role[ALLOCATIONS];
@@ -20,10 +20,10 @@ struct case_of {
     size_t count;
 };
 
-static void offload(struct case_of *c, uint64_t gib, int64_t step_us)
+static void offload(struct case_of *c, uint64_t gib, uint64_t step_us)
 {
-    *c = (struct case_of){.snapshot = {.events = {.time_us = c->time_us}}};
-    for (int e = 0; e < EVENTS; e++)
+    *c = (struct case_of){.snapshot = {.events = {.time_us = {.plain = c->time_us}}}};
+    for (unsigned e = 0; e < EVENTS; e++)
         c->time_us[e] = 1000000 + e * step_us;
     for (uint32_t a = 0; a < ALLOCATIONS; a++) {
         c->born[a] = a == SHORT ? 5 : 1;

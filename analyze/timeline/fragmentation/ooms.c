@@ -283,8 +283,8 @@ static bool fill_row(struct gm_trace_pass *pass, struct gm_oom_row *row, const s
     bool ok = true;
     *row = (struct gm_oom_row){.event = event,
                                .time_us = gm_history_time(h, event),
-                               .asked = e->size[at] == GM_ABSENT ? GM_REPORT_NONE : e->size[at],
-                               .device_free = e->addr[at] == GM_ABSENT ? GM_REPORT_NONE : e->addr[at],
+                               .asked = gm_event_size(e, at) == GM_ABSENT ? GM_REPORT_NONE : gm_event_size(e, at),
+                               .device_free = gm_event_addr(e, at) == GM_ABSENT ? GM_REPORT_NONE : gm_event_addr(e, at),
                                .pool = gm_history_pool_name(arena, &wanted),
                                .stream = gm_stream_handle(pass->snapshot, gm_rare_at(&e->stream, at)),
                                .site = gm_site_or_null(pass, e->stack[at], &ok),

@@ -16,18 +16,18 @@ static bool undo_events(struct gm_reconstruction *t)
         uint8_t action = e->action[row];
         enum gm_space_status status;
         if (gm_action_is_growth(action)) {
-            status = gm_space_unmap(&t->space, e->addr[row], e->size[row]);
+            status = gm_space_unmap(&t->space, gm_event_addr(e, row), gm_event_size(e, row));
             if (status == GM_SPACE_CONFLICT)
                 gm_history_note(h, "segment-not-in-snapshot",
                                 "segments were allocated and never freed but are not in the snapshot", false, i - 1,
-                                e->size[row]);
+                                gm_event_size(e, row));
         } else if (gm_action_is_release(action)) {
             bool is_map = action == GM_ACTION_SEGMENT_UNMAP;
-            status = gm_space_map(&t->space, e->addr[row], e->size[row], gm_rare_at(&e->stream, row),
+            status = gm_space_map(&t->space, gm_event_addr(e, row), gm_event_size(e, row), gm_rare_at(&e->stream, row),
                                   gm_reconstruct_pool_of_event(t, row, is_map), is_map);
             if (status == GM_SPACE_CONFLICT)
                 gm_history_note(h, "segment-freed-again", "freed segments are there after their end", false, i - 1,
-                                e->size[row]);
+                                gm_event_size(e, row));
         } else {
             continue;
         }

@@ -105,8 +105,8 @@ static void forget(struct gm_history *h, uint32_t a)
 static bool pair_alloc(struct pairing *p, uint32_t i, size_t row)
 {
     const struct gm_events *e = &p->h->snapshot->events;
-    uint32_t a = add(p, i + 1, bytes_of(e->size[row]), e->stack[row].v), before;
-    if (a == GM_NEVER || !gm_map_put(&p->open, e->addr[row], a, &before))
+    uint32_t a = add(p, i + 1, bytes_of(gm_event_size(e, row)), e->stack[row].v), before;
+    if (a == GM_NEVER || !gm_map_put(&p->open, gm_event_addr(e, row), a, &before))
         return false;
     p->h->of_event[i] = a;
     if (before == GM_MAP_NONE)
@@ -122,14 +122,14 @@ static bool pair_free_requested(struct pairing *p, uint32_t i, size_t row)
 {
     struct gm_history *h = p->h;
     const struct gm_events *e = &h->snapshot->events;
-    uint32_t a = gm_map_get(&p->open, e->addr[row]), before;
+    uint32_t a = gm_map_get(&p->open, gm_event_addr(e, row)), before;
     if (a == GM_MAP_NONE) {
-        a = add(p, 0, bytes_of(e->size[row]), 0);
-        if (a == GM_NEVER || !gm_map_put(&p->open, e->addr[row], a, &before))
+        a = add(p, 0, bytes_of(gm_event_size(e, row)), 0);
+        if (a == GM_NEVER || !gm_map_put(&p->open, gm_event_addr(e, row), a, &before))
             return false;
     } else if (h->let_go[a] != GM_NEVER) {
         gm_history_note(h, "freed-twice", "frees were requested of blocks that were freed already", false, i,
-                        bytes_of(e->size[row]));
+                        bytes_of(gm_event_size(e, row)));
         return true;
     }
     h->let_go[a] = i + 1;
@@ -141,9 +141,9 @@ static bool pair_free_completed(struct pairing *p, uint32_t i, size_t row, bool 
 {
     struct gm_history *h = p->h;
     const struct gm_events *e = &h->snapshot->events;
-    uint32_t a = gm_map_take(&p->open, e->addr[row]);
+    uint32_t a = gm_map_take(&p->open, gm_event_addr(e, row));
     if (a == GM_MAP_NONE) {
-        a = add(p, 0, bytes_of(e->size[row]), 0);
+        a = add(p, 0, bytes_of(gm_event_size(e, row)), 0);
         if (a == GM_NEVER)
             return false;
         if (!is_both)
@@ -153,7 +153,7 @@ static bool pair_free_completed(struct pairing *p, uint32_t i, size_t row, bool 
     }
     if (h->born[a] == 0)
         gm_history_note(h, "free-without-alloc", "frees had no alloc in the trace: blocks older than it", true, i,
-                        bytes_of(e->size[row]));
+                        bytes_of(gm_event_size(e, row)));
     else if (e->stack[row].v != 0 && h->stack[a] != 0)
         ++*(e->stack[row].v == h->stack[a] ? &p->same_stacks : &p->other_stacks);
     h->of_event[i] = a;
@@ -322,7 +322,7 @@ uint64_t gm_history_address(const struct gm_history *h, size_t a)
     if (h->final_block[a] != GM_NO_BLOCK)
         return h->snapshot->blocks.address[h->final_block[a]];
     uint32_t event = h->born[a] > 0 ? h->born[a] - 1 : h->freed[a] > 0 && h->freed[a] != GM_NEVER ? h->freed[a] - 1 : 0;
-    return h->count == 0 ? GM_ABSENT : h->snapshot->events.addr[h->first + event];
+    return h->count == 0 ? GM_ABSENT : gm_event_addr(&h->snapshot->events, h->first + event);
 }
 
 GM_ORDERING(by_address, struct gm_at_address, GM_UP(address) || GM_UP(allocation));

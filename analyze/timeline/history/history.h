@@ -153,9 +153,8 @@ static inline bool gm_history_is_active(const struct gm_history *h, size_t a, ui
 /* Time of event `event` of the device in microseconds, or GM_REPORT_NONE. */
 static inline uint64_t gm_history_time(const struct gm_history *h, uint64_t event)
 {
-    const int64_t *time = h->snapshot->events.time_us;
-    return time == NULL || event >= h->count || time[h->first + event] < 0 ? GM_REPORT_NONE
-                                                                           : (uint64_t)time[h->first + event];
+    const int64_t time = event >= h->count ? -1 : gm_event_time_us(&h->snapshot->events, h->first + event);
+    return time < 0 ? GM_REPORT_NONE : (uint64_t)time;
 }
 
 /* ---- sums ---------------------------------------------------------------------------------------------------------
@@ -186,7 +185,7 @@ static inline void gm_sums_hold(struct gm_sums *s, const struct gm_history *h, s
 /* Bytes that the event of a row adds to what is reserved, or takes from it; saturated. */
 static inline int64_t gm_reserved_by(const struct gm_events *e, size_t row)
 {
-    const uint64_t size = e->size[row];
+    const uint64_t size = gm_event_size(e, row);
     const int64_t bytes = size == GM_ABSENT ? 0 : (int64_t)gm_min(size, INT64_MAX);
     return gm_action_is_growth(e->action[row]) ? bytes : gm_action_is_release(e->action[row]) ? -bytes : 0;
 }

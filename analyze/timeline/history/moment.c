@@ -13,11 +13,11 @@ static bool apply_segment(struct gm_space *space, const struct gm_history *h, co
     const struct gm_events *e = &h->snapshot->events;
     const size_t row = h->first + segment->event;
     const uint8_t action = e->action[row];
-    if (e->addr[row] == GM_ABSENT || e->size[row] == GM_ABSENT)
+    if (gm_event_addr(e, row) == GM_ABSENT || gm_event_size(e, row) == GM_ABSENT)
         return true;
     if (gm_action_is_release(action))
-        return gm_space_unmap(space, e->addr[row], e->size[row]) != GM_SPACE_NO_MEMORY;
-    return gm_space_map(space, e->addr[row], e->size[row], segment->stream, segment->pool,
+        return gm_space_unmap(space, gm_event_addr(e, row), gm_event_size(e, row)) != GM_SPACE_NO_MEMORY;
+    return gm_space_map(space, gm_event_addr(e, row), gm_event_size(e, row), segment->stream, segment->pool,
                         action == GM_ACTION_SEGMENT_MAP) != GM_SPACE_NO_MEMORY;
 }
 

@@ -74,25 +74,26 @@ static bool are_small_pages(struct gm_reconstruction *t, size_t row, uint32_t fi
     const struct gm_events *e = &t->h->snapshot->events;
     const uint64_t most = ((uint64_t)t->h->count + 64) * 64;
     for (size_t i = row + 1; i-- > t->h->first && t->looked_at < most; t->looked_at++)
-        if (e->action[i] == GM_ACTION_SEGMENT_MAP && e->addr[row] - e->addr[i] < e->size[i])
-            return e->size[i] % t->rules.large_segment != 0;
-    return final == UINT32_MAX || g->type[final] == GM_SEGMENT_TYPE_ABSENT ? e->size[row] % t->rules.large_segment != 0
-                                                                           : g->type[final] == GM_SEGMENT_SMALL;
+        if (e->action[i] == GM_ACTION_SEGMENT_MAP && gm_event_addr(e, row) - gm_event_addr(e, i) < gm_event_size(e, i))
+            return gm_event_size(e, i) % t->rules.large_segment != 0;
+    return final == UINT32_MAX || g->type[final] == GM_SEGMENT_TYPE_ABSENT
+               ? gm_event_size(e, row) % t->rules.large_segment != 0
+               : g->type[final] == GM_SEGMENT_SMALL;
 }
 
 uint32_t gm_reconstruct_pool_of_event(struct gm_reconstruction *t, size_t row, bool is_map)
 {
     const struct gm_snapshot *s = t->h->snapshot;
-    uint32_t id = gm_rare_at(&s->events.pool, row), final = final_of(t, s->events.addr[row]);
+    uint32_t id = gm_rare_at(&s->events.pool, row), final = final_of(t, gm_event_addr(&s->events, row));
     if (final != UINT32_MAX && (s->segments.stream[final].v != gm_rare_at(&s->events.stream, row) ||
                                 (s->segments.is_expandable[final] == GM_TRUE) != is_map))
         final = UINT32_MAX;
-    const bool is_small = is_map ? are_small_pages(t, row, final) : s->events.size[row] == GM_SMALL_SEGMENT;
+    const bool is_small = is_map ? are_small_pages(t, row, final) : gm_event_size(&s->events, row) == GM_SMALL_SEGMENT;
     if (id != 0 || final == UINT32_MAX)
         return gm_reconstruct_pool(t, id, is_small);
     /* A segment of another size was another one, gone by the end: its kind is its own, only the pool's id is likely the
      * same. */
-    if (!is_map && s->segments.total_size[final] == s->events.size[row])
+    if (!is_map && s->segments.total_size[final] == gm_event_size(&s->events, row))
         return gm_reconstruct_pool_of_segment(t, final);
     return gm_reconstruct_pool(t, s->segments.pool[final].v, is_small);
 }
@@ -209,7 +210,7 @@ static uint64_t trust_snapshot(struct gm_reconstruction *t, uint32_t a, uint64_t
 static void tell_alloc(struct gm_reconstruction *t, uint32_t event, uint32_t a)
 {
     struct gm_history *h = t->h;
-    uint64_t address = h->snapshot->events.addr[h->first + event];
+    uint64_t address = gm_event_addr(&h->snapshot->events, h->first + event);
     uint64_t rounded = gm_rules_round(&t->rules, h->requested[a]);
     uint32_t at = gm_space_free_at(&t->space, address);
     if (at == GM_SPACE_NONE)
@@ -274,14 +275,14 @@ static void tell_map(struct gm_reconstruction *t, uint32_t event, bool is_map)
     const struct gm_events *e = &h->snapshot->events;
     size_t row = h->first + event;
     uint32_t pool = gm_reconstruct_pool_of_event(t, row, is_map);
-    enum gm_space_status status =
-        gm_space_map(&t->space, e->addr[row], e->size[row], gm_rare_at(&e->stream, row), pool, is_map);
+    enum gm_space_status status = gm_space_map(&t->space, gm_event_addr(e, row), gm_event_size(e, row),
+                                               gm_rare_at(&e->stream, row), pool, is_map);
     t->has_no_memory |= status == GM_SPACE_NO_MEMORY;
     keep_segment(t, event, pool, gm_rare_at(&e->stream, row));
     if (status == GM_SPACE_OK)
-        gm_reconstruct_count_segment(t, pool, e->size[row], is_map, 1);
+        gm_reconstruct_count_segment(t, pool, gm_event_size(e, row), is_map, 1);
     if (status == GM_SPACE_CONFLICT)
-        note(t, "segment-overlap", "segments were allocated where there is one already", event, e->size[row]);
+        note(t, "segment-overlap", "segments were allocated where there is one already", event, gm_event_size(e, row));
     if (h->pools[pool].id_first == 0 && h->pools[pool].id_second == 0)
         t->is_expandable = is_map;
 }
@@ -290,7 +291,7 @@ static void tell_unmap(struct gm_reconstruction *t, uint32_t event)
 {
     struct gm_history *h = t->h;
     size_t row = h->first + event;
-    uint64_t address = h->snapshot->events.addr[row], size = h->snapshot->events.size[row];
+    uint64_t address = gm_event_addr(&h->snapshot->events, row), size = gm_event_size(&h->snapshot->events, row);
     uint32_t range = gm_space_range_of(&t->space, address);
     const struct gm_space_block *in = range == GM_SPACE_NONE ? NULL : &t->space.blocks.v[t->space.ranges.v[range].last];
     bool is_unmap = h->snapshot->events.action[row] == GM_ACTION_SEGMENT_UNMAP;

@@ -83,7 +83,7 @@ static uint64_t magnitude(int64_t a)
 /* Of the snapshot; -1: not given. */
 static int64_t time_of(const struct gm_snapshot *s, size_t row)
 {
-    const int64_t us = s->events.time_us[row];
+    const int64_t us = gm_event_time_us(&s->events, row);
     return us < 0 || us > INT64_MAX / 4000 ? -1 : us * 1000;
 }
 
@@ -109,7 +109,8 @@ static enum direction direction_of(const struct gm_snapshot *s, size_t row)
 
 static bool fits(const struct matching *w, const struct told *t, size_t row)
 {
-    const uint64_t block = magnitude(w->join->p->memory.v[t->memory].bytes), size = w->join->snapshot->events.size[row];
+    const uint64_t block = magnitude(w->join->p->memory.v[t->memory].bytes),
+                   size = gm_event_size(&w->join->snapshot->events, row);
     return block >= size && block - size <= gm_max(size, UNSPLIT_MOST);
 }
 
@@ -148,7 +149,7 @@ static void each_row(struct matching *w, bool is_counted)
             const int64_t time = time_of(s, row);
             if (direction == NEITHER || time < 0)
                 continue;
-            const uint32_t key = gm_map_get(&w->keys, key_of(s->events.addr[row], d, direction == CAME));
+            const uint32_t key = gm_map_get(&w->keys, key_of(gm_event_addr(&s->events, row), d, direction == CAME));
             if (is_counted) {
                 struct recording *r = &w->recordings[d];
                 r->first_ns = time < r->first_ns ? time : r->first_ns;
@@ -414,12 +415,12 @@ static void count_snapshot(struct matching *w)
             const bool is_matched = w->join->memory_of[row] != GM_PROFILE_NONE;
             const bool is_outside = !is_matched && (time < from || time > to);
             const bool is_elsewhere = d >= GM_PROFILE_DEVICES || !is_told_of[d];
-            count(&side.all, s->events.size[row]);
+            count(&side.all, gm_event_size(&s->events, row));
             count(is_matched     ? &side.matched
                   : is_outside   ? &side.outside
                   : is_elsewhere ? &side.elsewhere
                                  : &side.unknown,
-                  s->events.size[row]);
+                  gm_event_size(&s->events, row));
         }
     w->join->out->snapshot = side;
 }
@@ -472,7 +473,7 @@ static const char *obstacle(const struct matching *w)
                    : "the trace has no [memory] events: record it with profile_memory=True";
     if (w->told.n < FEWEST)
         return "the trace has too few [memory] events of devices with addresses to tell that it is of the same run";
-    return w->join->snapshot->events.time_us == NULL ? "the snapshot's events have no times" : NULL;
+    return gm_events_have_times(&w->join->snapshot->events) ? NULL : "the snapshot's events have no times";
 }
 
 static bool match(struct matching *w)

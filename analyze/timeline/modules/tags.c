@@ -170,7 +170,7 @@ static bool attach(struct tags *t, struct gm_address_map *live)
             return false;
         if (e->action[row] != GM_ACTION_ANNOTATE)
             continue;
-        const uint32_t a = gm_map_get(live, e->addr[row]);
+        const uint32_t a = gm_map_get(live, gm_event_addr(e, row));
         if (a != GM_MAP_NONE && gm_history_is_active(h, a, c.event))
             t->attached[a] = gm_rare_at(&e->user_metadata, row);
     }

@@ -37,13 +37,14 @@ struct loop {
 static bool name_pairs(struct loop *l)
 {
     const struct gm_history *h = &l->w->pass->history;
-    const uint64_t *size = h->snapshot->events.size + h->first;
+    const struct gm_events *e = &h->snapshot->events;
     const struct gm_alloc_list *allocs = &l->w->allocs;
     struct gm_address_map sizes = {0}, pairs = {0};
     bool ok = true;
     l->symbol_count = 1;
     for (size_t i = 0; ok && i < allocs->count; i++) {
-        uint32_t bytes = gm_map_number(&sizes, size[allocs->event[i]], (uint32_t)sizes.count);
+        const uint64_t size = gm_event_size(e, h->first + allocs->event[i]);
+        uint32_t bytes = gm_map_number(&sizes, size, (uint32_t)sizes.count);
         uint64_t pair = (uint64_t)bytes << 32 | allocs->stack[i];
         l->symbols[i] = bytes == GM_MAP_NONE ? bytes : gm_map_number(&pairs, pair, l->symbol_count);
         ok = l->symbols[i] != GM_MAP_NONE;

@@ -30,9 +30,10 @@ GM_ORDERING(by_time, struct mark, GM_UP(time_us) || GM_UP(order));
 /* The first event whose time is above `time`, or at it too if `or_equal`. */
 static uint32_t event_at(const struct gm_history *h, int64_t time, bool or_equal)
 {
-    const int64_t *times = h->snapshot->events.time_us + h->first;
+    const struct gm_events *e = &h->snapshot->events;
     size_t low = 0;
-    GM_BISECT(low, h->count, i, times[i] < time || (!or_equal && times[i] == time));
+    GM_BISECT(low, h->count, i,
+              gm_event_time_us(e, h->first + i) < time || (!or_equal && gm_event_time_us(e, h->first + i) == time));
     return (uint32_t)low;
 }
 
@@ -88,7 +89,7 @@ static bool from_events(struct gm_step_work *w, struct marks *marks)
             continue;
         if (!gm_grow(&marks->v, &capacity, marks->n + 1, sizeof *marks->v))
             return false;
-        int64_t time = s->events.time_us == NULL ? GM_ABSENT_TIME : s->events.time_us[h->first + i];
+        int64_t time = gm_event_time_us(&s->events, h->first + i);
         marks->v[marks->n++] = (struct mark){time, s->frames.filename[frames[0].v].v, i, i, i + 1, stage};
     }
     return true;
@@ -121,7 +122,7 @@ static uint8_t kind_of(const struct gm_snapshot *s, uint32_t name, uint64_t *num
 static bool add_range(struct gm_step_work *w, const struct mark *start, const struct mark *end)
 {
     const struct gm_history *h = &w->pass->history;
-    const int64_t *times = h->snapshot->events.time_us;
+    const struct gm_events *e = &h->snapshot->events;
     uint32_t first = start == NULL ? 0 : start->first, after = end == NULL ? (uint32_t)h->count : end->last;
     uint64_t number;
     if (first >= after)
@@ -134,8 +135,8 @@ static bool add_range(struct gm_step_work *w, const struct mark *start, const st
                          .first = first,
                          .last = after - 1};
     r.kind = kind_of(h->snapshot, r.name.v, &r.number);
-    r.from_us = start != NULL ? start->time_us : times == NULL ? GM_ABSENT_TIME : times[h->first];
-    r.to_us = end != NULL ? end->time_us : times == NULL ? GM_ABSENT_TIME : times[h->first + h->count - 1];
+    r.from_us = start != NULL ? start->time_us : gm_event_time_us(e, h->first);
+    r.to_us = end != NULL ? end->time_us : gm_event_time_us(e, h->first + h->count - 1);
     return GM_VEC_PUSH(&w->ranges, r);
 }
 
@@ -199,7 +200,7 @@ bool gm_step_ranges(struct gm_step_work *w)
     if (h->count == 0)
         return true;
     if (h->snapshot->annotation_count > 0 && h->snapshot->annotation_count < UINT32_MAX &&
-        h->snapshot->events.time_us != NULL)
+        gm_events_have_times(&h->snapshot->events))
         ok = from_annotations(w, &marks);
     if (ok && marks.n == 0) {
         free(marks.v);

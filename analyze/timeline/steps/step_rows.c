@@ -78,9 +78,9 @@ static void note_capacity(struct gm_step_work *w, uint32_t event, const struct g
 {
     const struct gm_history *h = &w->pass->history;
     const struct gm_events *e = &h->snapshot->events;
-    if (e->action[h->first + event] != GM_ACTION_OOM || e->addr[h->first + event] == GM_ABSENT)
+    if (e->action[h->first + event] != GM_ACTION_OOM || gm_event_addr(e, h->first + event) == GM_ABSENT)
         return;
-    uint64_t capacity = gm_clamp(sums->reserved + e->addr[h->first + event]);
+    uint64_t capacity = gm_clamp(sums->reserved + gm_event_addr(e, h->first + event));
     if (w->capacity == GM_REPORT_NONE || capacity > w->capacity)
         w->capacity = capacity;
 }

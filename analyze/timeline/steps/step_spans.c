@@ -22,9 +22,10 @@ enum { ALIKE = 32, ENOUGH = 24 }; /* allocations that are compared where a step 
 static bool are_alike(const struct gm_step_work *w, size_t i, size_t j)
 {
     const struct gm_history *h = &w->pass->history;
-    const uint64_t *size = h->snapshot->events.size + h->first;
+    const struct gm_events *e = &h->snapshot->events;
     return w->allocs.stack[i] == w->allocs.stack[j] &&
-           (w->has_stacks || size[w->allocs.event[i]] == size[w->allocs.event[j]]);
+           (w->has_stacks ||
+            gm_event_size(e, h->first + w->allocs.event[i]) == gm_event_size(e, h->first + w->allocs.event[j]));
 }
 
 /* Where in allocs [0, end) the first step begins, if the second one is [end, next); SIZE_MAX: nowhere. Of places at a
@@ -135,12 +136,13 @@ size_t gm_alloc_at(const struct gm_alloc_list *allocs, uint32_t event)
 static double fraction_of(const struct gm_history *h, const struct gm_range *r)
 {
     const struct gm_trace *trace = &h->snapshot->traces[h->device];
-    const int64_t *times = h->snapshot->events.time_us;
+    const struct gm_events *e = &h->snapshot->events;
     if (!r->has_start || !r->has_end)
         return 0.5; /* set by the number of its allocations later */
-    if (r->first > 0 || trace->overflowed == GM_FALSE || times == NULL || r->to_us <= r->from_us)
+    if (r->first > 0 || trace->overflowed == GM_FALSE || !gm_events_have_times(e) || r->to_us <= r->from_us)
         return 1;
-    double lost = ((double)times[h->first] - (double)r->from_us) / ((double)r->to_us - (double)r->from_us);
+    double lost =
+        ((double)gm_event_time_us(e, h->first) - (double)r->from_us) / ((double)r->to_us - (double)r->from_us);
     bool is_truncated = trace->overflowed == GM_TRUE || trace->count == trace->max_entries;
     return is_truncated && lost > 0.02 && lost < 1 ? 1 - lost : 1;
 }

@@ -139,7 +139,7 @@ static void tell_what(struct gm_opened *o, uint32_t event, size_t row, struct gm
     const char *site = stack.v <= GM_STACK_EMPTY ? NULL : gm_names_site(&o->names, stack);
     gm_text_printf(&what, "Event %s", gm_count_format(number, event));
     if (verb != NULL)
-        gm_text_printf(&what, " %s %s", verb, gm_bytes_format(bytes, e->size[row]));
+        gm_text_printf(&what, " %s %s", verb, gm_bytes_format(bytes, gm_event_size(e, row)));
     else
         gm_text_printf(&what, ": %s", gm_action_name(e->action[row]));
     if (site != NULL)
@@ -165,8 +165,8 @@ const struct gm_page_result *gm_page_event(uint32_t handle, uint32_t device, uin
     /* Of what is freed, the stack that tells most is that of its allocation. */
     const struct gm_stack_id stack = a == GM_NEVER ? e->stack[row] : (struct gm_stack_id){h->stack[a]};
     gm_answer_text("action", gm_action_name(e->action[row]));
-    gm_answer_number("bytes", gm_answer_of(e->size[row]));
-    tell_address(is_oom ? GM_ABSENT : e->addr[row]);
+    gm_answer_number("bytes", gm_answer_of(gm_event_size(e, row)));
+    tell_address(is_oom ? GM_ABSENT : gm_event_addr(e, row));
     gm_answer_number("time", gm_page_has_times(d) ? gm_page_place(d, GM_PAGE_BY_TIME, event + 1) : (double)NAN);
     tell_stream(o, (struct gm_stream_id){gm_rare_at(&e->stream, row)});
     gm_answer_u32("allocation", a);

@@ -43,7 +43,7 @@ static bool fill(const struct gm_page_device *d, struct gm_page_event_list *list
     for (uint32_t i = 0; list->events != NULL && i < d->h->count; i++) {
         const size_t row = d->h->first + i;
         const char *is = kinds[e->action[row]] == NULL ? "other" : kinds[e->action[row]];
-        if ((n == 0 || (strlen(is) == n && memcmp(is, kind, n) == 0)) && (double)e->size[row] >= least)
+        if ((n == 0 || (strlen(is) == n && memcmp(is, kind, n) == 0)) && (double)gm_event_size(e, row) >= least)
             list->events[list->count++] = i;
     }
     return list->query != NULL && list->events != NULL;
@@ -101,7 +101,7 @@ const struct gm_page_result *gm_page_events(uint32_t handle, uint32_t device, co
         gm_answer_put(&actions, gm_action_name((enum gm_action)e->action[row]));
         gm_answer_put(&sites,
                       gm_names_site(&o->names, a == GM_NEVER ? e->stack[row] : (struct gm_stack_id){d->h->stack[a]}));
-        bytes[i] = gm_answer_of(e->size[row]);
+        bytes[i] = gm_answer_of(gm_event_size(e, row));
         time[i] = gm_page_has_times(d) ? gm_page_place(d, GM_PAGE_BY_TIME, k + 1) : (double)NAN;
         active[i] = (double)gm_page_active(d, k + 1);
         role[i] = a == GM_NEVER ? GM_NEVER : roles->of[a];

@@ -156,7 +156,7 @@ static bool find_parts(struct heat *m, const struct gm_space *start)
     }
     for (size_t i = 0; i < h->segment_count; i++) {
         const size_t row = h->first + h->segments[i].event;
-        const struct part part = {e->addr[row], e->size[row], 0};
+        const struct part part = {gm_event_addr(e, row), gm_event_size(e, row), 0};
         if (part.address != GM_ABSENT && part.size != GM_ABSENT && part.size <= UINT64_MAX - part.address &&
             !GM_VEC_PUSH(&m->parts, part))
             return false;
@@ -221,8 +221,9 @@ static void apply_change(struct heat *m, const struct gm_change *c)
     if (c->kind == GM_CHANGE_ALLOC || c->kind == GM_CHANGE_FREE)
         paint(m, m->used, gm_history_address(h, c->allocation), h->block[c->allocation],
               c->kind == GM_CHANGE_ALLOC ? 1 : -1);
-    else if (c->kind == GM_CHANGE_SEGMENT && e->addr[h->first + c->event] != GM_ABSENT)
-        paint(m, m->reserved, e->addr[h->first + c->event], e->size[h->first + c->event], c->reserved > 0 ? 1 : -1);
+    else if (c->kind == GM_CHANGE_SEGMENT && gm_event_addr(e, h->first + c->event) != GM_ABSENT)
+        paint(m, m->reserved, gm_event_addr(e, h->first + c->event), gm_event_size(e, h->first + c->event),
+              c->reserved > 0 ? 1 : -1);
 }
 
 static void put_parts(const struct heat *m)
