@@ -5,7 +5,6 @@
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 enum { SHIFTED = 50 /* a fiftieth */ };
@@ -25,8 +24,6 @@ static bool is_logits_of(uint64_t bytes, uint64_t of)
     return false;
 }
 
-#define ANYBODY UINT_MAX
-
 /* Not what a forward pass keeps that the trace ends in. */
 static bool is_for_good(const struct gm_lives *l, size_t a)
 {
@@ -37,19 +34,6 @@ static bool is_of_weights(const struct gm_lives *l, size_t a)
 {
     return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) || gm_lives_is_role(l, a, GM_ROLE_GRADIENT) ||
            gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE);
-}
-
-/* All of that size that the marked code made, or autograd, and that are not there for good. `bytes`: what is left. */
-static void collect_size(struct gm_case *c, struct gm_set *set, uint64_t size, unsigned by, uint64_t divisor)
-{
-    const struct gm_lives *l = c->lives;
-    for (size_t a = 0; !c->failed && size > 0 && a < l->h->allocation_count; a++)
-        if ((divisor > 0 || !l->taken[a]) && l->h->born[a] > 0 &&
-            (divisor > 0 ? is_logits_of : is_size_of)(l->h->requested[a], size) &&
-            (by == ANYBODY || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) && !is_for_good(l, a) &&
-            (divisor > 0 || !is_of_weights(l, a)))
-            c->failed |=
-                !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, divisor == 0 ? 0 : l->h->requested[a] / divisor);
 }
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
@@ -87,6 +71,7 @@ enum { TINY = 512 /* parts of the size */, BRIEF = 2 /* events: a workspace */ }
 struct run {
     uint64_t before, least;
     uint32_t blocks, masks; /* masks: of a quarter of the size */
+    uint32_t stacks[MOST_IN_ROW];
 };
 
 static bool is_matrix(const struct run *run, uint64_t after)
@@ -103,8 +88,8 @@ static bool is_aside(const struct gm_lives *l, size_t a, uint64_t size)
            (!is_size_of(l->h->requested[a], size) && l->h->freed[a] <= l->h->born[a] + BRIEF);
 }
 
-/* Whether blocks of that size stand so. A quarter of it among them may be a mask. */
-static bool are_matrices(const struct gm_lives *l, uint64_t size)
+/* Whether blocks of that size stand so. A quarter of it among them may be a mask. Marks the stacks that make them. */
+static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
 {
     struct run run = {.least = size};
     uint32_t found = 0, last = 0;
@@ -123,19 +108,25 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size)
             continue;
         } else if (is_size_of(bytes, size) && (gm_lives_by(l, a) & GM_BY_LINEAR) == 0 &&
                    (bytes > size / 4 || run.blocks > 0)) {
+            if (run.blocks < MOST_IN_ROW)
+                run.stacks[run.blocks] = l->h->stack[a];
             run.blocks++;
             run.masks += bytes <= size / 4;
             run.least = bytes > size / 4 && bytes < run.least ? bytes : run.least;
         } else {
-            found += is_matrix(&run, bytes);
+            const bool is_one = is_matrix(&run, bytes);
+            for (uint32_t i = 0; is_one && i < run.blocks; i++)
+                makes[run.stacks[i]] = true;
+            found += is_one;
             run = (struct run){.before = bytes, .least = size};
         }
     }
     return found >= LAYERS;
 }
 
-/* The largest size of which there are two at the peak, if they are such matrices. 0: there is none. */
-static uint64_t matrices_of(const struct gm_lives *l)
+/* The largest size of which there are two at the peak, if they are such matrices. 0: there is none. `makes` as above.
+ */
+static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
 {
     uint64_t size = 0;
     size_t count = 0;
@@ -144,7 +135,21 @@ static uint64_t matrices_of(const struct gm_lives *l)
             size = l->h->requested[a];
     for (size_t a = 0; a < l->h->allocation_count; a++)
         count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(l->h->requested[a], size);
-    return count >= 2 && gm_is_share(size, l->at_peak, 0.03) && are_matrices(l, size) ? size : 0;
+    return count >= 2 && gm_is_share(size, l->at_peak, 0.03) && are_matrices(l, size, makes) ? size : 0;
+}
+
+/* All of that size, or as other types and masks have it, that these stacks made, and that are not there for good; what
+ * autograd makes for them is no mask. */
+static void collect_scores(struct gm_case *c, struct gm_set *set, uint64_t size, const bool *makes)
+{
+    const struct gm_lives *l = c->lives;
+    for (size_t a = 0; !c->failed && size > 0 && a < l->h->allocation_count; a++) {
+        const bool is_bare = (gm_lives_by(l, a) & GM_BY_NOBODY) != 0;
+        if (!l->taken[a] && l->h->born[a] > 0 && is_size_of(l->h->requested[a], size) &&
+            (is_bare ? l->h->requested[a] > size / 4 : makes[l->h->stack[a]]) && !is_for_good(l, a) &&
+            !is_of_weights(l, a))
+            c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    }
 }
 
 static void find_attention(struct gm_case *c, const struct gm_rule *rule)
@@ -161,11 +166,14 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
             "of positions");
         return;
     }
+    bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
+    c->failed |= makes == NULL;
     const uint64_t named = scores_of(l, GM_BY_ATTENTION | GM_BY_SOFTMAX);
-    if (named > 0)
-        collect_size(c, &set, named, GM_BY_ATTENTION | GM_BY_SOFTMAX, 0);
-    else
-        collect_size(c, &set, matrices_of(l), ANYBODY, 0);
+    for (size_t i = 0; makes != NULL && i < l->snapshot->stacks.count; i++)
+        makes[i] = named > 0 && (l->by[i] & (GM_BY_ATTENTION | GM_BY_SOFTMAX)) != 0;
+    if (makes != NULL)
+        collect_scores(c, &set, named > 0 ? named : matrices_of(l, makes), makes);
+    free(makes);
     gm_case_accuse(c, rule, &set, false,
                    "attention written by hand makes the scores of all pairs of positions, their softmax and more of "
                    "that size, several times larger than anything else in it");
@@ -270,7 +278,9 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
         }
     if (copies < COPIES || !gm_is_share(size, l->at_peak, 0.03) || is_of_pairs(l, size))
         return;
-    collect_size(c, &set, size, ANYBODY, CHUNKS);
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+        if (l->h->born[a] > 0 && is_logits_of(l->h->requested[a], size) && !is_for_good(l, a))
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, l->h->requested[a] / CHUNKS);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false,
                        "logits of all positions, their logarithms, casts and gradients are there at once, each as "

@@ -259,6 +259,35 @@ static const char *snippet_of(struct gm_case *c, const struct gm_finding *f)
     return gm_case_printf(c, "@@ %.*s @@\n%s", (int)gm_site_innermost(f->site), f->site, f->snippet);
 }
 
+/* Why a saving of reserved bytes is not what the finding counts in requested ones at its peak, if it is a tenth off. */
+static const char *why_other(const struct gm_finding *f)
+{
+    enum { APART = 10 };
+    const uint64_t bytes = f->bytes;
+    if (f->rank != GM_RANK_MISTAKE || !is_replayed(f) || f->remedy->settings != NULL || gm_is_choice(f) ||
+        bytes == GM_REPORT_NONE || bytes == 0)
+        return NULL;
+    const uint64_t saved = f->remedy->saving.alone;
+    if (saved > bytes + bytes / APART)
+        return "more than these bytes, since holes and rounding go with them, or more of them were there when most was "
+               "reserved";
+    return saved < bytes - bytes / APART ? "less than these bytes, since then another moment is the peak, or what is "
+                                           "left does not fit together as well"
+                                         : NULL;
+}
+
+static const char *detail_of(struct gm_case *c, const struct gm_finding *f)
+{
+    const char *why = why_other(f);
+    const bool is_open = c->has_oom && f->rank == GM_RANK_MISTAKE && is_replayed(f) && f->remedy->settings == NULL;
+    char size[GM_NUMBER_TEXT];
+    if (why == NULL && !is_open)
+        return f->detail;
+    return gm_case_printf(c, "%s Of reserved memory that saves %s%s%s%s.", f->detail, is_open ? "at least " : "",
+                          gm_bytes_format(size, f->remedy->saving.alone), why != NULL ? ", " : "",
+                          why != NULL ? why : ", as far as the recording goes");
+}
+
 void gm_to_do_tell(struct gm_case *c)
 {
     struct gm_diagnosis *diagnosis = &c->report->diagnosis;
@@ -274,7 +303,7 @@ void gm_to_do_tell(struct gm_case *c)
         rows[diagnosis->to_do_count++] =
             (struct gm_to_do){.severity = f->severity,
                               .title = title,
-                              .detail = f->detail,
+                              .detail = detail_of(c, f),
                               .finding = f->id,
                               .site = f->site,
                               .fix = f->fix,

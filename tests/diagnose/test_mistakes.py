@@ -308,17 +308,20 @@ class Mistakes(unittest.TestCase):
         self.expect_none(t, "no-inference-mode")
 
     def test_attention_without_a_name(self):
-        def mixed(rows, pairs, layers):
-            t, line = Trace(), [("mix", "net.py", 7), ("<module>", "train.py", 20)]
+        def mixed(rows, pairs, layers, inner=0):
+            t, line, feed = Trace(), [("mix", "net.py", 7), *FORWARD], [("feed", "net.py", 8), *FORWARD]
             t.alloc(8, WEIGHTS)
             for _ in range(3):
                 kept = []
                 for _ in range(layers):
                     kept += [t.alloc(mib, line) for mib in (rows, rows, rows, pairs, pairs, rows)]
+                    kept += [t.alloc(inner, feed), t.alloc(rows, feed)] if inner else []
                 for block in reversed(kept):
                     t.free(t.alloc(1, AUTOGRAD), block)
             return t
         self.expect(mixed(8, 128, 4), "unfused-attention", 900, 1030, "net.py:7")
+        self.expect(mixed(8, 128, 4, 32), "unfused-attention", 900, 1030, "net.py:7")  # other code's quarter is no mask
+        self.assertNotIn("Of reserved memory", diagnosed(mixed(8, 128, 4, 32))["unfused-attention"]["detail"])
         self.expect_none(mixed(32, 128, 4), "unfused-attention")  # a feed-forward network
         self.expect_none(mixed(8, 128, 1), "unfused-attention")  # logits
 
