@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/verify/follow.h"
 
+#include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/order.h"
 
 #include <stdlib.h>
@@ -102,6 +103,28 @@ bool *gm_follow_custom_pools(const struct gm_history *h, uint32_t from)
         if (action_of(h, &h->segments[i]) == GM_ACTION_SEGMENT_MAP)
             is_custom[h->segments[i].pool] = false;
     return is_custom;
+}
+
+static void keep_whole(struct gm_allocator *model, const struct gm_allocator_home *home)
+{
+    model->pools.v[home->small].never_splits = true;
+    model->pools.v[home->large].never_splits = true;
+}
+
+struct gm_allocator_home *gm_follow_homes(struct gm_allocator *model, const struct gm_history *h, const bool *is_custom)
+{
+    struct gm_allocator_home *home = calloc(h->pool_count + 1, sizeof *home);
+    model->private_by_segments = !gm_settings_expand_private(h->snapshot);
+    for (size_t p = 0; home != NULL && p < h->pool_count && !model->has_no_memory; p++) {
+        const struct gm_history_pool *pool = &h->pools[p];
+        bool is_known = pool->id_first != GM_ABSENT;
+        home[p] = gm_allocator_home_of(model, is_known ? pool->id_first : 0, is_known ? pool->id_second : 0);
+        if (!model->has_no_memory && is_custom[p] && !model->private_by_segments && !home[p].is_default)
+            model->pools.v[pool->is_small ? home[p].small : home[p].large].is_custom = true;
+        if (!model->has_no_memory && pool->never_splits && !home[p].is_default)
+            keep_whole(model, &home[p]);
+    }
+    return home;
 }
 
 uint32_t gm_follow_expandable_since(const struct gm_history *h)

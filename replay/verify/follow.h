@@ -38,6 +38,10 @@ bool gm_follow_expandable_at_start(const struct gm_history *h, bool recorded);
 /* Private pools [of the history] that grew by segments since event `from`, and never by pages: if expandable_segments
  * was on, they have an allocator of their own. The caller frees it; NULL: no memory. */
 bool *gm_follow_custom_pools(const struct gm_history *h, uint32_t from);
+/* The pools of the history under the model's numbers, with what is their own in the recording; `is_custom` as above.
+ * The caller frees it; NULL, or model->has_no_memory: no memory. */
+struct gm_allocator_home *gm_follow_homes(struct gm_allocator *model, const struct gm_history *h,
+                                          const bool *is_custom);
 /* The event since which the option is on and stays on, as far as growths show it; GM_NEVER: none does. */
 uint32_t gm_follow_expandable_since(const struct gm_history *h);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/order.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/whatif_private.h"
@@ -79,38 +78,15 @@ static bool start_from_requests(struct gm_playing *w)
     return ok;
 }
 
-static void keep_whole(struct gm_playing *w, const struct gm_allocator_home *home)
-{
-    w->model.pools.v[home->small].never_splits = true;
-    w->model.pools.v[home->large].never_splits = true;
-}
-
-/* The pools of the history under the model's numbers. What is their own in the recording stays so. */
-static void find_homes(struct gm_playing *w)
-{
-    bool *is_custom = gm_follow_custom_pools(w->h, gm_follow_expandable_since(w->h));
-    w->home = calloc(w->h->pool_count + 1, sizeof *w->home);
-    w->model.private_by_segments = !gm_settings_expand_private(w->h->snapshot);
-    w->model.has_no_memory |= is_custom == NULL || w->home == NULL;
-    for (size_t p = 0; p < w->h->pool_count && !w->model.has_no_memory; p++) {
-        const struct gm_history_pool *pool = &w->h->pools[p];
-        bool is_known = pool->id_first != GM_ABSENT;
-        w->home[p] = gm_allocator_home_of(&w->model, is_known ? pool->id_first : 0, is_known ? pool->id_second : 0);
-        if (!w->model.has_no_memory && is_custom[p] && !w->model.private_by_segments && !w->home[p].is_default)
-            w->model.pools.v[pool->is_small ? w->home[p].small : w->home[p].large].is_custom = true;
-        if (!w->model.has_no_memory && pool->never_splits && !w->home[p].is_default)
-            keep_whole(w, &w->home[p]);
-    }
-    free(is_custom);
-}
-
 bool gm_playing_start(struct gm_playing *w)
 {
     struct gm_whatif_result *r = w->result;
     r->from_layout =
         w->options->from_layout && w->options->device == NULL && w->options->hooks == NULL && has_sound_layout(w->h);
-    find_homes(w);
-    if (w->model.has_no_memory || !(r->from_layout ? start_from_layout(w) : start_from_requests(w)))
+    bool *is_custom = gm_follow_custom_pools(w->h, gm_follow_expandable_since(w->h));
+    w->home = is_custom == NULL ? NULL : gm_follow_homes(&w->model, w->h, is_custom);
+    free(is_custom);
+    if (w->home == NULL || w->model.has_no_memory || !(r->from_layout ? start_from_layout(w) : start_from_requests(w)))
         return false;
     for (size_t a = 0; a < w->h->allocation_count; a++)
         r->start_blocks += w->h->born[a] == 0 && w->follow.block_of[a] != GM_SPACE_NONE;

@@ -6,13 +6,15 @@
 #define GM_HANDOVER_CLI_GMTRACE_H
 
 #include "analyze/base/text.h"
+#include "analyze/cli/call.h"
 #include "analyze/cli/options.h"
 #include "analyze/document/document.h"
 #include "analyze/timeline/trace_analyze.h"
+#include "replay/shrink/shrink.h"
 
 #include <stdbool.h>
 
-enum gm_verb { GM_VERB_INFO, GM_VERB_CUT, GM_VERB_REDACT, GM_VERB_COUNT };
+enum gm_verb { GM_VERB_INFO, GM_VERB_CUT, GM_VERB_REDACT, GM_VERB_SHRINK, GM_VERB_COUNT };
 extern const char *const gm_verb_names[]; /* up to a NULL */
 
 struct gm_verb_options {
@@ -22,10 +24,18 @@ struct gm_verb_options {
     bool to_peak;
     const char *output, *salt, *kept; /* NULL: not given */
     struct gm_texts packages;
+    /* shrink */
+    int goal;         /* enum gm_shrink_goal */
+    double tolerance; /* percent */
+    uint64_t memory;  /* UINT64_MAX: not given */
+    const char *gpu, *script;
+    int64_t replays, timeout; /* seconds */
+    enum gm_shrink_join join;
 };
 #define GM_VERB_DEFAULTS                                                                                               \
     {                                                                                                                  \
-        .usual.device = -1                                                                                             \
+        .usual.device = -1, .tolerance = 1, .memory = UINT64_MAX, .replays = 200000, .timeout = 120,                   \
+        .join = GM_SHRINK_JOIN_SITE                                                                                    \
     }
 
 extern const struct gm_program gm_trace_program;
@@ -39,5 +49,16 @@ struct gm_recording {
 
 /* What a recording holds, of which part may be cut. */
 void gm_info_document(struct gm_text *out, enum gm_form form, const struct gm_recording *recording);
+
+/* A snapshot that shares texts and stacks with the recording, as one that has only what it needs: as a reader will find
+ * it. */
+enum gm_status gm_trace_settle(struct gm_snapshot *out, const struct gm_snapshot *made, struct gm_error *err);
+/* Says itself what goes wrong. */
+void gm_trace_write(struct gm_call *call, const struct gm_snapshot *snapshot, const char *path);
+/* Words are for stdout, unless an output goes there. Frees the text. */
+void gm_trace_tell(struct gm_call *call, const struct gm_verb_options *o, struct gm_text *text);
+
+enum gm_status gm_trace_shrink(struct gm_recording *r, const struct gm_verb_options *o, struct gm_call *call,
+                               struct gm_error *err);
 
 #endif

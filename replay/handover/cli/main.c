@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gmtrace: a thin main. Options in; load, cut or redact; a snapshot and a few words out.
+ * gmtrace: a thin main. Options in; load, cut, redact or shrink; a snapshot and a few words out.
  */
 #include "replay/handover/cli/gmtrace.h"
 
@@ -53,9 +53,7 @@ static enum gm_status put_bytes(void *context, const void *bytes, size_t length,
     return text->failed ? gm_no_memory(err) : GM_OK;
 }
 
-/* A snapshot that shares texts and stacks with the recording, as one that has only what it needs: as a reader will find
- * it. */
-static enum gm_status settle(struct gm_snapshot *out, const struct gm_snapshot *made, struct gm_error *err)
+enum gm_status gm_trace_settle(struct gm_snapshot *out, const struct gm_snapshot *made, struct gm_error *err)
 {
     struct gm_text pickle = {0};
     const struct gm_sink sink = {.write = put_bytes, .context = &pickle};
@@ -66,7 +64,7 @@ static enum gm_status settle(struct gm_snapshot *out, const struct gm_snapshot *
     return status;
 }
 
-static void write_snapshot(struct gm_call *call, const struct gm_snapshot *snapshot, const char *path)
+void gm_trace_write(struct gm_call *call, const struct gm_snapshot *snapshot, const char *path)
 {
     struct gm_error err = {.offset = GM_NO_OFFSET};
     struct gm_text text = {0};
@@ -81,10 +79,10 @@ static void write_snapshot(struct gm_call *call, const struct gm_snapshot *snaps
     gm_text_free(&text);
 }
 
-/* Words are for stdout, unless the snapshot goes there. */
-static void tell(struct gm_call *call, const struct gm_verb_options *o, struct gm_text *text)
+void gm_trace_tell(struct gm_call *call, const struct gm_verb_options *o, struct gm_text *text)
 {
-    if (!o->usual.quiet && !gm_path_is_standard(o->output) && !gm_path_is_standard(o->kept))
+    if (!o->usual.quiet && !gm_path_is_standard(o->output) && !gm_path_is_standard(o->kept) &&
+        !gm_path_is_standard(o->script))
         gm_call_print(call, text);
     gm_text_free(text);
 }
@@ -144,7 +142,7 @@ static void tell_cut(struct gm_call *call, const struct gm_verb_options *o, cons
                        ranges[d].to > ranges[d].from ? ranges[d].to - 1 : ranges[d].from,
                        gm_size_format(size, reserved));
     }
-    tell(call, o, &text);
+    gm_trace_tell(call, o, &text);
 }
 
 static enum gm_status cut(struct gm_recording *r, const struct gm_verb_options *o, struct gm_call *call,
@@ -157,12 +155,12 @@ static enum gm_status cut(struct gm_recording *r, const struct gm_verb_options *
     enum gm_status status = ranges == NULL ? gm_no_memory(err) : find_ranges(ranges, &chosen, r, o, err);
     GM_THEN(status, gm_cut(&made, &r->snapshot, &r->kept, ranges, err));
     if (status == GM_OK) {
-        status = settle(&clean, &made.snapshot, err);
+        status = gm_trace_settle(&clean, &made.snapshot, err);
         gm_regenerated_free(&made);
     }
     gm_call_time(call, "cut");
     if (status == GM_OK) {
-        write_snapshot(call, &clean, o->output);
+        gm_trace_write(call, &clean, o->output);
         tell_cut(call, o, r, ranges, &clean);
     }
     gm_snapshot_free(&clean);
@@ -194,7 +192,7 @@ static void tell_redacted(struct gm_call *call, const struct gm_verb_options *o,
         "no other text is in %s, which was read again\n",
         redacted->files, redacted->names, redacted->others, redacted->public_files, redacted->public_names,
         o->packages.n > 0 ? " and of --keep" : "", redacted->settings, redacted->words, o->output);
-    tell(call, o, &text);
+    gm_trace_tell(call, o, &text);
 }
 
 static struct gm_hash_key salt_of(const char *text)
@@ -214,13 +212,13 @@ static enum gm_status redact(struct gm_recording *r, const struct gm_verb_option
     struct gm_redacted redacted = {.words = 0};
     struct gm_snapshot clean = {.trace_count = 0};
     enum gm_status status = gm_redact(&redacted, &r->snapshot, &options, err);
-    GM_THEN(status, settle(&clean, &redacted.snapshot, err));
+    GM_THEN(status, gm_trace_settle(&clean, &redacted.snapshot, err));
     GM_THEN(status, gm_redact_check(&redacted, &clean, err));
     gm_call_time(call, "redact");
     if (status == GM_OK) {
         struct gm_text kept = {0};
         put_kept(&kept, &redacted);
-        write_snapshot(call, &clean, o->output);
+        gm_trace_write(call, &clean, o->output);
         gm_call_put(call, o->kept, &kept);
         gm_text_free(&kept);
         tell_redacted(call, o, &redacted);
@@ -263,6 +261,8 @@ static void run(const struct gm_verb_options *o, struct gm_call *call, const cha
         status = cut(&r, o, call, &err);
     if (status == GM_OK && o->verb == GM_VERB_REDACT)
         status = redact(&r, o, call, &err);
+    if (status == GM_OK && o->verb == GM_VERB_SHRINK)
+        status = gm_trace_shrink(&r, o, call, &err);
     if (status != GM_OK)
         gm_call_fail(call, status == GM_E_USAGE ? NULL : path, &err);
     gm_kept_free(&r.kept);

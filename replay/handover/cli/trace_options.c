@@ -4,16 +4,17 @@
 #include "analyze/base/closest.h"
 #include "analyze/cli/gmanalyze.h"
 #include "analyze/cli/paths.h"
+#include "replay/whatif/gpus.h"
 
 #include <string.h>
 
-const char *const gm_verb_names[] = {"info", "cut", "redact", NULL};
+const char *const gm_verb_names[] = {"info", "cut", "redact", "shrink", NULL};
 
 #define AT(field) .offset = offsetof(struct gm_verb_options, field)
 
 static const struct gm_option option_table[] = {
     {'o', "output", "OUT",
-     "what cut and redact write: .gmtrace, or a pickle, which .zst and .gz compress; - is stdout" GM_MORE
+     "what cut, redact and shrink write: .gmtrace, or a pickle, which .zst and .gz compress; - is stdout" GM_MORE
      "A pickle opens in PyTorch's own tools, too. The file appears when it is complete.",
      GM_OPTION_TEXT, AT(output)},
     {0, "from", "PLACE",
@@ -25,7 +26,9 @@ static const struct gm_option option_table[] = {
      .parse = gm_value_place, .wants = "a place, as in 12345, 3.5s, step:12", .words = gm_place_words},
     {0, "to-peak", NULL, "cut: end where most was requested, so that the snapshot shows the peak", GM_OPTION_FLAG,
      AT(to_peak)},
-    GM_ROW_DEVICE("cut: whose events and steps --from and --to mean (default: the first that has events)"),
+    GM_ROW_DEVICE(
+        "cut: whose events and steps --from and --to mean (default: the first that has events); shrink: whose "
+        "allocations (default: that which ran out of memory, else that with the highest peak)"),
     {0, "keep", "PACKAGE",
      "redact: leave the frames of that package as they are, as torch's; repeat it for more" GM_MORE
      "From the name of the package on: what stands before `site-packages` in a path is left out.",
@@ -37,6 +40,30 @@ static const struct gm_option option_table[] = {
     {0, "kept", "FILE",
      "redact: write each text that was left as it is, a line each, to read before the file is given away; - is stdout",
      GM_OPTION_TEXT, AT(kept)},
+    {0, "goal", "GOAL",
+     "shrink: what stays as it is: oom, reserved (its peak), fragmentation (that, and its unused share) (default: oom "
+     "if it runs out of memory, else reserved)",
+     GM_OPTION_CHOICE, AT(goal), .min = GM_SHRINK_OOM, .choices = gm_shrink_goals},
+    {0, "tolerance", "PERCENT", "shrink: by how much the peak, or the share, may differ then (default: 1)",
+     GM_OPTION_PERCENT, AT(tolerance)},
+    {0, "memory", "SIZE", "shrink: memory of the device (default: what the recording's end says, else unlimited)",
+     GM_OPTION_SIZE, AT(memory)},
+    {0, "gpu", "NAME", "shrink: memory of a card, less its CUDA context; list shows all", GM_OPTION_LISTED, AT(gpu),
+     .list = gm_gpu_list, .words = gm_gpu_names},
+    {0, "join", "WHICH",
+     "shrink: allocations that live equally long become one: none, those of one call site, or all (default: "
+     "site)" GM_MORE
+     "`none`: each is one of the recording's, with its size; of a run that asks for more than there is, that may be "
+     "thousands. `all`: the fewest.",
+     GM_OPTION_CHOICE, AT(join), .choices = gm_shrink_joins},
+    {0, "script", "FILE", "shrink: write the same as a Python program for PyTorch, too; - is stdout", GM_OPTION_TEXT,
+     AT(script)},
+    {0, "replays", "N", "shrink: try at most so many (default: 200000)", GM_OPTION_INTEGER, AT(replays), .min = 1,
+     .max = INT64_C(1) << 40},
+    {0, "timeout", "SECONDS",
+     "shrink: try no more after that time (default: 120)" GM_MORE
+     "What was found by then is written. Without reaching it the same call gives the same file.",
+     GM_OPTION_INTEGER, AT(timeout), .min = 1, .max = 1000000},
     GM_ROW_JSON("info: what it says, for programs; - is stdout, instead of the text"),
     GM_ROW_MAX_MEMORY,
     GM_ROW_SALVAGE("take what is complete of a damaged file"),
@@ -60,11 +87,15 @@ static enum gm_status check_verb(const struct gm_verb_options *o, const char *tr
 {
     const bool cuts = o->from.kind != GM_PLACE_NONE || o->to.kind != GM_PLACE_NONE || o->to_peak;
     const bool redacts = o->packages.n > 0 || o->salt != NULL || o->kept != NULL;
+    const struct gm_verb_options usual = GM_VERB_DEFAULTS;
+    const bool shrinks = o->goal != usual.goal || o->tolerance != usual.tolerance || o->memory != usual.memory ||
+                         o->gpu != NULL || o->join != usual.join || o->script != NULL || o->replays != usual.replays ||
+                         o->timeout != usual.timeout;
     const char *verb = gm_verb_names[o->verb];
     if (o->verb != GM_VERB_INFO && o->output == NULL)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: -o OUT says what is written", verb);
     if (o->verb == GM_VERB_INFO && o->output != NULL)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "info writes no snapshot: -o is for cut and redact");
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "info writes no snapshot: -o is for cut, redact and shrink");
     if (o->verb != GM_VERB_CUT && cuts)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--from, --to and --to-peak are for cut, not for %s", verb);
     if (o->verb == GM_VERB_CUT && !cuts)
@@ -73,6 +104,18 @@ static enum gm_status check_verb(const struct gm_verb_options *o, const char *tr
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--to and --to-peak are two ends");
     if (o->verb != GM_VERB_REDACT && redacts)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--keep, --salt and --kept are for redact, not for %s", verb);
+    if (o->verb != GM_VERB_SHRINK && shrinks)
+        return gm_fail(
+            err, GM_E_USAGE, GM_NO_OFFSET,
+            "--goal, --tolerance, --memory, --gpu, --join, --script, --replays and --timeout are for shrink, "
+            "not for %s",
+            verb);
+    if (o->memory != UINT64_MAX && o->gpu != NULL)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--memory and --gpu both say how much memory there is");
+    if (o->script != NULL && !gm_path_is_standard(o->script) && gm_path_is_same(o->script, trace))
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--script would overwrite the trace %s", trace);
+    if (o->script != NULL && gm_path_is_same(o->script, o->output))
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "-o and --script both name %s", o->script);
     if (o->output != NULL && !gm_path_is_standard(o->output) && gm_path_is_same(o->output, trace))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "-o would overwrite the trace %s", trace);
     if (o->kept != NULL && o->output != NULL && gm_path_is_same(o->kept, o->output))
@@ -84,7 +127,7 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
 {
     struct gm_verb_options *o = values;
     if (*count == 0)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no verb given: info, cut or redact");
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no verb given: info, cut, redact or shrink");
     if (!find_verb(&o->verb, operands[0])) {
         struct gm_closest closest = gm_closest_to(operands[0], strlen(operands[0]));
         for (int i = 0; gm_verb_names[i] != NULL; i++)
@@ -108,9 +151,11 @@ const struct gm_program gm_trace_program = {
             "  gmtrace cut --from step:3 --to step:4 -o two_steps.pickle run.pickle\n"
             "  gmtrace cut --to-peak -o peak.pickle run.pickle    it ends at the peak\n"
             "  gmtrace redact -o public.pickle run.pickle         for a bug report\n"
+            "  gmtrace shrink -o small.pickle --script small.py run.pickle    what it takes to\n"
+            "                                         run out of memory, or to reach the peak\n"
             "\n"
             "Usage: gmtrace [options] VERB TRACE\n"
-            "  VERB   info, cut or redact\n"
+            "  VERB   info, cut, redact or shrink\n"
             "  TRACE  a memory snapshot: pickle, JSON, _memory_viz.py HTML or .gmtrace,\n"
             "         also .gz and .zst; - is stdin\n"
             "\n"
@@ -120,11 +165,14 @@ const struct gm_program gm_trace_program = {
             "What cut writes is a snapshot of its own: its segments and blocks are those\n"
             "after its last event, so every tool computes the same from it as from the\n"
             "whole. What redact writes has sizes, addresses, times, line numbers and\n"
-            "PyTorch's own frames, and hashes for all other names, paths and texts.\n"
+            "PyTorch's own frames, and hashes for all other names, paths and texts. What\n"
+            "shrink writes has as few allocations as keep its goal in the model of PyTorch's\n"
+            "allocator; they begin with an empty one, and lie where the model puts them.\n"
             "\n"
             "Exit codes: 0 done; 2 wrong usage; 3 the trace is missing, damaged or no\n"
-            "snapshot, or contradicts itself where it is to be cut; 5 the output could not\n"
-            "be written, or an internal error.\n",
+            "snapshot, contradicts itself where it is to be cut, or does not run out of\n"
+            "memory in the model; 4 there is no model of its allocator; 5 the output could\n"
+            "not be written, or an internal error.\n",
     .options = option_table,
     .option_count = sizeof option_table / sizeof option_table[0],
     .check = check_options,

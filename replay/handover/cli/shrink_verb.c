@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gmtrace shrink.
+ */
+#include "analyze/allocator/recorded_settings.h"
+#include "analyze/base/size.h"
+#include "analyze/cli/bar.h"
+#include "analyze/cli/interrupt.h"
+#include "analyze/cli/paths.h"
+#include "replay/handover/cli/gmtrace.h"
+#include "replay/trials/bound.h"
+#include "replay/verify/follow.h"
+#include "replay/verify/verify.h"
+#include "replay/whatif/gpus.h"
+#include "replay/whatif/whatif.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <time.h>
+
+struct shrinking {
+    const struct gm_verb_options *verb;
+    struct gm_history *h;
+    uint32_t oom; /* GM_NEVER: none */
+    struct gm_shrink_options options;
+    atomic_size_t replays, units;
+    struct timespec end;
+    struct gm_bar bar;
+};
+
+/* ---- what is to be kept, and where ------------------------------------------------------------------------------- */
+
+/* The request that was refused last, and ended the recording unless that is asked for. */
+static uint32_t refused_event(struct gm_history *h, const struct gm_conf *conf, int goal)
+{
+    struct gm_refused refused;
+    if (gm_bound_refused(&refused, h, &conf->rules))
+        return refused.request.event;
+    const uint8_t *action = h->snapshot->events.action + h->first;
+    for (size_t i = h->count; goal == GM_SHRINK_OOM && i > 0; i--)
+        if (action[i - 1] == GM_ACTION_OOM && gm_event_size(&h->snapshot->events, h->first + i - 1) < GM_ABSENT / 4)
+            return (uint32_t)i - 1;
+    return GM_NEVER;
+}
+
+static enum gm_status choose_device(struct shrinking *s, struct gm_recording *r, const struct gm_conf *conf,
+                                    struct gm_error *err)
+{
+    const int64_t wanted = s->verb->usual.device;
+    uint64_t highest = 0;
+    s->oom = GM_NEVER;
+    for (size_t i = 0; i < r->kept.count; i++) {
+        struct gm_history *h = &r->kept.v[i].history;
+        if (h->count == 0 || (wanted >= 0 && h->device != wanted))
+            continue;
+        const uint32_t oom = s->verb->goal > GM_SHRINK_OOM ? GM_NEVER : refused_event(h, conf, s->verb->goal);
+        const uint64_t reserved = gm_bound_recorded(h);
+        if (s->h != NULL && (oom == GM_NEVER) >= (s->oom == GM_NEVER) &&
+            ((oom == GM_NEVER) != (s->oom == GM_NEVER) || reserved <= highest))
+            continue;
+        s->h = h;
+        s->oom = oom;
+        highest = reserved;
+    }
+    if (s->h != NULL)
+        return GM_OK;
+    if (wanted >= 0)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--device: device %lld has no events", (long long)wanted);
+    return gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "it has no events, so there is nothing to shrink");
+}
+
+static enum gm_status choose_memory(struct shrinking *s, struct gm_call *call, struct gm_error *err)
+{
+    struct gm_shrink_device *device = &s->options.device;
+    struct gm_recorded_limit limit;
+    const struct gm_gpu *gpu;
+    char note[GM_GPU_NOTE];
+    device->capacity = s->verb->memory;
+    if (s->verb->gpu != NULL) {
+        GM_TRY(gm_gpu_choose(&gpu, note, "--gpu", s->verb->gpu, err));
+        device->capacity = gm_gpu_usable(gpu);
+        device->taken = GM_GPU_CONTEXT;
+        if (note[0] != '\0')
+            gm_call_note(call, note);
+    } else if (device->capacity == UINT64_MAX && s->oom != GM_NEVER) {
+        if (!gm_bound_limit(&limit, s->h, &device->conf))
+            return gm_no_memory(err);
+        const double fraction = device->conf.memory_fraction;
+        device->capacity = fraction < 1 && fraction > 0 ? (uint64_t)ceil((double)limit.bytes / fraction) : limit.bytes;
+    }
+    return GM_OK;
+}
+
+static bool is_over(void *asked)
+{
+    const struct shrinking *s = asked;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return gm_interrupt_is_pending() || now.tv_sec > s->end.tv_sec ||
+           (now.tv_sec == s->end.tv_sec && now.tv_nsec >= s->end.tv_nsec);
+}
+
+static enum gm_status prepare(struct shrinking *s, struct gm_recording *r, struct gm_call *call, struct gm_error *err)
+{
+    struct gm_conf *conf = &s->options.device.conf;
+    *conf = gm_settings_recorded(&r->snapshot, NULL);
+    if (conf->backend == GM_BACKEND_ASYNC)
+        return gm_fail(err, GM_E_MISSING, GM_NO_OFFSET,
+                       "backend:cudaMallocAsync is CUDA's own allocator: there is no model of it here");
+    GM_TRY(choose_device(s, r, conf, err));
+    if (!r->snapshot.has_settings)
+        conf->expandable_segments = gm_follow_expandable_at_start(s->h, false);
+    GM_TRY(gm_verify_settle_pools(s->h, conf, err));
+    s->options.goal = (enum gm_shrink_goal)s->verb->goal;
+    s->options.tolerance = s->verb->tolerance / 100;
+    s->options.join = s->verb->join;
+    s->options.most_replays = (uint64_t)s->verb->replays;
+    s->options.is_over = is_over;
+    s->options.asked = s;
+    s->options.replays = &s->replays;
+    s->options.units = &s->units;
+    clock_gettime(CLOCK_MONOTONIC, &s->end);
+    s->end.tv_sec += s->verb->timeout;
+    return choose_memory(s, call, err);
+}
+
+/* ---- the proof --------------------------------------------------------------------------------------------------- */
+
+/* What gmreplay says of the written file, which was read again, is what was found. It asks for as little as any
+ * settings may have made of the refused request (struct gm_refused); here they are those in force. */
+static enum gm_status prove(const struct shrinking *s, const struct gm_shrunk *shrunk,
+                            const struct gm_snapshot *written, struct gm_error *err)
+{
+    struct gm_history h;
+    struct gm_refused refused;
+    struct gm_whatif_result result = {.events = 0};
+    GM_TRY(gm_history_build(&h, written, (size_t)s->h->device, NULL, err));
+    struct gm_whatif_options options = {.conf = s->options.device.conf,
+                                        .capacity = s->options.device.capacity,
+                                        .taken = s->options.device.taken,
+                                        .placement = shrunk->placement};
+    const bool is_refused = gm_bound_refused(&refused, &h, &options.conf.rules);
+    refused.request.size = refused.size;
+    options.refused = is_refused ? &refused.request : NULL;
+    enum gm_status status = gm_verify_settle_pools(&h, &options.conf, err);
+    GM_THEN(status, gm_whatif(&result, &h, &options, err));
+    const bool is_same = shrunk->goal == GM_SHRINK_OOM
+                             ? result.has_failed && is_refused && result.failure.event == refused.request.event
+                             : !result.has_failed && result.peak.reserved == shrunk->outcome.reserved;
+    if (status == GM_OK && (!is_same || (written->segments.count > 0 && !h.is_reconstructed)))
+        status = gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "replayed again, what is left does not do the same");
+    gm_history_free(&h);
+    return status;
+}
+
+/* ---- out --------------------------------------------------------------------------------------------------------- */
+
+static void tell_kept(struct gm_text *out, const struct shrinking *s, const struct gm_shrunk *shrunk)
+{
+    const struct gm_outcome *o = &shrunk->outcome;
+    const uint64_t capacity = s->options.device.capacity;
+    char a[GM_SIZE_TEXT], b[GM_SIZE_TEXT];
+    gm_text_printf(out, "device %lld: ", (long long)s->h->device);
+    if (shrunk->goal == GM_SHRINK_OOM) {
+        gm_text_printf(out, "runs out of memory at %s request, for %s, with %s",
+                       shrunk->is_recorded_request ? "the same" : "its last", gm_size_format(a, o->rounded),
+                       gm_size_format(b, capacity));
+        gm_text_printf(out, o->is_pieces ? ": in pieces, %s are in no block\n" : ": more than is left by %s in use\n",
+                       gm_size_format(a, o->is_pieces ? capacity - o->active : o->active));
+        if (!shrunk->is_recorded_request && s->oom != GM_NEVER)
+            gm_text_add(out, "not the recorded request: in the model another one fails first\n");
+        return;
+    }
+    gm_text_printf(out, "peak of reserved memory %s, of the whole %s; in no block %.1f %%, of the whole %.1f %%\n",
+                   gm_size_format(a, o->reserved), gm_size_format(b, shrunk->whole.reserved),
+                   100 * (double)o->unused / (double)o->reserved,
+                   100 * (double)shrunk->whole.unused / (double)shrunk->whole.reserved);
+}
+
+/* With roundup_power2_divisions, gmreplay alone asks for less than was refused. */
+static void tell_proof(struct gm_text *out, const struct shrinking *s, const struct gm_shrunk *shrunk)
+{
+    bool is_plain = true;
+    for (int i = 0; i < GM_ROUNDUP_SLOTS; i++)
+        is_plain = is_plain && s->options.device.conf.rules.roundup[i] <= 1;
+    gm_text_add(out, "read again, and replayed again with the same end");
+    if (is_plain || shrunk->goal != GM_SHRINK_OOM) {
+        gm_text_add(out, ": gmreplay");
+        if (s->verb->gpu != NULL)
+            gm_text_printf(out, " --gpu %s", s->verb->gpu);
+        else if (s->options.device.capacity != UINT64_MAX)
+            gm_text_printf(out, " --memory %" PRIu64, s->options.device.capacity);
+        gm_text_printf(out, " %s", s->verb->output);
+    }
+    gm_text_add(out, "\n");
+}
+
+static void tell(struct gm_call *call, const struct shrinking *s, const struct gm_shrunk *shrunk,
+                 const struct gm_snapshot *written)
+{
+    static const char *const ends[] = {
+        "none of them can be left out\n",
+        "more could perhaps be left out: --replays was reached\n",
+        "more could perhaps be left out: --timeout was reached, or a signal came\n",
+    };
+    const struct gm_demand *p = &shrunk->program;
+    struct gm_text text = {0};
+    size_t made_up = p->items.n - shrunk->items;
+    tell_kept(&text, s, shrunk);
+    gm_text_add_count(&text, s->h->count);
+    gm_text_add(&text, " events -> ");
+    gm_text_add_count(&text, written->events.count);
+    gm_text_add(&text, "; ");
+    gm_text_add_count(&text, shrunk->whole_items);
+    gm_text_add(&text, " allocations -> ");
+    gm_text_add_count(&text, shrunk->items);
+    if (shrunk->joined > 0)
+        gm_text_printf(&text, " (%zu for several)", shrunk->joined);
+    if (made_up > 0)
+        gm_text_printf(&text, ", and %zu for the layout before the trace", made_up);
+    gm_text_printf(&text, "; %" PRIu64 " replays\n%s", shrunk->replays, ends[shrunk->end]);
+    if (shrunk->outcome.hangs_on_placement)
+        gm_text_add(&text, shrunk->is_robust ? "the same wherever the driver puts segments, as far as was tried\n"
+                                             : "that hangs on where the driver puts segments\n");
+    tell_proof(&text, s, shrunk);
+    gm_trace_tell(call, s->verb, &text);
+}
+
+static void tell_progress(struct gm_bar_line *line, const void *argument, double seconds)
+{
+    const struct shrinking *s = argument;
+    gm_text_printf(&line->text, "%zu replays, %zu things left, %d s: shrinking", (size_t)atomic_load(&s->replays),
+                   (size_t)atomic_load(&s->units), (int)seconds);
+}
+
+static enum gm_status put(const struct shrinking *s, const struct gm_shrunk *shrunk, struct gm_call *call,
+                          struct gm_error *err)
+{
+    struct gm_regenerated made = {.array_count = 0};
+    struct gm_shrunk_source source = {.arena = {0}};
+    struct gm_snapshot clean = {.trace_count = 0};
+    enum gm_status status = gm_shrunk_snapshot(&made, &source, shrunk, &s->options.device, err);
+    if (status == GM_OK) {
+        status = gm_trace_settle(&clean, &made.snapshot, err);
+        gm_regenerated_free(&made);
+    }
+    gm_shrunk_source_free(&source);
+    GM_THEN(status, prove(s, shrunk, &clean, err));
+    if (status == GM_OK) {
+        struct gm_text script = {0};
+        gm_trace_write(call, &clean, s->verb->output);
+        gm_shrunk_script(&script, shrunk, &s->options.device);
+        gm_call_put(call, s->verb->script, &script);
+        gm_text_free(&script);
+        tell(call, s, shrunk, &clean);
+    }
+    gm_snapshot_free(&clean);
+    return status;
+}
+
+enum gm_status gm_trace_shrink(struct gm_recording *r, const struct gm_verb_options *o, struct gm_call *call,
+                               struct gm_error *err)
+{
+    struct shrinking s = {.verb = o};
+    struct gm_shrunk shrunk = {.replays = 0};
+    GM_TRY(prepare(&s, r, call, err));
+    gm_bar_start(&s.bar, o->usual.quiet ? NULL : &call->terminal, tell_progress, &s);
+    gm_interrupt_hold(); /* a signal ends the search, and what was found is written */
+    enum gm_status status = gm_shrink(&shrunk, s.h, s.oom, &s.options, err);
+    gm_bar_stop(&s.bar);
+    gm_call_time(call, "shrink");
+    GM_THEN(status, put(&s, &shrunk, call, err));
+    gm_interrupt_release();
+    gm_shrunk_free(&shrunk);
+    return status;
+}

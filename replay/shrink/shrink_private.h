@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to replay/shrink.
+ */
+#ifndef GM_SHRINK_PRIVATE_H
+#define GM_SHRINK_PRIVATE_H
+
+#include "replay/shrink/shrink.h"
+
+/* shrink_demand.c: all that the history asked for up to event `end`; with_layout: preceded by requests that fill, and
+ * free again, what was free before the trace. `refused`: an event, whose request comes last; GM_NEVER: none. false: no
+ * memory; gm_demand_free in any case. */
+bool gm_demand_make(struct gm_demand *program, struct gm_history *h, uint32_t refused, bool with_layout);
+void gm_demand_free(struct gm_demand *program);
+static inline bool gm_demand_is_dropped(const bool *is_dropped, const struct gm_demand_op *op)
+{
+    return is_dropped != NULL && is_dropped[op->unit];
+}
+
+/* shrink_play.c. `recorder` may be NULL; the rows of its snapshot's events are the ops that are played, in order, of
+ * the history `as`. */
+struct gm_play {
+    const struct gm_demand *program;
+    const struct gm_shrink_device *device;
+    const bool *is_dropped; /* [unit]; NULL: none */
+    uint32_t placement;     /* replay/model/sim.h */
+    uint64_t most;          /* reserved bytes beyond which it need not go on */
+    struct gm_event_recorder *recorder;
+    const struct gm_history *as;
+};
+enum gm_status gm_play(struct gm_outcome *out, const struct gm_play *play, struct gm_error *err);
+
+#endif
