@@ -470,10 +470,10 @@ TEST(memory)
     assert_int_equal(load_within(b, 0, &err), GM_OK);
     assert_int_equal(load_within(b, UINT64_MAX, &err), GM_OK);
     assert_int_equal(load_within(b, UINT64_C(3) * 80 * EVENTS, &err), GM_OK);
-    assert_int_equal(load_within(b, UINT64_C(3) * 30 * EVENTS, &err), GM_E_LIMIT);
-    assert_non_null(strstr(err.message, "it needs more than 17.17 MiB of memory, which is the limit"));
+    assert_int_equal(load_within(b, UINT64_C(3) * 15 * EVENTS, &err), GM_E_LIMIT);
+    assert_non_null(strstr(err.message, "it needs more than 8.58 MiB of memory, which is the limit"));
     free(b.p);
-    b = many_events(30 * EVENTS); /* 600 MiB, of a file of 400 KB */
+    b = many_events(50 * EVENTS); /* 600 MiB, of a file of 700 KB */
     assert_true(b.n < 1 << 20);
     assert_int_equal(load_within(b, 0, &err), GM_E_LIMIT);
     assert_non_null(strstr(err.message, "far more than a snapshot of its size"));
