@@ -76,6 +76,30 @@ uint32_t gm_intern_add_lasting(struct gm_intern *intern, const void *bytes, size
     return add(intern, bytes, length, true);
 }
 
+/* Where bytes that were met lately stand: the first and last eight tell most of them apart. */
+static size_t recent_place(const unsigned char *bytes, size_t length)
+{
+    uint64_t first = 0, last = 0;
+    if (length >= 8) {
+        memcpy(&first, bytes, 8);
+        memcpy(&last, bytes + length - 8, 8);
+    } else {
+        for (size_t i = 0; i < length; i++)
+            first = first << 8 | bytes[i];
+    }
+    const uint64_t mixed = (first ^ (last << 23 | last >> 41) ^ length) * UINT64_C(0x9e3779b97f4a7c15);
+    return mixed >> 32 & (sizeof((struct gm_intern_recent *)NULL)->entries / sizeof(uint32_t) - 1);
+}
+
+uint32_t gm_intern_again(struct gm_intern *intern, struct gm_intern_recent *recent, const void *bytes, size_t length)
+{
+    uint32_t *known = &recent->entries[recent_place(bytes, length)];
+    const struct gm_intern_entry *entry = *known == 0 ? NULL : &intern->entries.v[*known - 1];
+    if (entry == NULL || entry->length != length || memcmp(entry->bytes, bytes, length) != 0)
+        *known = gm_intern_add(intern, bytes, length) + 1; /* 0 without memory */
+    return *known - 1;
+}
+
 uint64_t gm_intern_bytes(const struct gm_intern *intern)
 {
     return intern->arena.bytes + GM_VEC_BYTES(&intern->entries) +

@@ -29,6 +29,12 @@ struct gm_intern { /* zero-initialise */
  * behind them; the second takes those of the caller, which must last as long as `intern`. */
 uint32_t gm_intern_add(struct gm_intern *intern, const void *bytes, size_t length);
 uint32_t gm_intern_add_lasting(struct gm_intern *intern, const void *bytes, size_t length);
+/* As the first one, for what mostly was met lately: `recent` (zero-initialise) has where, so that it is compared and
+ * not hashed. */
+struct gm_intern_recent {
+    uint32_t entries[1 << 12]; /* entry + 1; 0: none */
+};
+uint32_t gm_intern_again(struct gm_intern *intern, struct gm_intern_recent *recent, const void *bytes, size_t length);
 /* The number of known bytes; GM_INTERN_NONE: they are not. */
 uint32_t gm_intern_find(const struct gm_intern *intern, const void *bytes, size_t length);
 /* Bytes of memory that it holds. */

@@ -12,10 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum {
-    SHAPES_MOST = 1 << 16, /* bytes of an operator's shapes; the rest is cut off */
-    RECENT = 1 << 12       /* a power of two */
-};
+enum { SHAPES_MOST = 1 << 16 };    /* bytes of an operator's shapes; the rest is cut off */
 #define MOST_NS (INT64_C(1) << 61) /* 73 years before or after 1970, or the start of the machine */
 
 enum seen { HAS_TIME = 1, HAS_DURATION = 2, HAS_NAME = 4, HAS_BYTES = 8, HAS_DETAIL = 16, IS_ODD = 32 };
@@ -37,7 +34,7 @@ struct reader {
     uint32_t memory_name; /* "[memory]" */
     uint32_t last_thread; /* of the event before; its names: */
     char last_place[2][96];
-    uint32_t recent[RECENT]; /* strings met lately, by their lengths and ends; 0: none */
+    struct gm_intern_recent recent;
     struct gm_intern places; /* pid, NUL, tid: numbers are those of the threads */
     struct GM_VEC(unsigned char) text;
 };
@@ -120,32 +117,9 @@ static bool token_ns(const struct gm_json_token *t, int64_t *ns)
     return t->kind == GM_TOKEN_NUMBER && value <= MOST_NS && decimals == 3;
 }
 
-/* Where a string that was met lately may stand: its first and last eight bytes tell most of them apart. */
-static uint32_t *recent(struct reader *r, const unsigned char *text, size_t length)
-{
-    uint64_t first = 0, last = 0;
-    if (length >= 8) {
-        memcpy(&first, text, 8);
-        memcpy(&last, text + length - 8, 8);
-    } else {
-        for (size_t i = 0; i < length; i++)
-            first = first << 8 | text[i];
-    }
-    const uint64_t mixed = (first ^ (last << 23 | last >> 41) ^ length) * UINT64_C(0x9e3779b97f4a7c15);
-    return &r->recent[mixed >> 32 & (RECENT - 1)];
-}
-
-/* Most strings of a trace are repeated: those are compared, not hashed. */
 static enum gm_status intern(struct reader *r, const void *text, size_t length, uint32_t *string, struct gm_error *err)
 {
-    uint32_t *place = recent(r, text, length);
-    const struct gm_intern_entry *entry = *place == 0 ? NULL : &r->p->strings.entries.v[*place - 1];
-    if (entry != NULL && entry->length == length && memcmp(entry->bytes, text, length) == 0) {
-        *string = *place - 1;
-        return GM_OK;
-    }
-    *string = gm_intern_add(&r->p->strings, text, length);
-    *place = *string + 1; /* 0 without memory */
+    *string = gm_intern_again(&r->p->strings, &r->recent, text, length);
     return *string == GM_INTERN_NONE ? gm_no_memory(err) : GM_OK;
 }
 

@@ -38,8 +38,15 @@ struct open {
     bool has_held;
 };
 
+/* What is known of a string of the profile, so that it is worked out once. */
+struct known {
+    uint32_t name, shapes; /* in texts, + 1; 0: not yet */
+    bool is_ignored;
+};
+
 struct table {
     struct gm_intern keys;
+    struct gm_intern_recent recent;
     struct GM_VEC(struct gm_operator_row) rows;
     bool by_shapes, by_stack;
 };
@@ -56,8 +63,10 @@ struct averages {
     struct table *tables; /* those that are filled now */
     size_t table_count;
     bool has_python_nested, rounds_edges, is_of_modules, modules_are_annotations;
-    struct gm_intern shapes; /* as key_averages() tells them apart */
+    struct gm_intern texts; /* names, shapes and stacks, as key_averages() tells them apart */
+    struct known *known;    /* [strings + 1]; the last one: of no string */
     struct gm_stack_text text;
+    size_t first; /* of memory: of the operator before */
 };
 
 /* a + b and a - b; what a file says may wrap. */
@@ -106,14 +115,25 @@ static int64_t edge(const struct averages *w, int64_t ns)
     return (int64_t)(us * 1000.0) - w->p->base_ns;
 }
 
-static struct gm_operator_sums measure(struct averages *w, const struct gm_profile_span *span, bool has_memory)
+/* How many events are before a time, of which at least `at` are known to be: mostly not many more. */
+static size_t count_before(const struct averages *w, int64_t time, size_t at)
 {
     const struct gm_profile_memory *m = w->p->memory.v;
+    size_t end = at;
+    for (size_t step = 1; end < w->p->memory.n && m[end].time_ns < time; step *= 2) {
+        at = end + 1;
+        end = w->p->memory.n - at < step ? w->p->memory.n : at + step;
+    }
+    GM_BISECT(at, end, i, m[i].time_ns < time);
+    return at;
+}
+
+static struct gm_operator_sums measure(struct averages *w, const struct gm_profile_span *span, bool has_memory)
+{
     const int64_t start = edge(w, span->start_ns), end = edge(w, gm_profile_span_end(span));
-    size_t first = 0, last = 0;
-    GM_BISECT(first, w->p->memory.n, i, m[i].time_ns < start);
-    last = first;
-    GM_BISECT(last, w->p->memory.n, i, m[i].time_ns <= end);
+    const bool is_later = w->first > 0 && w->p->memory.v[w->first - 1].time_ns < start;
+    const size_t first = w->first = count_before(w, start, is_later ? w->first : 0);
+    const size_t last = count_before(w, end + 1, first);
     if (has_memory && last > first) {
         w->covered[first]++;
         w->covered[last]--;
@@ -137,15 +157,47 @@ static const char *name_of(const struct averages *w, uint32_t name, size_t *n)
 static bool same_name(const struct averages *w, uint32_t a, uint32_t b)
 {
     size_t n, m;
-    const char *s = name_of(w, w->p->spans.v[a].name, &n), *t = name_of(w, w->p->spans.v[b].name, &m);
-    return n == m && memcmp(s, t, n) == 0;
+    const uint32_t one = w->p->spans.v[a].name, other = w->p->spans.v[b].name;
+    const char *s = name_of(w, one, &n), *t = name_of(w, other, &m);
+    return one == other || (n == m && memcmp(s, t, n) == 0);
 }
 
-/* A list of tensors among the inputs is told as [], whatever is in it. GM_INTERN_NONE: no memory. */
-static uint32_t shapes_of(struct averages *w, const struct gm_profile_span *span)
+static struct known *known_of(const struct averages *w, uint32_t string)
 {
+    return &w->known[string == GM_PROFILE_NONE ? w->p->strings.entries.n : string];
+}
+
+/* This and the next two: in w->texts; GM_INTERN_NONE: no memory. */
+static uint32_t name_number(struct averages *w, uint32_t string)
+{
+    struct known *known = known_of(w, string);
     size_t n;
-    const char *s = gm_profile_string(w->p, gm_profile_detail_of(w->p, span)->shapes, &n);
+    const char *name = name_of(w, string, &n);
+    if (known->name == 0)
+        known->name = gm_intern_add(&w->texts, name, n) + 1;
+    return known->name - 1;
+}
+
+static uint32_t stack_number(struct averages *w, uint32_t span)
+{
+    uint32_t none = 0, *known = gm_profile_stack_number(&w->stacks, span);
+    known = known == NULL ? &none : known;
+    if (*known != 0)
+        return *known - 1;
+    if (!gm_profile_stack_text(&w->stacks, span, &w->text))
+        return GM_INTERN_NONE;
+    *known = gm_intern_add(&w->texts, w->text.v == NULL ? "" : w->text.v, w->text.n) + 1;
+    return *known - 1;
+}
+
+/* A list of tensors among the inputs is told as [], whatever is in it. */
+static uint32_t shapes_number(struct averages *w, uint32_t string)
+{
+    struct known *known = known_of(w, string);
+    if (known->shapes != 0)
+        return known->shapes - 1;
+    size_t n;
+    const char *s = gm_profile_string(w->p, string, &n);
     int depth = 0;
     bool is_list = false; /* of the input that is read */
     w->text.n = 0;
@@ -159,7 +211,8 @@ static uint32_t shapes_of(struct averages *w, const struct gm_profile_span *span
         if (!is_list)
             w->text.v[w->text.n++] = s[i];
     }
-    return gm_intern_add(&w->shapes, n == 0 ? "[]" : w->text.v, n == 0 ? 2 : w->text.n);
+    known->shapes = gm_intern_add(&w->texts, n == 0 ? "[]" : w->text.v, n == 0 ? 2 : w->text.n) + 1;
+    return known->shapes - 1;
 }
 
 struct key {
@@ -167,21 +220,26 @@ struct key {
     uint32_t what; /* bits: annotation, on a device */
 };
 
-static struct gm_operator_row *row_of(struct averages *w, struct table *t, struct key key, const char *name, size_t n)
+static const char *clean(const struct averages *w, uint32_t text)
 {
-    const uint32_t i = gm_intern_add(&t->keys, &key, sizeof key);
+    const struct gm_intern_entry *entry = &w->texts.entries.v[text];
+    return gm_profile_clean(w->pass->arena, entry->bytes, entry->length);
+}
+
+static struct gm_operator_row *row_of(const struct averages *w, struct table *t, struct key key)
+{
+    if (key.name == GM_INTERN_NONE || key.shapes == GM_INTERN_NONE || key.stack == GM_INTERN_NONE)
+        return NULL;
+    const uint32_t i = gm_intern_again(&t->keys, &t->recent, &key, sizeof key);
     if (i == GM_INTERN_NONE)
         return NULL;
     if (i < t->rows.n)
         return &t->rows.v[i];
-    struct gm_operator_row row = {.name = gm_profile_clean(w->pass->arena, name, n),
+    struct gm_operator_row row = {.name = clean(w, key.name),
+                                  .shapes = t->by_shapes ? clean(w, key.shapes) : NULL,
+                                  .stack = t->by_stack ? clean(w, key.stack) : NULL,
                                   .is_annotation = (key.what & 1) != 0,
                                   .is_on_device = (key.what & 2) != 0};
-    if (t->by_shapes && key.shapes < w->shapes.entries.n)
-        row.shapes = gm_profile_clean(w->pass->arena, w->shapes.entries.v[key.shapes].bytes,
-                                      w->shapes.entries.v[key.shapes].length);
-    if (t->by_stack)
-        row.stack = gm_profile_clean(w->pass->arena, w->text.v == NULL ? "" : w->text.v, w->text.n);
     const bool ok = row.name != NULL && (!t->by_shapes || row.shapes != NULL) && (!t->by_stack || row.stack != NULL);
     return ok && GM_VEC_PUSH(&t->rows, row) ? &t->rows.v[i] : NULL;
 }
@@ -189,19 +247,12 @@ static struct gm_operator_row *row_of(struct averages *w, struct table *t, struc
 static bool count_into(struct averages *w, struct table *t, const struct closed *c)
 {
     const struct gm_profile_span *span = &w->p->spans.v[c->span];
-    size_t n;
-    const char *name = name_of(w, span->name, &n);
-    const bool is_device = gm_profile_span_is_on_device(span->kind);
-    struct key key = {.what = (uint32_t)(span->kind == GM_SPAN_ANNOTATION || span->kind == GM_SPAN_DEVICE_ANNOTATION) |
-                              (is_device ? 2u : 0u)};
-    key.name = gm_intern_add(&w->shapes, name, n); /* any table of numbers for strings will do */
-    key.shapes = t->by_shapes ? shapes_of(w, span) : 0;
-    if (key.name == GM_INTERN_NONE || key.shapes == GM_INTERN_NONE ||
-        (t->by_stack && !gm_profile_stack_text(&w->stacks, c->span, &w->text)))
-        return false;
-    if (t->by_stack)
-        key.stack = gm_intern_add(&w->shapes, w->text.v == NULL ? "" : w->text.v, w->text.n);
-    struct gm_operator_row *row = key.stack == GM_INTERN_NONE ? NULL : row_of(w, t, key, name, n);
+    const bool is_annotation = span->kind == GM_SPAN_ANNOTATION || span->kind == GM_SPAN_DEVICE_ANNOTATION;
+    const struct key key = {.name = name_number(w, span->name),
+                            .shapes = t->by_shapes ? shapes_number(w, gm_profile_detail_of(w->p, span)->shapes) : 0,
+                            .stack = t->by_stack ? stack_number(w, c->span) : 0,
+                            .what = (uint32_t)is_annotation | (gm_profile_span_is_on_device(span->kind) ? 2u : 0u)};
+    struct gm_operator_row *row = row_of(w, t, key);
     if (row == NULL)
         return false;
     row->calls++;
@@ -249,7 +300,7 @@ static bool close_one(struct averages *w)
     return (!had_held || emit(w, &outer->held)) && emit(w, &c);
 }
 
-static bool is_ignored(const struct averages *w, const struct gm_profile_span *span)
+static bool is_ignored(const char *s, size_t n)
 {
     static const char *const names[] = {"[memory]",
                                         "[OutOfMemory]",
@@ -259,8 +310,6 @@ static bool is_ignored(const struct averages *w, const struct gm_profile_span *s
                                         "aten::is_leaf",
                                         "aten::output_nr",
                                         "aten::_version"};
-    size_t n;
-    const char *s = gm_profile_string(w->p, span->name, &n);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (gm_is_text(s, n, names[i]))
             return true;
@@ -275,7 +324,7 @@ static bool takes_part(const struct averages *w, const struct gm_profile_span *s
         return span->kind == GM_SPAN_ANNOTATION;
     if (w->is_of_modules)
         return span->kind == GM_SPAN_PYTHON && gm_begins_with(s, n, "nn.Module: ");
-    return (span->kind != GM_SPAN_PYTHON || w->has_python_nested) && !is_ignored(w, span);
+    return (span->kind != GM_SPAN_PYTHON || w->has_python_nested) && !w->known[span->name].is_ignored;
 }
 
 static int64_t kernels_of(const struct averages *w, const struct gm_profile_span *span)
@@ -320,6 +369,15 @@ static bool walk(struct averages *w, struct table *tables, size_t count)
 
 /* ---- before and after -------------------------------------------------------------------------------------------- */
 
+static bool look_at_names(struct averages *w)
+{
+    const struct gm_intern *strings = &w->p->strings;
+    w->known = calloc(strings->entries.n + 1, sizeof *w->known);
+    for (size_t i = 0; w->known != NULL && i < strings->entries.n; i++)
+        w->known[i].is_ignored = is_ignored(strings->entries.v[i].bytes, strings->entries.v[i].length);
+    return w->known != NULL;
+}
+
 static bool sum_kernels(struct averages *w)
 {
     for (size_t i = 0; i < w->p->spans.n; i++) {
@@ -346,11 +404,10 @@ static bool add_rest(struct averages *w, struct table *tables, size_t count)
                                                .device_bytes = side == GM_SIDE_DEVICE ? m->bytes : 0};
         covers += w->covered[i];
         for (size_t t = 0; covers == 0 && t < count; t++) {
-            struct key key = {.name = GM_PROFILE_NONE,
-                              .shapes = tables[t].by_shapes ? gm_intern_add(&w->shapes, "[]", 2) : 0};
-            w->text.n = 0;
-            struct gm_operator_row *row =
-                key.shapes == GM_INTERN_NONE ? NULL : row_of(w, &tables[t], key, "[memory]", 8);
+            struct gm_operator_row *row = row_of(w, &tables[t],
+                                                 (struct key){.name = gm_intern_add(&w->texts, "[memory]", 8),
+                                                              .shapes = gm_intern_add(&w->texts, "[]", 2),
+                                                              .stack = gm_intern_add(&w->texts, "", 0)});
             if (row == NULL)
                 return false;
             row->calls++;
@@ -384,8 +441,9 @@ static bool publish(struct averages *w, struct table *t, struct gm_operator_tabl
 static bool run(struct averages *w, struct table tables[4])
 {
     struct gm_profile_report *out = w->pass->out;
-    if (!sum_memory(w) || !sum_kernels(w) || (out->has_python && !gm_profile_stacks_find(&w->stacks, w->p)) ||
-        !walk(w, tables, 3) || !add_rest(w, tables, 3))
+    if (!look_at_names(w) || !sum_memory(w) || !sum_kernels(w) ||
+        (out->has_python && !gm_profile_stacks_find(&w->stacks, w->p)) || !walk(w, tables, 3) ||
+        !add_rest(w, tables, 3))
         return false;
     w->is_of_modules = true;
     bool ok = walk(w, &tables[3], 1);
@@ -417,6 +475,7 @@ enum gm_status gm_profile_averages(struct gm_profile_pass *pass, struct gm_error
     free(w.open.v);
     free(w.text.v);
     gm_map_free(&w.kernel_of);
-    gm_intern_free(&w.shapes);
+    gm_intern_free(&w.texts);
+    free(w.known);
     return ok ? GM_OK : gm_no_memory(err);
 }

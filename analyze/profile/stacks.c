@@ -217,8 +217,10 @@ bool gm_profile_stacks_find(struct gm_profile_stacks *s, const struct gm_profile
     s->p = p;
     s->of = malloc((p->spans.n + 1) * sizeof *s->of);
     s->python = malloc((p->spans.n + 1) * sizeof *s->python);
-    const bool ok = s->of != NULL && s->python != NULL && find_nodes(s, &forwards) &&
-                    count_votes(s, &forwards, &votes) && find_python(s);
+    s->numbers = calloc(p->spans.n + p->strings.entries.n + 1, sizeof *s->numbers);
+    s->left_out = calloc(p->strings.entries.n + 1, 1);
+    const bool has_room = s->of != NULL && s->python != NULL && s->numbers != NULL && s->left_out != NULL;
+    const bool ok = has_room && find_nodes(s, &forwards) && count_votes(s, &forwards, &votes) && find_python(s);
     if (ok) {
         borrow_python(s, &votes);
         find_owners(s, &forwards, &votes);
@@ -234,6 +236,8 @@ void gm_profile_stacks_free(struct gm_profile_stacks *s)
 {
     free(s->python);
     free(s->of);
+    free(s->numbers);
+    free(s->left_out);
     gm_map_free(&s->operator_of);
 }
 
@@ -241,15 +245,7 @@ void gm_profile_stacks_free(struct gm_profile_stacks *s)
 
 static bool has_both(const char *s, size_t n, const char *const words[2])
 {
-    for (int k = 0; k < 2; k++) {
-        const size_t m = strlen(words[k]);
-        size_t i = 0;
-        while (i + m <= n && memcmp(s + i, words[k], m) != 0)
-            i++;
-        if (i + m > n)
-            return false;
-    }
-    return true;
+    return memmem(s, n, words[0], strlen(words[0])) != NULL && memmem(s, n, words[1], strlen(words[1])) != NULL;
 }
 
 /* What PyTorch leaves out of its stacks: how backward() is called. */
@@ -269,8 +265,6 @@ static bool is_left_out(const char *s, size_t n)
 
 static bool add_frame(struct gm_stack_text *text, const char *s, size_t n, int *count)
 {
-    if (n == 0 || is_left_out(s, n))
-        return true;
     if (!GM_VEC_ROOM(text, n + 1))
         return false;
     if ((*count)++ > 0)
@@ -286,12 +280,31 @@ static bool add_call_stack(struct gm_stack_text *text, const char *s, size_t n)
     for (int count = 0; n > 0 && count < STACK_FRAMES;) {
         const char *end = memchr(s, ';', n);
         const size_t length = end == NULL ? n : (size_t)(end - s);
-        if (!add_frame(text, s, length, &count))
+        if (length > 0 && !is_left_out(s, length) && !add_frame(text, s, length, &count))
             return false;
         n -= length + (end != NULL);
         s += length + (end != NULL);
     }
     return true;
+}
+
+static bool has_left_out(const struct gm_profile_stacks *stacks, uint32_t name, const char *s, size_t n)
+{
+    unsigned char *known = &stacks->left_out[name];
+    if (*known == 0)
+        *known = is_left_out(s, n) ? 2 : 1;
+    return *known == 2;
+}
+
+uint32_t *gm_profile_stack_number(const struct gm_profile_stacks *stacks, uint32_t span)
+{
+    const uint32_t owner = stacks->of == NULL ? GM_PROFILE_NONE : stacks->of[span];
+    if (owner == GM_PROFILE_NONE)
+        return NULL;
+    const uint32_t calls = gm_profile_detail_of(stacks->p, &stacks->p->spans.v[owner])->call_stack;
+    if (calls != GM_PROFILE_NONE)
+        return &stacks->numbers[stacks->p->spans.n + calls];
+    return stacks->python[owner] == GM_PROFILE_NONE ? NULL : &stacks->numbers[stacks->python[owner]];
 }
 
 bool gm_profile_stack_text(const struct gm_profile_stacks *stacks, uint32_t span, struct gm_stack_text *text)
@@ -308,8 +321,9 @@ bool gm_profile_stack_text(const struct gm_profile_stacks *stacks, uint32_t span
     }
     uint32_t i = stacks->python[owner];
     for (int count = 0, depth = 0; i != GM_PROFILE_NONE && count < STACK_FRAMES && depth < DEPTH; depth++) {
-        const char *s = gm_profile_string(stacks->p, stacks->p->spans.v[i].name, &n);
-        if (!add_frame(text, s, n, &count))
+        const uint32_t name = stacks->p->spans.v[i].name;
+        const char *s = gm_profile_string(stacks->p, name, &n);
+        if (n > 0 && !has_left_out(stacks, name, s, n) && !add_frame(text, s, n, &count))
             return false;
         i = stacks->python[i];
     }
