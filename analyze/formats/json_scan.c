@@ -15,8 +15,6 @@
 #include <emmintrin.h>
 #endif
 
-enum expected { THE_BEGINNING, A_VALUE, A_VALUE_OR_END, A_KEY, A_KEY_OR_END, A_COMMA_OR_END };
-
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 /* Whatever stands at the source's place is not what was expected. */
@@ -59,15 +57,20 @@ bool gm_json_number_real(const unsigned char *s, size_t length, double *real)
     return true;
 }
 
-/* The end of the fraction and the exponent at s[i]; *ok is false if one of them has no digits. */
-static size_t skip_fraction(const unsigned char *s, size_t n, size_t i, bool *ok)
+/* The end of the fraction and the exponent at s[i]; *ok is false if one of them has no digits. *decimals: digits of the
+ * fraction, 0 with an exponent. */
+static size_t skip_fraction(const unsigned char *s, size_t n, size_t i, bool *ok, uint32_t *decimals)
 {
     *ok = true;
+    *decimals = 0;
     if (i < n && s[i] == '.') {
-        *ok = is_digit(s, n, ++i);
+        const size_t first = ++i;
+        *ok = is_digit(s, n, i);
         i = skip_digits(s, n, i);
+        *decimals = (uint32_t)(i - first);
     }
     if (*ok && i < n && (s[i] == 'e' || s[i] == 'E')) {
+        *decimals = 0;
         i++;
         if (i < n && (s[i] == '+' || s[i] == '-'))
             i++;
@@ -77,8 +80,33 @@ static size_t skip_fraction(const unsigned char *s, size_t n, size_t i, bool *ok
     return i;
 }
 
+/* Takes up to eight digits at s, of which eight bytes can be read, at once; how many there are. */
+static size_t take_eight(const unsigned char *s, uint64_t *magnitude)
+{
+    static const uint64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    uint64_t x = 0;
+    size_t count = 8;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(&x, s, 8);
+    x ^= UINT64_C(0x3030303030303030); /* digits are 0 to 9 now */
+    const uint64_t others = ((x + UINT64_C(0x7676767676767676)) | x) & UINT64_C(0x8080808080808080);
+    if (others != 0 && (count = (size_t)__builtin_ctzll(others) / 8) == 0)
+        return 0;
+    x <<= 64 - 8 * count; /* the first digit is the lowest byte: zeros before it */
+    x = 10 * x + (x >> 8);
+    x = ((x & UINT64_C(0x000000FF000000FF)) * (100 + (UINT64_C(1000000) << 32)) +
+         (x >> 16 & UINT64_C(0x000000FF000000FF)) * (1 + (UINT64_C(10000) << 32))) >>
+        32;
+#else
+    for (count = 0; count < 8 && is_digit(s, 8, count); count++)
+        x = x * 10 + (uint64_t)(s[count] - '0');
+#endif
+    *magnitude = *magnitude * tens[count] + x;
+    return count;
+}
+
 /* Parses the number at s[0..n) and returns its length, or that of the part that is right if *number says NO_NUMBER.
- * What has a fraction, an exponent or more than 64 bits is REAL: `magnitude` means nothing then. */
+ * What has a fraction, an exponent or more than 64 bits is REAL. */
 static size_t parse_number(const unsigned char *s, size_t n, struct gm_json_number *number)
 {
     *number = (struct gm_json_number){.kind = GM_JSON_NO_NUMBER};
@@ -86,6 +114,8 @@ static size_t parse_number(const unsigned char *s, size_t n, struct gm_json_numb
     size_t i = n > 0 && s[0] == '-', first = i;
     number->is_negative = i > 0;
     bool fits = true;
+    for (size_t taken = 8; taken == 8 && i < first + 16 && n - i >= 8; i += taken)
+        taken = take_eight(s + i, &number->magnitude);
     for (const size_t sure = first + 19; i < sure && is_digit(s, n, i); i++)
         number->magnitude = number->magnitude * 10 + (uint64_t)(s[i] - '0');
     for (; is_digit(s, n, i); i++) {
@@ -100,7 +130,8 @@ static size_t parse_number(const unsigned char *s, size_t n, struct gm_json_numb
         return first + 1;
     }
     bool ok;
-    size_t length = skip_fraction(s, n, i, &ok);
+    size_t length = skip_fraction(s, n, i, &ok, &number->decimals);
+    number->decimals = fits ? number->decimals : 0;
     if (length == GM_JSON_NUMBER_MAX)
         number->kind = GM_JSON_TOO_LONG;
     else if (ok && length == i && fits)
@@ -305,7 +336,8 @@ static enum gm_status take_string(struct gm_json_scan *j, struct gm_json_token *
 static enum gm_status take_number(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
 {
     struct gm_source *s = j->source;
-    GM_TRY(gm_source_more(s, GM_JSON_NUMBER_MAX, err));
+    if (s->end - s->p < GM_JSON_NUMBER_MAX)
+        GM_TRY(gm_source_more(s, GM_JSON_NUMBER_MAX, err));
     token->kind = GM_TOKEN_NUMBER;
     token->text = s->p;
     token->length = parse_number(s->p, (size_t)(s->end - s->p), &token->number);
@@ -350,7 +382,7 @@ static enum gm_status begin(struct gm_json_scan *j, bool is_dict, struct gm_json
     if (j->depth >= GM_MAX_DEPTH)
         return gm_fail(err, GM_E_LIMIT, token->at, "nested deeper than %d levels", GM_MAX_DEPTH);
     j->is_dict[j->depth++] = is_dict;
-    j->expected = is_dict ? A_KEY_OR_END : A_VALUE_OR_END;
+    j->expected = is_dict ? GM_JSON_A_KEY_OR_END : GM_JSON_A_VALUE_OR_END;
     j->source->p++;
     token->kind = is_dict ? GM_TOKEN_BEGIN_DICT : GM_TOKEN_BEGIN_LIST;
     return GM_OK;
@@ -359,7 +391,7 @@ static enum gm_status begin(struct gm_json_scan *j, bool is_dict, struct gm_json
 static enum gm_status end(struct gm_json_scan *j, struct gm_json_token *token)
 {
     j->source->p++;
-    j->expected = A_COMMA_OR_END;
+    j->expected = GM_JSON_A_COMMA_OR_END;
     token->kind = j->is_dict[--j->depth] ? GM_TOKEN_END_DICT : GM_TOKEN_END_LIST;
     return GM_OK;
 }
@@ -368,7 +400,7 @@ static enum gm_status end(struct gm_json_scan *j, struct gm_json_token *token)
 static enum gm_status take_value(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
 {
     unsigned char c = *j->source->p;
-    j->expected = A_COMMA_OR_END;
+    j->expected = GM_JSON_A_COMMA_OR_END;
     switch (c) {
     case '"':
         return take_string(j, token, err);
@@ -398,7 +430,7 @@ static enum gm_status skip_blanks(struct gm_json_scan *j, struct gm_error *err)
 {
     struct gm_source *s = j->source;
     for (;;) {
-        if (s->p < s->end && *s->p > ' ')
+        if (s->p<s->end && * s->p> ' ')
             return GM_OK;
         if (s->end - s->p > 1 && *s->p == ' ' && s->p[1] > ' ') { /* as behind most colons and commas */
             s->p++;
@@ -430,7 +462,7 @@ static enum gm_status take_key(struct gm_json_scan *j, struct gm_json_token *tok
     if (s->p == s->end || *s->p != ':')
         return unexpected(j, "':'", err);
     s->p++;
-    j->expected = A_VALUE;
+    j->expected = GM_JSON_A_VALUE;
     return GM_OK;
 }
 
@@ -440,16 +472,17 @@ static enum gm_status take(struct gm_json_scan *j, struct gm_json_token *token, 
     unsigned char c = *j->source->p;
     bool in_dict = j->depth > 0 && j->is_dict[j->depth - 1];
     switch (j->expected) {
-    case A_VALUE_OR_END:
+    case GM_JSON_A_VALUE_OR_END:
         return c == ']' ? end(j, token) : take_value(j, token, err);
-    case A_VALUE:
+    case GM_JSON_A_VALUE:
         return take_value(j, token, err);
-    case A_KEY_OR_END:
-    case A_KEY:
-        if (c == '}' && j->expected == A_KEY_OR_END)
+    case GM_JSON_A_KEY_OR_END:
+    case GM_JSON_A_KEY:
+        if (c == '}' && j->expected == GM_JSON_A_KEY_OR_END)
             return end(j, token);
-        return c == '"' ? take_key(j, token, err)
-                        : unexpected(j, j->expected == A_KEY ? "a key in quotes" : "a key in quotes or '}'", err);
+        return c == '"'
+                   ? take_key(j, token, err)
+                   : unexpected(j, j->expected == GM_JSON_A_KEY ? "a key in quotes" : "a key in quotes or '}'", err);
     default:
         return c == (in_dict ? '}' : ']') ? end(j, token) : unexpected(j, in_dict ? "',' or '}'" : "',' or ']'", err);
     }
@@ -461,7 +494,7 @@ static enum gm_status begin_document(struct gm_json_scan *j, struct gm_error *er
     GM_TRY(gm_source_more(s, 3, err));
     if (s->end - s->p >= 3 && memcmp(s->p, "\xef\xbb\xbf", 3) == 0) /* a byte-order mark */
         s->p += 3;
-    j->expected = A_VALUE;
+    j->expected = GM_JSON_A_VALUE;
     return GM_OK;
 }
 
@@ -472,9 +505,9 @@ static enum gm_status move_on(struct gm_json_scan *j, struct gm_error *err)
                                         "a key",   "a key or '}'", "',' or the end of a container"};
     struct gm_source *s = j->source;
     GM_TRY(skip_blanks(j, err));
-    if (s->p < s->end && j->expected == A_COMMA_OR_END && *s->p == ',') {
+    if (s->p < s->end && j->expected == GM_JSON_A_COMMA_OR_END && *s->p == ',') {
         s->p++;
-        j->expected = j->is_dict[j->depth - 1] ? A_KEY : A_VALUE;
+        j->expected = j->is_dict[j->depth - 1] ? GM_JSON_A_KEY : GM_JSON_A_VALUE;
         GM_TRY(skip_blanks(j, err));
     }
     return s->p == s->end ? unexpected(j, names[j->expected], err) : GM_OK;
@@ -482,14 +515,16 @@ static enum gm_status move_on(struct gm_json_scan *j, struct gm_error *err)
 
 enum gm_status gm_json_next(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
 {
-    if (j->expected == THE_BEGINNING)
+    if (j->expected == GM_JSON_BEGINNING)
         GM_TRY(begin_document(j, err));
-    if (j->depth == 0 && j->expected == A_COMMA_OR_END) {
+    if (j->depth == 0 && j->expected == GM_JSON_A_COMMA_OR_END) {
         token->kind = GM_TOKEN_DONE;
         return GM_OK;
     }
-    GM_TRY(move_on(j, err));
-    token->at = gm_source_offset(j->source);
+    const struct gm_source *s = j->source;
+    if (j->expected != GM_JSON_A_VALUE || s->p == s->end || *s->p <= ' ')
+        GM_TRY(move_on(j, err));
+    token->at = gm_source_offset(s);
     return take(j, token, err);
 }
 

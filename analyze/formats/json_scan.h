@@ -17,7 +17,8 @@ enum { GM_JSON_NUMBER_MAX = 1024 }; /* characters looked at; numbers are shorter
 enum gm_json_number_kind { GM_JSON_NO_NUMBER, GM_JSON_TOO_LONG, GM_JSON_INTEGER, GM_JSON_REAL };
 struct gm_json_number {
     enum gm_json_number_kind kind;
-    bool is_negative; /* of an integer */
+    bool is_negative;  /* of an integer */
+    uint32_t decimals; /* of a real without exponent, if what is before its point fits in `magnitude`: digits behind */
     uint64_t magnitude;
 };
 
@@ -44,11 +45,19 @@ struct gm_json_token {
     double special;
 };
 
+enum gm_json_expected { /* private */
+                        GM_JSON_BEGINNING,
+                        GM_JSON_A_VALUE,
+                        GM_JSON_A_VALUE_OR_END,
+                        GM_JSON_A_KEY,
+                        GM_JSON_A_KEY_OR_END,
+                        GM_JSON_A_COMMA_OR_END
+};
 struct gm_json_scan { /* zero-initialise but for `source`; gm_json_scan_free */
     struct gm_source *source;
     struct GM_VEC(unsigned char) scratch;
     size_t depth;
-    int expected; /* private; 0: the beginning */
+    enum gm_json_expected expected;
     bool is_dict[GM_MAX_DEPTH + 1];
 };
 
@@ -65,6 +74,23 @@ const unsigned char *gm_json_plain_end_bytewise(const unsigned char *p, const un
 const unsigned char *gm_json_blanks_end_bytewise(const unsigned char *p, const unsigned char *end);
 /* What a number of that text is, which was found REAL: strtod in the C locale. false: no memory. */
 bool gm_json_number_real(const unsigned char *s, size_t length, double *real);
+/* For those who know by their bytes what tokens would tell. Over the next n bytes, which must be in the window, to
+ * where a value begins or has ended, `depth` deep; what that enters must be objects. And over the rest of the list that
+ * the last token began. */
+static inline void gm_json_leap(struct gm_json_scan *json, size_t n, size_t depth, bool is_before_value)
+{
+    json->source->p += n;
+    while (json->depth < depth)
+        json->is_dict[json->depth++] = true;
+    json->depth = depth;
+    json->expected = is_before_value ? GM_JSON_A_VALUE : GM_JSON_A_COMMA_OR_END;
+}
+static inline void gm_json_leap_out(struct gm_json_scan *json, size_t n)
+{
+    json->source->p += n;
+    json->depth--;
+    json->expected = GM_JSON_A_COMMA_OR_END;
+}
 void gm_json_scan_free(struct gm_json_scan *json);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Traces of torch.profiler: Chrome's trace events as Kineto and older profilers write them. One pass over the tokens;
- * an event becomes a row when its object ends, in whatever order its keys stand, and what no row needs is skipped.
+ * an event becomes a row when its object ends, in whatever order its keys stand, and what no row needs is skipped. What
+ * stands in one event as in others is known by its bytes (kineto_ways.h) and needs no tokens.
  */
 #include "analyze/formats/decoders.h"
 
 #include "analyze/formats/json_scan.h"
+#include "analyze/formats/kineto_ways.h"
 #include "analyze/snapshot/profile.h"
 
 #include <stdlib.h>
@@ -24,7 +26,7 @@ struct event {
     struct gm_profile_span row;
     struct gm_profile_detail detail;
     struct gm_profile_memory memory;
-    char place[2][96]; /* "pid", "tid": their beginnings */
+    uint32_t place[2]; /* "pid", "tid": in places */
 };
 
 struct reader {
@@ -32,11 +34,17 @@ struct reader {
     struct gm_profile *p;
     struct event e;
     uint32_t memory_name; /* "[memory]" */
-    uint32_t last_thread; /* of the event before; its names: */
-    char last_place[2][96];
-    struct gm_intern_recent recent;
-    struct gm_intern places; /* pid, NUL, tid: numbers are those of the threads */
+    uint32_t last_thread; /* of the event before; where that is: */
+    uint32_t last_place[2];
+    struct gm_intern_recent recent, recent_places;
+    struct gm_intern places;  /* what pid and tid are; the first one is "" */
+    struct gm_intern threads; /* pairs of those: numbers are those of the threads */
     struct GM_VEC(unsigned char) text;
+    struct gm_ways *ways;
+    unsigned way;  /* where the reader is, or GM_WAY_NONE: where nothing is known */
+    unsigned says; /* what was read since, as a way's */
+    int level;     /* 0: between events, 1: in one, 2: in its args */
+    size_t depth;  /* of the list of events */
 };
 
 static enum gm_status next(struct reader *r, struct gm_json_token *t, struct gm_error *err)
@@ -93,28 +101,14 @@ static uint64_t token_unsigned(const struct gm_json_token *t, uint64_t otherwise
 /* Microseconds with up to three decimals that count, exactly: a double would lose the last one. */
 static bool token_ns(const struct gm_json_token *t, int64_t *ns)
 {
-    size_t i = t->kind == GM_TOKEN_NUMBER && t->text[0] == '-', decimals = 0;
-    const bool is_negative = i > 0;
-    int64_t value = 0;
-    bool is_fraction = false;
-    for (; t->kind == GM_TOKEN_NUMBER && i < t->length && decimals < 3; i++) {
-        const unsigned char c = t->text[i];
-        if (c == '.' && !is_fraction) {
-            is_fraction = true;
-            continue;
-        }
-        if (c < '0' || c > '9' || value > MOST_NS / 10)
-            return false;
-        value = value * 10 + (c - '0');
-        decimals += is_fraction;
-    }
-    for (size_t j = i; j < t->length && t->kind == GM_TOKEN_NUMBER; j++) /* finer than a nanosecond */
-        if (t->text[j] < '0' || t->text[j] > '9')
-            return false;
-    for (; decimals < 3 && value <= MOST_NS / 10; decimals++)
-        value *= 10;
-    *ns = is_negative ? -value : value;
-    return t->kind == GM_TOKEN_NUMBER && value <= MOST_NS && decimals == 3;
+    const struct gm_json_number *n = &t->number;
+    if (t->kind != GM_TOKEN_NUMBER || (n->kind != GM_JSON_INTEGER && n->decimals == 0) || n->magnitude > MOST_NS / 1000)
+        return false;
+    int64_t value = (int64_t)n->magnitude;
+    for (uint32_t i = 0; i < 3; i++)
+        value = value * 10 + (i < n->decimals ? t->text[t->length - n->decimals + i] - '0' : 0);
+    *ns = n->is_negative ? -value : value;
+    return value <= MOST_NS;
 }
 
 static enum gm_status intern(struct reader *r, const void *text, size_t length, uint32_t *string, struct gm_error *err)
@@ -143,15 +137,11 @@ static bool add_text(struct reader *r, const void *text, size_t length)
     return true;
 }
 
-/* A list as one string, "[[2, 3], [], a]", however it stands in the file. */
-static enum gm_status take_list(struct reader *r, const struct gm_json_token *first, uint32_t *string,
-                                struct gm_error *err)
+/* A list by its tokens. */
+static enum gm_status read_list(struct reader *r, struct gm_error *err)
 {
-    *string = GM_PROFILE_NONE;
-    if (first->kind != GM_TOKEN_BEGIN_LIST)
-        return gm_json_skip(&r->json, first, err);
     const size_t depth = r->json.depth;
-    struct gm_json_token t = *first;
+    struct gm_json_token t;
     r->text.n = 0;
     bool ok = add_text(r, "[", 1), is_first = true;
     while (ok && r->json.depth >= depth) {
@@ -165,7 +155,39 @@ static enum gm_status take_list(struct reader *r, const struct gm_json_token *fi
             ok = ok && add_text(r, t.text, t.length);
         is_first = begins;
     }
-    return ok ? intern(r, r->text.v, r->text.n, string, err) : gm_no_memory(err);
+    return ok ? GM_OK : gm_no_memory(err);
+}
+
+/* A list as one string, "[[2, 3], [], a]", however it stands in the file; `string` NULL: nobody wants it. */
+static enum gm_status take_list(struct reader *r, const struct gm_json_token *first, uint32_t *string,
+                                struct gm_error *err)
+{
+    const struct gm_source *s = r->json.source;
+    const uint64_t end_offset = s->end_offset;
+    struct gm_known_list *place = NULL;
+    if (string != NULL)
+        *string = GM_PROFILE_NONE;
+    if (first->kind != GM_TOKEN_BEGIN_LIST)
+        return gm_json_skip(&r->json, first, err);
+    const struct gm_known_list *known = r->ways == NULL ? NULL : gm_ways_list(r->ways, s->p - 1, s->end, &place);
+    if (known != NULL && (string == NULL || known->string != GM_PROFILE_NONE)) {
+        if (string != NULL)
+            *string = known->string;
+        gm_json_leap_out(&r->json, known->length - 1);
+        return GM_OK;
+    }
+    uint32_t number = GM_PROFILE_NONE;
+    GM_TRY(string != NULL ? read_list(r, err) : gm_json_skip(&r->json, first, err));
+    if (string != NULL)
+        GM_TRY(intern(r, r->text.v, r->text.n, &number, err));
+    if (string != NULL)
+        *string = number;
+    const uint64_t length = gm_source_offset(s) - first->at;
+    if (place != NULL && s->end_offset == end_offset && length <= sizeof place->bytes) {
+        *place = (struct gm_known_list){.length = (uint16_t)length, .string = number};
+        memcpy(place->bytes, s->p - length, length);
+    }
+    return GM_OK;
 }
 
 /* ---- the keys of an event ---------------------------------------------------------------------------------------- */
@@ -231,21 +253,6 @@ static enum gm_status take_detail(struct reader *r, int word, const struct gm_js
     return gm_json_skip(&r->json, t, err);
 }
 
-/* What "args" are: an object, or nothing that matters. */
-static enum gm_status take_args(struct reader *r, struct gm_json_token *t, struct gm_error *err)
-{
-    if (t->kind != GM_TOKEN_BEGIN_DICT)
-        return gm_json_skip(&r->json, t, err);
-    for (int word;;) {
-        GM_TRY(NEXT_KEY(r, arg_words, &word, t, err));
-        if (word == END_OF_OBJECT)
-            return GM_OK;
-        GM_TRY(word >= FIRST_DETAIL ? take_detail(r, word - FIRST_DETAIL, t, err)
-               : word >= 0          ? take_memory(r, word, t, err)
-                                    : gm_json_skip(&r->json, t, err));
-    }
-}
-
 /* "cat", as it was called from 2021 on. What has none is of PyTorch's own profiler, whose events are operators. */
 static int span_kind(const struct gm_json_token *t)
 {
@@ -279,65 +286,68 @@ static int span_kind(const struct gm_json_token *t)
     return GM_SPAN_OTHER;
 }
 
-/* A process or a thread: a number, or words. */
-static enum gm_status take_place(struct reader *r, char place[96], const struct gm_json_token *t, struct gm_error *err)
+/* A process or a thread: the beginning of a number, or of words. */
+static enum gm_status take_place(struct reader *r, uint32_t *place, const struct gm_json_token *t, struct gm_error *err)
 {
     const bool is_plain = t->kind == GM_TOKEN_NUMBER || t->kind == GM_TOKEN_STRING;
     const size_t length = !is_plain ? 0 : t->length < 95 ? t->length : 95;
-    if (length > 0)
-        memcpy(place, t->text, length);
-    place[length] = '\0';
-    return gm_json_skip(&r->json, t, err);
+    const char *text = is_plain ? (const char *)t->text : "";
+    *place = gm_intern_again(&r->places, &r->recent_places, text, strnlen(text, length));
+    return *place == GM_INTERN_NONE ? gm_no_memory(err) : gm_json_skip(&r->json, t, err);
 }
 
-enum event_word { PH, NAME, CAT, TS, DUR, PID, TID, ARGS };
-static const struct word event_words[] = {WORD("ph"),  WORD("name"), WORD("cat"), WORD("ts"),
-                                          WORD("dur"), WORD("pid"),  WORD("tid"), WORD("args")};
+enum event_word { PH, CAT, PID, TID, ARGS, NAME, TS, DUR };
+static const struct word event_words[] = {WORD("ph"),   WORD("cat"),  WORD("pid"), WORD("tid"),
+                                          WORD("args"), WORD("name"), WORD("ts"),  WORD("dur")};
+/* Values of an event: an enum event_word, FIRST_ARG + the word of its args, or: */
+enum { FIRST_ARG = DUR + 1, END_OF_LIST = -3, END_OF_EVENT = END_OF_OBJECT, UNREAD = -1 };
 
-static enum gm_status take_field(struct reader *r, int word, struct gm_json_token *t, struct gm_error *err)
+static enum gm_status take_value(struct reader *r, int slot, const struct gm_json_token *t, struct gm_error *err)
 {
     struct event *e = &r->e;
-    switch (word) {
+    if (slot >= FIRST_ARG)
+        return slot - FIRST_ARG < FIRST_DETAIL ? take_memory(r, slot - FIRST_ARG, t, err)
+                                               : take_detail(r, slot - FIRST_ARG - FIRST_DETAIL, t, err);
+    switch (slot) {
     case PH:
         e->kind = t->kind == GM_TOKEN_STRING && t->length == 1 ? t->text[0] : 0;
         break;
-    case NAME:
-        e->seen |= t->kind == GM_TOKEN_STRING ? (unsigned)HAS_NAME : 0;
-        return take_string(r, t, &e->row.name, err);
     case CAT:
         e->span = span_kind(t);
         break;
+    case PID:
+    case TID:
+        return take_place(r, &e->place[slot == TID], t, err);
+    case NAME:
+        e->seen |= t->kind == GM_TOKEN_STRING ? (unsigned)HAS_NAME : 0;
+        return take_string(r, t, &e->row.name, err);
     case TS:
         e->seen |= token_ns(t, &e->row.start_ns) ? (unsigned)HAS_TIME : 0;
         break;
     case DUR:
         e->seen |= token_ns(t, &e->row.duration_ns) && e->row.duration_ns >= 0 ? (unsigned)HAS_DURATION : 0;
         break;
-    case PID:
-    case TID:
-        return take_place(r, e->place[word == TID], t, err);
-    case ARGS:
-        return take_args(r, t, err);
     default:
-        break;
+        return take_list(r, t, NULL, err);
     }
     return gm_json_skip(&r->json, t, err);
 }
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
+static enum gm_status name_place(struct reader *r, uint32_t place, uint32_t *string, struct gm_error *err)
+{
+    const struct gm_intern_entry *entry = &r->places.entries.v[place];
+    return intern(r, entry->bytes, entry->length, string, err);
+}
+
 static enum gm_status find_thread(struct reader *r, uint32_t *thread, struct gm_error *err)
 {
-    char(*place)[96] = r->e.place;
-    if (r->p->threads.n > 0 && strcmp(place[0], r->last_place[0]) == 0 && strcmp(place[1], r->last_place[1]) == 0) {
-        *thread = r->last_thread;
+    const uint32_t *place = r->e.place;
+    *thread = r->last_thread;
+    if (r->p->threads.n > 0 && place[0] == r->last_place[0] && place[1] == r->last_place[1])
         return GM_OK;
-    }
-    char both[192];
-    const size_t length = strlen(place[0]), other = strlen(place[1]);
-    memcpy(both, place[0], length + 1);
-    memcpy(both + length + 1, place[1], other);
-    *thread = gm_intern_add(&r->places, both, length + 1 + other);
+    *thread = gm_intern_add(&r->threads, place, sizeof r->e.place);
     if (*thread == GM_INTERN_NONE)
         return gm_no_memory(err);
     if (*thread >= GM_PROFILE_THREADS)
@@ -345,8 +355,8 @@ static enum gm_status find_thread(struct reader *r, uint32_t *thread, struct gm_
                        (int)GM_PROFILE_THREADS);
     if (*thread == r->p->threads.n) {
         struct gm_profile_thread row;
-        GM_TRY(intern(r, place[0], length, &row.process, err));
-        GM_TRY(intern(r, place[1], other, &row.thread, err));
+        GM_TRY(name_place(r, place[0], &row.process, err));
+        GM_TRY(name_place(r, place[1], &row.thread, err));
         if (!GM_VEC_PUSH(&r->p->threads, row))
             return gm_no_memory(err);
     }
@@ -395,30 +405,122 @@ static void begin_event(struct event *e)
     e->detail = (struct gm_profile_detail)GM_PROFILE_NO_DETAIL;
     e->memory = (struct gm_profile_memory){
         .address = GM_PROFILE_ABSENT, .allocated = GM_PROFILE_ABSENT, .reserved = GM_PROFILE_ABSENT, .device = -1};
-    e->place[0][0] = e->place[1][0] = '\0';
+    e->place[0] = e->place[1] = 0;
+}
+
+/* Whether it is the same, but for differences that a value is, in all events of a kind. */
+static bool is_constant(int word, const struct gm_json_token *t)
+{
+    return word >= PH && word <= ARGS && (word != ARGS || t->kind != GM_TOKEN_BEGIN_DICT);
+}
+
+/* By tokens to the next value that is not, *t, or behind the end of the event or the list. */
+static enum gm_status walk(struct reader *r, int *slot, struct gm_json_token *t, struct gm_error *err)
+{
+    for (;;) {
+        if (r->level == 0) {
+            GM_TRY(next(r, t, err));
+            *slot = END_OF_LIST;
+            r->level = t->kind == GM_TOKEN_BEGIN_DICT;
+            r->way = r->level == 0 ? GM_WAY_NONE : r->way;
+            if (t->kind == GM_TOKEN_END_LIST)
+                return GM_OK;
+            if (r->level == 0) {
+                r->p->odd_events++;
+                GM_TRY(gm_json_skip(&r->json, t, err));
+            }
+            begin_event(&r->e);
+            continue;
+        }
+        GM_TRY(r->level == 1 ? NEXT_KEY(r, event_words, slot, t, err) : NEXT_KEY(r, arg_words, slot, t, err));
+        if (*slot == END_OF_OBJECT) {
+            if (--r->level == 0)
+                return GM_OK;
+        } else if (r->level == 2) {
+            *slot = *slot == UNREAD ? UNREAD : *slot + FIRST_ARG;
+            return GM_OK;
+        } else if (is_constant(*slot, t)) {
+            GM_TRY(take_value(r, *slot, t, err));
+            r->says |= 1u << *slot;
+        } else if (*slot != ARGS) {
+            return GM_OK;
+        } else {
+            r->level = 2;
+        }
+    }
+}
+
+/* The way that was walked from an offset to here leads on from where the reader was. */
+static void learn(struct reader *r, uint64_t offset, int slot, const struct gm_json_token *t)
+{
+    const uint64_t end = slot == END_OF_EVENT ? gm_source_offset(r->json.source) : t->at;
+    struct gm_way *way =
+        r->way == GM_WAY_NONE ? NULL : gm_ways_add(r->ways, r->way, r->json.source, offset, (size_t)(end - offset));
+    r->way = GM_WAY_NONE;
+    if (way == NULL)
+        return;
+    way->slot = (int8_t)slot;
+    way->level = (uint8_t)r->level;
+    way->says = (uint8_t)r->says;
+    way->phase = r->e.kind;
+    way->span = (int8_t)r->e.span;
+    memcpy(way->place, r->e.place, sizeof way->place);
+    r->way = (unsigned)(way - r->ways->ways);
+}
+
+/* The same by bytes that are known, to the value; false: they are not. */
+static bool follow(struct reader *r, int *slot)
+{
+    const unsigned found = r->way == GM_WAY_NONE ? GM_WAY_NONE : gm_ways_find(r->ways, r->way, r->json.source);
+    if (found == GM_WAY_NONE)
+        return false;
+    const struct gm_way *way = &r->ways->ways[found];
+    struct event *e = &r->e;
+    if (r->level == 0)
+        begin_event(e);
+    if ((way->says & 1 << PH) != 0)
+        e->kind = way->phase;
+    if ((way->says & 1 << CAT) != 0)
+        e->span = way->span;
+    if ((way->says & 1 << PID) != 0)
+        e->place[0] = way->place[0];
+    if ((way->says & 1 << TID) != 0)
+        e->place[1] = way->place[1];
+    *slot = way->slot;
+    r->way = found;
+    r->level = way->level;
+    gm_json_leap(&r->json, way->length, r->depth + way->level, way->level > 0);
+    return true;
+}
+
+/* To the next value that differs from event to event, *t, or behind the end of the event or of the list. */
+static enum gm_status next_value(struct reader *r, int *slot, struct gm_json_token *t, struct gm_error *err)
+{
+    if (follow(r, slot))
+        return *slot == END_OF_EVENT ? GM_OK : next(r, t, err);
+    const uint64_t offset = gm_source_offset(r->json.source), end_offset = r->json.source->end_offset;
+    r->says = 0;
+    GM_TRY(walk(r, slot, t, err));
+    if (r->json.source->end_offset != end_offset)
+        r->way = GM_WAY_NONE; /* the window has moved */
+    learn(r, offset, *slot, t);
+    return GM_OK;
 }
 
 /* The list of events; its '[' is consumed. */
 static enum gm_status take_events(struct reader *r, struct gm_error *err)
 {
     struct gm_json_token t;
-    for (;;) {
-        GM_TRY(next(r, &t, err));
-        if (t.kind == GM_TOKEN_END_LIST)
+    r->way = GM_WAY_NONE; /* what comes first has no comma before it */
+    r->level = 0;
+    r->depth = r->json.depth;
+    for (int slot;;) {
+        GM_TRY(next_value(r, &slot, &t, err));
+        if (slot == END_OF_LIST)
             return GM_OK;
-        if (t.kind != GM_TOKEN_BEGIN_DICT) {
-            r->p->odd_events++;
-            GM_TRY(gm_json_skip(&r->json, &t, err));
-            continue;
-        }
-        begin_event(&r->e);
-        for (int word;;) {
-            GM_TRY(NEXT_KEY(r, event_words, &word, &t, err));
-            if (word == END_OF_OBJECT)
-                break;
-            GM_TRY(take_field(r, word, &t, err));
-        }
-        GM_TRY(end_event(r, err));
+        GM_TRY(slot == END_OF_EVENT ? end_event(r, err) : take_value(r, slot, &t, err));
+        if (slot == END_OF_EVENT && r->ways != NULL)
+            r->way = GM_WAY_ROOT;
     }
 }
 
@@ -537,10 +639,16 @@ enum gm_status gm_kineto_decode(struct gm_source *source, struct gm_decoded *out
     struct reader r = {.json = {.source = source}, .p = out->profile};
     *out->profile = (struct gm_profile){.rank = -1, .world_size = -1};
     enum gm_status status = intern(&r, "[memory]", 8, &r.memory_name, err);
+    if (status == GM_OK && gm_intern_add(&r.places, "", 0) == GM_INTERN_NONE)
+        status = gm_no_memory(err);
+    if (status == GM_OK && !out->by_tokens && (r.ways = gm_ways_new()) == NULL)
+        status = gm_no_memory(err);
     if (status == GM_OK)
         status = take_document(&r, err);
     gm_json_scan_free(&r.json);
+    free(r.ways);
     gm_intern_free(&r.places);
+    gm_intern_free(&r.threads);
     free(r.text.v);
     return status;
 }

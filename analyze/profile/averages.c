@@ -15,7 +15,6 @@
 #include "analyze/profile/profile_pass.h"
 #include "analyze/profile/stacks.h"
 
-#include "analyze/base/address_map.h"
 #include "analyze/base/ascii.h"
 #include "analyze/base/bisect.h"
 #include "analyze/base/intern.h"
@@ -56,8 +55,6 @@ struct averages {
     const struct gm_profile *p;
     uint64_t *host, *device; /* [memory.n + 1]: bytes of the events before; they may wrap, differences count */
     int64_t *covered;        /* [memory.n + 1]: how many operators begin to have the event, less how many ended to */
-    struct gm_address_map kernel_of; /* external id: index in kernels */
-    struct GM_VEC(int64_t) kernels;  /* ns on a device */
     struct gm_profile_stacks stacks;
     struct GM_VEC(struct open) open;
     struct table *tables; /* those that are filled now */
@@ -329,9 +326,8 @@ static bool takes_part(const struct averages *w, const struct gm_profile_span *s
 
 static int64_t kernels_of(const struct averages *w, const struct gm_profile_span *span)
 {
-    const uint64_t external = gm_profile_detail_of(w->p, span)->external;
-    const uint32_t i = external == 0 || span->kind > GM_SPAN_PYTHON ? GM_MAP_NONE : gm_map_get(&w->kernel_of, external);
-    return i < w->kernels.n ? w->kernels.v[i] : 0; /* GM_MAP_NONE is more */
+    const uint64_t external = span->kind > GM_SPAN_PYTHON ? 0 : gm_profile_detail_of(w->p, span)->external;
+    return gm_link_of(&w->pass->links, external)->device_ns;
 }
 
 static bool take(struct averages *w, uint32_t i)
@@ -376,21 +372,6 @@ static bool look_at_names(struct averages *w)
     for (size_t i = 0; w->known != NULL && i < strings->entries.n; i++)
         w->known[i].is_ignored = is_ignored(strings->entries.v[i].bytes, strings->entries.v[i].length);
     return w->known != NULL;
-}
-
-static bool sum_kernels(struct averages *w)
-{
-    for (size_t i = 0; i < w->p->spans.n; i++) {
-        const struct gm_profile_span *span = &w->p->spans.v[i];
-        const uint64_t external = gm_profile_detail_of(w->p, span)->external;
-        if (!gm_profile_span_is_on_device(span->kind) || span->kind == GM_SPAN_DEVICE_ANNOTATION || external == 0)
-            continue;
-        const uint32_t fresh = (uint32_t)w->kernels.n, at = gm_map_number(&w->kernel_of, external, fresh);
-        if (at == GM_MAP_NONE || (at == fresh && !GM_VEC_PUSH(&w->kernels, 0)))
-            return false;
-        w->kernels.v[at] = plus(w->kernels.v[at], span->duration_ns);
-    }
-    return true;
 }
 
 /* Memory that no operator has. */
@@ -441,8 +422,8 @@ static bool publish(struct averages *w, struct table *t, struct gm_operator_tabl
 static bool run(struct averages *w, struct table tables[4])
 {
     struct gm_profile_report *out = w->pass->out;
-    if (!look_at_names(w) || !sum_memory(w) || !sum_kernels(w) ||
-        (out->has_python && !gm_profile_stacks_find(&w->stacks, w->p)) || !walk(w, tables, 3) ||
+    if (!look_at_names(w) || !sum_memory(w) ||
+        (out->has_python && !gm_profile_stacks_find(&w->stacks, w->p, &w->pass->links)) || !walk(w, tables, 3) ||
         !add_rest(w, tables, 3))
         return false;
     w->is_of_modules = true;
@@ -471,10 +452,8 @@ enum gm_status gm_profile_averages(struct gm_profile_pass *pass, struct gm_error
     free(w.device);
     free(w.covered);
     gm_profile_stacks_free(&w.stacks);
-    free(w.kernels.v);
     free(w.open.v);
     free(w.text.v);
-    gm_map_free(&w.kernel_of);
     gm_intern_free(&w.texts);
     free(w.known);
     return ok ? GM_OK : gm_no_memory(err);

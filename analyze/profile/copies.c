@@ -44,8 +44,8 @@ struct levels { /* of one place, by time */
 
 struct work {
     const struct gm_profile *p;
-    struct gm_address_map operator_of; /* external id: span */
-    struct GM_VEC(uint32_t) steps;     /* spans, by time */
+    const struct gm_links *links;
+    struct GM_VEC(uint32_t) steps; /* spans, by time */
     struct GM_VEC(struct copy) copies;
     struct GM_VEC(struct gm_copy_burst) bursts;
     struct GM_VEC(struct gm_copy_row) rows;
@@ -84,23 +84,18 @@ static int64_t device_of(const struct gm_profile *p, const struct gm_profile_spa
 /* When the outermost operator of a copy began, or the copy. */
 static int64_t asked_at(const struct work *w, const struct gm_profile_span *copy)
 {
-    const uint64_t external = gm_profile_detail_of(w->p, copy)->external;
-    uint32_t i = external == 0 ? GM_MAP_NONE : gm_map_get(&w->operator_of, external);
+    uint32_t i = gm_link_of(w->links, gm_profile_detail_of(w->p, copy)->external)->operator_span;
     int64_t start = copy->start_ns;
     for (; i < w->p->spans.n && w->p->spans.v[i].kind == GM_SPAN_OPERATOR; i = w->p->spans.v[i].parent)
         start = w->p->spans.v[i].start_ns < start ? w->p->spans.v[i].start_ns : start;
     return start;
 }
 
-static bool list_operators(struct work *w)
+static bool list_steps(struct work *w)
 {
-    uint32_t before;
     for (uint32_t i = 0; i < w->p->spans.n; i++) {
         const struct gm_profile_span *span = &w->p->spans.v[i];
-        const uint64_t external = gm_profile_detail_of(w->p, span)->external;
         const bool is_host = !gm_profile_span_is_on_device(span->kind);
-        if (span->kind == GM_SPAN_OPERATOR && external != 0 && !gm_map_put(&w->operator_of, external, i, &before))
-            return false;
         if (is_host && gm_profile_is_step(w->p, span) && !GM_VEC_PUSH(&w->steps, i))
             return false;
     }
@@ -286,7 +281,7 @@ static bool add_burst(struct gm_profile_pass *pass, struct work *w, const struct
 
 static bool walk(struct gm_profile_pass *pass, struct work *w)
 {
-    if (!list_operators(w) || !list_copies(w) || (w->copies.n > 0 && !list_levels(w)))
+    if (!list_steps(w) || !list_copies(w) || (w->copies.n > 0 && !list_levels(w)))
         return false;
     w->host = levels_of(w, HOST);
     for (size_t i = 0, n; i < w->copies.n; i += n) {
@@ -315,7 +310,7 @@ GM_ORDERING(by_time, struct gm_copy_burst, GM_UP(start_us) || GM_UP(device));
 
 enum gm_status gm_profile_copies(struct gm_profile_pass *pass, struct gm_error *err)
 {
-    struct work w = {.p = pass->profile};
+    struct work w = {.p = pass->profile, .links = &pass->links};
     bool ok = walk(pass, &w);
     if (ok && w.rows.n > 0) {
         qsort(w.rows.v, w.rows.n, sizeof *w.rows.v, by_bytes);
@@ -327,7 +322,6 @@ enum gm_status gm_profile_copies(struct gm_profile_pass *pass, struct gm_error *
     pass->out->copy_count = w.rows.n;
     pass->out->bursts = bursts;
     pass->out->burst_count = w.bursts.n;
-    gm_map_free(&w.operator_of);
     gm_intern_free(&w.kinds);
     free(w.steps.v);
     free(w.copies.v);

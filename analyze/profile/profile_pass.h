@@ -6,6 +6,7 @@
 #define GM_PROFILE_PROFILE_PASS_H
 
 #include "analyze/base/error.h"
+#include "analyze/profile/links.h"
 #include "analyze/report/profile_facts.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/profile.h"
@@ -14,6 +15,7 @@ struct gm_profile_pass {
     const struct gm_profile *profile;
     struct gm_arena *arena; /* the report's */
     struct gm_profile_report *out;
+    struct gm_links links;
     uint64_t card_bytes; /* 0: as the trace says */
 };
 

@@ -55,9 +55,12 @@ enum gm_status gm_profile_analyze(struct gm_report *report, const struct gm_prof
     if (pass.out == NULL)
         return gm_no_memory(err);
     count(pass.out, profile);
-    GM_TRY(gm_profile_averages(&pass, err));
-    GM_TRY(gm_profile_stated(&pass, err));
-    GM_TRY(gm_profile_copies(&pass, err));
-    report->profile = pass.out;
-    return GM_OK;
+    enum gm_status status = gm_links_find(&pass.links, profile) ? GM_OK : gm_no_memory(err);
+    GM_THEN(status, gm_profile_averages(&pass, err));
+    GM_THEN(status, gm_profile_stated(&pass, err));
+    GM_THEN(status, gm_profile_copies(&pass, err));
+    gm_links_free(&pass.links);
+    if (status == GM_OK)
+        report->profile = pass.out;
+    return status;
 }

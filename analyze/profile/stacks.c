@@ -144,15 +144,14 @@ static uint32_t forward_of(const struct gm_profile_stacks *s, const struct forwa
 }
 
 /* From nodes to forwards, from the last span to the first: a node is before what it runs. */
-static void find_owners(struct gm_profile_stacks *s, const struct forwards *f, const struct votes *v)
+static void find_owners(struct gm_profile_stacks *s, const struct forwards *f, const struct votes *v,
+                        const struct gm_links *links)
 {
     for (uint32_t i = (uint32_t)s->p->spans.n; i-- > 0;) {
         const struct gm_profile_span *span = &s->p->spans.v[i];
         uint32_t owner = s->of[i];
         if (gm_profile_span_is_on_device(span->kind)) {
-            const uint64_t external = gm_profile_detail_of(s->p, span)->external;
-            owner = external == 0 ? GM_PROFILE_NONE : gm_map_get(&s->operator_of, external);
-            s->of[i] = owner < s->p->spans.n ? owner : GM_PROFILE_NONE;
+            s->of[i] = gm_link_of(links, gm_profile_detail_of(s->p, span)->external)->operator_span;
         } else {
             s->of[i] = owner == GM_PROFILE_NONE ? i : forward_of(s, f, v, owner);
         }
@@ -174,20 +173,14 @@ static uint32_t python_at(const struct gm_profile_stacks *s, uint32_t thread, in
     return at == GM_PROFILE_NONE || p->spans.v[at].kind == GM_SPAN_PYTHON ? at : s->python[at];
 }
 
-static bool find_python(struct gm_profile_stacks *s)
+static void find_python(struct gm_profile_stacks *s)
 {
     const struct gm_profile *p = s->p;
-    uint32_t before;
     for (uint32_t i = 0; i < p->spans.n; i++) {
-        const struct gm_profile_span *span = &p->spans.v[i];
-        const uint64_t external = gm_profile_detail_of(p, span)->external;
-        const uint32_t parent = span->parent;
+        const uint32_t parent = p->spans.v[i].parent;
         s->python[i] =
             parent == GM_PROFILE_NONE || p->spans.v[parent].kind == GM_SPAN_PYTHON ? parent : s->python[parent];
-        if (span->kind == GM_SPAN_OPERATOR && external != 0 && !gm_map_put(&s->operator_of, external, i, &before))
-            return false;
     }
-    return true;
 }
 
 /* Threads of autograd have no functions of their own: what evaluates a node is where backward() was called. */
@@ -210,7 +203,7 @@ static void borrow_python(struct gm_profile_stacks *s, const struct votes *v)
     }
 }
 
-bool gm_profile_stacks_find(struct gm_profile_stacks *s, const struct gm_profile *p)
+bool gm_profile_stacks_find(struct gm_profile_stacks *s, const struct gm_profile *p, const struct gm_links *links)
 {
     struct forwards forwards = {.v = NULL};
     struct votes votes = {.counts = {.slots = NULL}};
@@ -220,10 +213,11 @@ bool gm_profile_stacks_find(struct gm_profile_stacks *s, const struct gm_profile
     s->numbers = calloc(p->spans.n + p->strings.entries.n + 1, sizeof *s->numbers);
     s->left_out = calloc(p->strings.entries.n + 1, 1);
     const bool has_room = s->of != NULL && s->python != NULL && s->numbers != NULL && s->left_out != NULL;
-    const bool ok = has_room && find_nodes(s, &forwards) && count_votes(s, &forwards, &votes) && find_python(s);
+    const bool ok = has_room && find_nodes(s, &forwards) && count_votes(s, &forwards, &votes);
     if (ok) {
+        find_python(s);
         borrow_python(s, &votes);
-        find_owners(s, &forwards, &votes);
+        find_owners(s, &forwards, &votes, links);
     }
     free(forwards.v);
     gm_map_free(&votes.counts);
@@ -238,7 +232,6 @@ void gm_profile_stacks_free(struct gm_profile_stacks *s)
     free(s->of);
     free(s->numbers);
     free(s->left_out);
-    gm_map_free(&s->operator_of);
 }
 
 /* ---- as text ----------------------------------------------------------------------------------------------------- */
