@@ -137,6 +137,22 @@ static bool add_text(struct reader *r, const void *text, size_t length)
     return true;
 }
 
+/* A place in the window: what is read from there on can be looked at as bytes, unless the window has moved. */
+struct mark {
+    const unsigned char *p;
+    uint64_t offset, end_offset;
+};
+
+static struct mark mark_before(const struct gm_source *s, size_t n)
+{
+    return (struct mark){s->p - n, gm_source_offset(s) - n, s->end_offset};
+}
+
+static bool is_in_window(const struct gm_source *s, const struct mark *m)
+{
+    return s->end_offset == m->end_offset && s->p - m->p == (ptrdiff_t)(gm_source_offset(s) - m->offset);
+}
+
 /* A list by its tokens. */
 static enum gm_status read_list(struct reader *r, struct gm_error *err)
 {
@@ -163,13 +179,13 @@ static enum gm_status take_list(struct reader *r, const struct gm_json_token *fi
                                 struct gm_error *err)
 {
     const struct gm_source *s = r->json.source;
-    const uint64_t end_offset = s->end_offset;
     struct gm_known_list *place = NULL;
     if (string != NULL)
         *string = GM_PROFILE_NONE;
     if (first->kind != GM_TOKEN_BEGIN_LIST)
         return gm_json_skip(&r->json, first, err);
-    const struct gm_known_list *known = r->ways == NULL ? NULL : gm_ways_list(r->ways, s->p - 1, s->end, &place);
+    const struct mark begin = mark_before(s, 1);
+    const struct gm_known_list *known = r->ways == NULL ? NULL : gm_ways_list(r->ways, begin.p, s->end, &place);
     if (known != NULL && (string == NULL || known->string != GM_PROFILE_NONE)) {
         if (string != NULL)
             *string = known->string;
@@ -182,10 +198,10 @@ static enum gm_status take_list(struct reader *r, const struct gm_json_token *fi
         GM_TRY(intern(r, r->text.v, r->text.n, &number, err));
     if (string != NULL)
         *string = number;
-    const uint64_t length = gm_source_offset(s) - first->at;
-    if (place != NULL && s->end_offset == end_offset && length <= sizeof place->bytes) {
+    const uint64_t length = gm_source_offset(s) - begin.offset;
+    if (place != NULL && is_in_window(s, &begin) && length <= sizeof place->bytes) {
         *place = (struct gm_known_list){.length = (uint16_t)length, .string = number};
-        memcpy(place->bytes, s->p - length, length);
+        memcpy(place->bytes, begin.p, length);
     }
     return GM_OK;
 }
@@ -450,12 +466,14 @@ static enum gm_status walk(struct reader *r, int *slot, struct gm_json_token *t,
     }
 }
 
-/* The way that was walked from an offset to here leads on from where the reader was. */
-static void learn(struct reader *r, uint64_t offset, int slot, const struct gm_json_token *t)
+/* The way that was walked from a mark to here leads on from where the reader was. */
+static void learn(struct reader *r, const struct mark *begin, int slot, const struct gm_json_token *t)
 {
-    const uint64_t end = slot == END_OF_EVENT ? gm_source_offset(r->json.source) : t->at;
-    struct gm_way *way =
-        r->way == GM_WAY_NONE ? NULL : gm_ways_add(r->ways, r->way, r->json.source, offset, (size_t)(end - offset));
+    const struct gm_source *s = r->json.source;
+    const uint64_t end = slot == END_OF_EVENT ? gm_source_offset(s) : t->at;
+    struct gm_way *way = r->way == GM_WAY_NONE || !is_in_window(s, begin)
+                             ? NULL
+                             : gm_ways_add(r->ways, r->way, begin->p, (size_t)(end - begin->offset));
     r->way = GM_WAY_NONE;
     if (way == NULL)
         return;
@@ -498,12 +516,10 @@ static enum gm_status next_value(struct reader *r, int *slot, struct gm_json_tok
 {
     if (follow(r, slot))
         return *slot == END_OF_EVENT ? GM_OK : next(r, t, err);
-    const uint64_t offset = gm_source_offset(r->json.source), end_offset = r->json.source->end_offset;
+    const struct mark begin = mark_before(r->json.source, 0);
     r->says = 0;
     GM_TRY(walk(r, slot, t, err));
-    if (r->json.source->end_offset != end_offset)
-        r->way = GM_WAY_NONE; /* the window has moved */
-    learn(r, offset, *slot, t);
+    learn(r, &begin, *slot, t);
     return GM_OK;
 }
 

@@ -80,10 +80,8 @@ unsigned gm_ways_find(struct gm_ways *ways, unsigned from, const struct gm_sourc
     return GM_WAY_NONE;
 }
 
-struct gm_way *gm_ways_add(struct gm_ways *ways, unsigned from, const struct gm_source *source, uint64_t offset,
-                           size_t length)
+struct gm_way *gm_ways_add(struct gm_ways *ways, unsigned from, const unsigned char *bytes, size_t length)
 {
-    const uint64_t back = gm_source_offset(source) - offset;
     if (length == 0 || length > GM_WAY_LENGTH)
         return NULL;
     if (ways->count == GM_WAYS) {
@@ -93,7 +91,7 @@ struct gm_way *gm_ways_add(struct gm_ways *ways, unsigned from, const struct gm_
     }
     struct gm_way *way = &ways->ways[ways->count];
     *way = (struct gm_way){.next = ways->ways[from].first, .length = (uint16_t)length};
-    memcpy(way->bytes, source->p - back, length);
+    memcpy(way->bytes, bytes, length);
     ways->ways[from].first = (uint16_t)ways->count++;
     return way;
 }

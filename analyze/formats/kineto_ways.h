@@ -46,10 +46,9 @@ struct gm_ways {
 struct gm_ways *gm_ways_new(void);
 /* The known way from `from` whose bytes come next; GM_WAY_NONE: none. */
 unsigned gm_ways_find(struct gm_ways *ways, unsigned from, const struct gm_source *source);
-/* A new way from `from`, whose bytes the source has just passed, beginning at an offset; to be filled in by the caller.
- * NULL: it is too long, or not in the window as a whole. When there is no more room all are forgotten. */
-struct gm_way *gm_ways_add(struct gm_ways *ways, unsigned from, const struct gm_source *source, uint64_t offset,
-                           size_t length);
+/* A new way from `from`, to be filled in by the caller. NULL: it is too long, or there is no more room; then all are
+ * forgotten. */
+struct gm_way *gm_ways_add(struct gm_ways *ways, unsigned from, const unsigned char *bytes, size_t length);
 /* The list that begins at p, with its length, if it is a known one; NULL: not. *place is where it would be kept. */
 const struct gm_known_list *gm_ways_list(struct gm_ways *ways, const unsigned char *p, const unsigned char *end,
                                          struct gm_known_list **place);

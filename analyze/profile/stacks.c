@@ -150,11 +150,10 @@ static void find_owners(struct gm_profile_stacks *s, const struct forwards *f, c
     for (uint32_t i = (uint32_t)s->p->spans.n; i-- > 0;) {
         const struct gm_profile_span *span = &s->p->spans.v[i];
         uint32_t owner = s->of[i];
-        if (gm_profile_span_is_on_device(span->kind)) {
+        if (gm_profile_span_is_on_device(span->kind))
             s->of[i] = gm_link_of(links, gm_profile_detail_of(s->p, span)->external)->operator_span;
-        } else {
+        else
             s->of[i] = owner == GM_PROFILE_NONE ? i : forward_of(s, f, v, owner);
-        }
     }
 }
 
