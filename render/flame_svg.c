@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * flamegraph.svg and diff_flamegraph.svg. Every name comes from a file and may be anything: it is only ever written by
- * escaped(). The script is constant, reads what is in the document, and writes text and numbers.
+ * gm_text_add_xml(). The script is constant, reads what is in the document, and writes text and numbers.
  */
 #include "render/render.h"
 
 #include "analyze/base/size.h"
-#include "analyze/base/utf8.h"
 #include "render/devices.h"
 #include "render/diff_charts.h"
 #include "render/flame_boxes.h"
@@ -24,30 +23,6 @@ enum {
     ROW = 18,
     TOP = 86
 };
-
-/* Text and attribute values. Characters that XML does not allow, even escaped, become U+FFFD. */
-static void escaped(struct gm_text *out, const char *s)
-{
-    for (size_t i = 0, n = strlen(s); i < n;) {
-        uint32_t code = 0;
-        size_t length = gm_utf8_decode(s + i, n - i, &code);
-        if (length == 0 || code < 0x20 || code == 0x7f || code == 0xfffe || code == 0xffff)
-            gm_text_add(out, "\xef\xbf\xbd");
-        else if (code == '&')
-            gm_text_add(out, "&amp;");
-        else if (code == '<')
-            gm_text_add(out, "&lt;");
-        else if (code == '>')
-            gm_text_add(out, "&gt;");
-        else if (code == '"')
-            gm_text_add(out, "&quot;");
-        else if (code == '\'')
-            gm_text_add(out, "&#39;");
-        else
-            gm_text_add_bytes(out, s + i, length);
-        i += length > 0 ? length : 1;
-    }
-}
 
 /* A number of hundredths, without a locale. */
 static void put_hundredths(struct gm_text *out, double value)
@@ -103,7 +78,7 @@ static const char script[] =
 static void put_text(struct gm_text *out, const char *class, int x, int y, const char *text)
 {
     gm_text_printf(out, "<text class=\"%s\" x=\"%d\" y=\"%d\">", class, x, y);
-    escaped(out, text);
+    gm_text_add_xml(out, text);
     gm_text_add(out, "</text>\n");
 }
 
@@ -190,7 +165,7 @@ static void begin_box(struct gm_text *out, const struct gm_flame_box *box, const
     gm_text_add(out, "\" data-w=\"");
     put_millionths(out, box->width);
     gm_text_add(out, "\"><title>");
-    escaped(out, label);
+    gm_text_add_xml(out, label);
 }
 
 /* The box itself; `root` is what the root's says. */
@@ -207,9 +182,9 @@ static void end_box(struct gm_text *out, struct gm_display *scratch, const struc
     put_hundredths(out, x + 4);
     gm_text_printf(out, "\" y=\"%d\">", y + 13);
     if (box->node == 0)
-        escaped(out, root);
+        gm_text_add_xml(out, root);
     else if (width >= least)
-        escaped(out, gm_flame_fitting(scratch, &flame->nodes[box->node], width - 8));
+        gm_text_add_xml(out, gm_flame_fitting(scratch, &flame->nodes[box->node], width - 8));
     gm_text_add(out, "</text></g>\n");
 }
 
@@ -248,11 +223,11 @@ static void put_numbers(struct gm_text *out, struct gm_display *scratch, const s
     if (both != NULL) {
         gm_text_printf(out, "\nbase %s, new %s, ", gm_size_format(size, both->base),
                        gm_size_format(after, both->after));
-        escaped(out, gm_change_text(scratch, both->base, both->after)); /* "<0.1%" */
+        gm_text_add_xml(out, gm_change_text(scratch, both->base, both->after)); /* "<0.1%" */
         return;
     }
     gm_text_printf(out, "\n%s (", gm_size_format(size, node->bytes));
-    escaped(out, gm_percent_text(count, node->bytes, whole));
+    gm_text_add_xml(out, gm_percent_text(count, node->bytes, whole));
     gm_text_printf(out, ") in %s block%s", gm_count_format(count, node->blocks), node->blocks == 1 ? "" : "s");
     if (node->self_bytes > 0 && node->self_bytes < node->bytes)
         gm_text_printf(out, "\nmade here: %s", gm_size_format(size, node->self_bytes));

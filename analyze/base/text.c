@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/base/text.h"
 
+#include "analyze/base/utf8.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -98,6 +100,40 @@ void gm_text_add_csv(struct gm_text *t, const char *s)
         gm_text_add_char(t, *s);
     }
     gm_text_add_char(t, '"');
+}
+
+static const char *entity(uint32_t code)
+{
+    switch (code) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+void gm_text_add_xml(struct gm_text *t, const char *s)
+{
+    for (size_t i = 0, n = strlen(s); i < n;) {
+        uint32_t code = 0;
+        const size_t length = gm_utf8_decode(s + i, n - i, &code);
+        const bool is_blank = code == '\n' || code == '\t';
+        if (length == 0 || (code < 0x20 && !is_blank) || code == 0x7f || code == 0xfffe || code == 0xffff)
+            gm_text_add(t, "\xef\xbf\xbd");
+        else if (entity(code) != NULL)
+            gm_text_add(t, entity(code));
+        else
+            gm_text_add_bytes(t, s + i, length);
+        i += length > 0 ? length : 1;
+    }
 }
 
 void gm_text_free(struct gm_text *t)

@@ -25,6 +25,8 @@ void gm_text_printf(struct gm_text *t, const char *format, ...) __attribute__((f
 void gm_text_add_count(struct gm_text *t, uint64_t count); /* "1,234,567" */
 /* A cell of CSV: in quotes; a blank before what a spreadsheet would take for a formula. */
 void gm_text_add_csv(struct gm_text *t, const char *s);
+/* Text or the value of an attribute of XML 1.0: what that has no way to write becomes U+FFFD. */
+void gm_text_add_xml(struct gm_text *t, const char *s);
 void gm_text_free(struct gm_text *t);
 
 #endif

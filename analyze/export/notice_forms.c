@@ -153,32 +153,10 @@ static void write_gitlab(struct gm_text *out, const struct gm_notices *notices)
 
 /* ---- JUnit ------------------------------------------------------------------------------------------------------- */
 
-/* Text or an attribute's value. What XML 1.0 cannot hold is replaced. */
-static void add_xml(struct gm_text *out, const char *s)
-{
-    for (; *s != '\0'; s++)
-        switch (*s) {
-        case '&':
-            gm_text_add(out, "&amp;");
-            break;
-        case '<':
-            gm_text_add(out, "&lt;");
-            break;
-        case '>':
-            gm_text_add(out, "&gt;");
-            break;
-        case '"':
-            gm_text_add(out, "&quot;");
-            break;
-        default:
-            gm_text_add_char(out, (unsigned char)*s < ' ' && *s != '\n' && *s != '\t' ? '?' : *s);
-        }
-}
-
 static void add_attribute(struct gm_text *out, const char *name, const char *value)
 {
     gm_text_printf(out, " %s=\"", name);
-    add_xml(out, value);
+    gm_text_add_xml(out, value);
     gm_text_add_char(out, '"');
 }
 
@@ -215,7 +193,7 @@ static void add_case(struct gm_text *out, const struct gm_notice *n, const char 
         add_attribute(out, "message", n->title);
     }
     gm_text_add_char(out, '>');
-    add_xml(out, message.failed ? "" : message.data);
+    gm_text_add_xml(out, message.failed ? "" : message.data);
     gm_text_printf(out, "</%s>\n    </testcase>\n", what);
     gm_text_free(&name);
     gm_text_free(&message);

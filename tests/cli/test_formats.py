@@ -11,7 +11,7 @@ from harness import BINARY, MIB, Allocator, Case, Clock, frame, main, write
 
 GMDIFF = os.environ["GMDIFF"]
 GMREPLAY = os.environ["GMREPLAY"]
-EVIL = "a%b:c,d\n<x>&\"]]>\x1b"
+EVIL = "a%b:c,d\n<x>&\"]]>\x1b\ufffe"
 COMMAND = re.compile(r"^::(notice|warning|error) (?:([a-zA-Z]+=[^,:\n]*(?:,[a-zA-Z]+=[^,:\n]*)*))?::([^\r\n]*)$")
 
 
