@@ -93,7 +93,7 @@ add_custom_command(
 add_custom_target(page_wasm DEPENDS ${wasm})
 
 # memory.html: all of it in one file.
-add_executable(page_pack pack.c base64.c)
+add_executable(page_pack pack.c)
 target_link_libraries(page_pack PRIVATE gm_base ZLIB::ZLIB)
 set_target_properties(page_pack PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS order.txt)
