@@ -50,8 +50,8 @@ static int by_uses(const void *a, const void *b)
 /* How many of the `n` symbols, whose uses ascend in the keys, get codes of so many bits, at most `most`. */
 static void count_lengths(size_t count[LONGEST_CODE + 1], const uint64_t *keys, size_t n, size_t most)
 {
-    uint64_t weight[2 * SYMBOLS];
-    size_t parent[2 * SYMBOLS], depth[2 * SYMBOLS], leaf = 0, node = n;
+    uint64_t weight[2 * SYMBOLS] = {0};
+    size_t parent[2 * SYMBOLS] = {0}, depth[2 * SYMBOLS], leaf = 0, node = n;
     const size_t root = 2 * n - 2;
     for (size_t i = 0; i < n; i++)
         weight[i] = keys[i] >> 16;
