@@ -326,6 +326,7 @@ struct gm_replay_search {
     struct gm_search search;
     struct gm_search_device *devices;
     struct gm_bounds *bounds;             /* of each device */
+    atomic_bool lacks_memory;             /* for them */
     struct gm_text baseline_text;         /* the first device's settings */
     struct gm_sweep sweep;                /* with the memory that was given */
     struct gm_sweep roomy;                /* with unlimited memory, if that is another one and --fit asks */

@@ -63,26 +63,6 @@ bool gm_free_set_insert(struct gm_free_set *set, const struct gm_free_entry *key
     return true;
 }
 
-bool gm_free_set_remove(struct gm_free_set *set, const struct gm_free_entry *key)
-{
-    size_t k = chunk_of(set, key);
-    if (k == set->chunks.n)
-        return false;
-    struct gm_free_chunk *c = set->chunks.v[k];
-    size_t at = entry_of(c, key);
-    if (gm_free_is_before(key, &c->v[at]))
-        return false;
-    c->n--;
-    memmove(&c->v[at], &c->v[at + 1], (c->n - at) * sizeof *c->v);
-    set->count--;
-    if (c->n > 0)
-        return true;
-    free(c);
-    set->chunks.n--;
-    memmove(&set->chunks.v[k], &set->chunks.v[k + 1], (set->chunks.n - k) * sizeof(struct gm_free_chunk *));
-    return true;
-}
-
 static struct gm_free_place place(const struct gm_free_set *set, size_t chunk, size_t at)
 {
     bool is_there = chunk < set->chunks.n && at < set->chunks.v[chunk]->n;
@@ -93,6 +73,29 @@ struct gm_free_place gm_free_set_from(const struct gm_free_set *set, const struc
 {
     size_t k = chunk_of(set, key);
     return place(set, k, k < set->chunks.n ? entry_of(set->chunks.v[k], key) : 0);
+}
+
+void gm_free_set_take(struct gm_free_set *set, const struct gm_free_place *place)
+{
+    struct gm_free_chunk *c = set->chunks.v[place->chunk];
+    c->n--;
+    memmove(&c->v[place->at], &c->v[place->at + 1], (c->n - place->at) * sizeof *c->v);
+    set->count--;
+    if (c->n > 0)
+        return;
+    free(c);
+    set->chunks.n--;
+    memmove(&set->chunks.v[place->chunk], &set->chunks.v[place->chunk + 1],
+            (set->chunks.n - place->chunk) * sizeof(struct gm_free_chunk *));
+}
+
+bool gm_free_set_remove(struct gm_free_set *set, const struct gm_free_entry *key)
+{
+    const struct gm_free_place at = gm_free_set_from(set, key);
+    if (at.entry == NULL || gm_free_is_before(key, at.entry))
+        return false;
+    gm_free_set_take(set, &at);
+    return true;
 }
 
 struct gm_free_place gm_free_set_fit(const struct gm_free_set *set, uint64_t size)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GM_FREE_CHUNK = 64 };
+enum { GM_FREE_CHUNK = 32 };
 
 struct gm_free_entry {
     uint64_t size, address;
@@ -46,6 +46,8 @@ struct gm_free_place {
 bool gm_free_set_insert(struct gm_free_set *set, const struct gm_free_entry *key); /* false: no memory */
 /* The entry of that size, age and address; false: it is not there. */
 bool gm_free_set_remove(struct gm_free_set *set, const struct gm_free_entry *key);
+/* The entry at a place. */
+void gm_free_set_take(struct gm_free_set *set, const struct gm_free_place *place);
 /* The first entry that is not before `key`. */
 struct gm_free_place gm_free_set_from(const struct gm_free_set *set, const struct gm_free_entry *key);
 /* The first of at least `size` bytes: the best fit. */

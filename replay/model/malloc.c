@@ -70,13 +70,13 @@ static uint32_t best_fit(struct gm_allocator *a, const struct request *r)
         return GM_SPACE_NONE;
     if (r->rounded >= a->conf.rules.max_split && size - r->rounded >= a->conf.max_non_split_rounding)
         return GM_SPACE_NONE;
-    const struct gm_free_entry taken = *at.entry;
+    const uint32_t taken = at.entry->block;
     if (a->conf.ties == GM_TIES_LOWEST && !a->has_tied)
         a->has_tied = is_tied(a, set, at);
     GM_DOING(GM_DOING_SPLIT_MERGE);
-    gm_free_set_remove(set, &taken);
-    a->base_of_taken = a->gc_base.v[taken.block];
-    return taken.block;
+    gm_free_set_take(set, &at);
+    a->base_of_taken = a->gc_base.v[taken];
+    return taken;
 }
 
 static bool is_more(const struct gm_allocator *a, const struct request *r, uint64_t most)

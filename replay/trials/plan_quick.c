@@ -48,7 +48,7 @@ static bool place(struct quick *q, struct gm_plan_block *block, uint32_t index)
     const struct gm_free_entry entry = *at.entry; /* the last one is larger than all blocks together */
     uint32_t gap = entry.block;
     bool has_rest = entry.size > block->size;
-    gm_free_set_remove(&q->set, &entry);
+    gm_free_set_take(&q->set, &at);
     q->number[index] = gm_space_take(&q->space, gap, block->size, index);
     if (q->number[index] == GM_SPACE_NONE)
         return false;

@@ -4,6 +4,7 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/threads.h"
 #include "replay/model/sim.h"
+#include "replay/trials/alike.h"
 #include "replay/trials/bound.h"
 
 #include <stdlib.h>
@@ -15,12 +16,17 @@ struct unit {
     struct gm_error error;
     bool is_left_out;
     struct gm_whatif_result result;
+    struct gm_conf reduced;
+    size_t same_as; /* the unit whose replay is this one's, too; itself if it is replayed */
 };
 
 struct work {
     const struct gm_search *search;
     const struct gm_trial *trials;
+    size_t count;
     struct unit *units; /* [trial * device_count + device] */
+    size_t *replayed;   /* those that are, in order */
+    size_t replayed_count;
 };
 
 /* The refused request fares as the last one of its stack: nobody knows better. */
@@ -73,9 +79,10 @@ static void run_unit(const struct gm_search *search, const struct gm_trial *tria
     free(options.parts);
 }
 
-static void work_on(void *argument, size_t i)
+static void work_on(void *argument, size_t n)
 {
     struct work *w = argument;
+    const size_t i = w->replayed[n];
     const struct gm_trial *trial = &w->trials[i / w->search->device_count];
     if (!trial->is_needed && w->search->is_over != NULL && w->search->is_over(w->search->asked))
         w->units[i].is_left_out = true;
@@ -83,6 +90,59 @@ static void work_on(void *argument, size_t i)
         run_unit(w->search, trial, i % w->search->device_count, &w->units[i]);
     if (w->search->progress != NULL)
         atomic_fetch_add(&w->search->progress->done, 1);
+}
+
+/* Of two trials of which the settings come to the same. */
+static bool are_replays_alike(const struct gm_trial *a, const struct gm_trial *b)
+{
+    return a->requests == NULL && b->requests == NULL && !a->from_layout && !b->from_layout &&
+           a->capacity == b->capacity && a->is_of_device == b->is_of_device && a->is_fraction == b->is_fraction &&
+           a->taken == b->taken && a->placement == b->placement && a->is_needed >= b->is_needed;
+}
+
+/* Which units are replayed on a device: of those that come out the same the first one. */
+static void choose_replayed(struct work *w, size_t device, const struct gm_asked *asked)
+{
+    const size_t devices = w->search->device_count;
+    for (size_t i = 0; i < w->count; i++) {
+        struct unit *unit = &w->units[i * devices + device];
+        const struct gm_trial *trial = &w->trials[i];
+        unit->reduced =
+            gm_conf_reduced(trial->is_baseline ? &w->search->devices[device].baseline : &trial->conf, asked);
+        unit->same_as = i * devices + device;
+        for (size_t k = 0; k < i && unit->same_as == i * devices + device; k++) {
+            const struct unit *other = &w->units[k * devices + device];
+            if (other->same_as == k * devices + device && are_replays_alike(&w->trials[k], trial) &&
+                gm_confs_are_alike(&other->reduced, &unit->reduced, asked))
+                unit->same_as = other->same_as;
+        }
+    }
+}
+
+static enum gm_status run_units(struct work *w, struct gm_error *err)
+{
+    const size_t unit_count = w->count * w->search->device_count;
+    struct gm_asked *asked = malloc(sizeof *asked);
+    struct gm_threads threads;
+    w->units = calloc(unit_count + 1, sizeof *w->units);
+    w->replayed = malloc((unit_count + 1) * sizeof *w->replayed);
+    const bool ok = asked != NULL && w->units != NULL && w->replayed != NULL;
+    for (size_t d = 0; ok && d < w->search->device_count; d++) {
+        gm_asked_find(asked, &w->search->devices[d]);
+        choose_replayed(w, d, asked);
+    }
+    free(asked);
+    if (!ok)
+        return gm_no_memory(err);
+    for (size_t i = 0; i < unit_count; i++)
+        if (w->units[i].same_as == i)
+            w->replayed[w->replayed_count++] = i;
+    if (w->search->progress != NULL)
+        atomic_fetch_add(&w->search->progress->all, w->replayed_count);
+    gm_threads_run(&threads, w->replayed_count, w->search->threads, work_on, w);
+    for (size_t i = 0; i < unit_count; i++)
+        w->units[i] = w->units[w->units[i].same_as];
+    return GM_OK;
 }
 
 static void add_unit(struct gm_trial *trial, size_t device, const struct unit *unit)
@@ -108,16 +168,9 @@ static void add_unit(struct gm_trial *trial, size_t device, const struct unit *u
 enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *trials, size_t count,
                              struct gm_error *err)
 {
-    size_t devices = search->device_count;
-    const size_t unit_count = count * devices;
-    struct work w = {search, trials, calloc(unit_count + 1, sizeof *w.units)};
-    struct gm_threads threads;
-    enum gm_status status = GM_OK;
-    if (w.units == NULL)
-        return gm_no_memory(err);
-    if (search->progress != NULL)
-        atomic_fetch_add(&search->progress->all, unit_count);
-    gm_threads_run(&threads, unit_count, search->threads, work_on, &w);
+    const size_t devices = search->device_count;
+    struct work w = {.search = search, .trials = trials, .count = count};
+    enum gm_status status = run_units(&w, err);
     for (size_t i = 0; status == GM_OK && i < count; i++) {
         struct gm_trial *trial = &trials[i];
         trial->runs = true;
@@ -137,6 +190,7 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
                       (trial->is_of_device || trial->capacity >= search->floor);
     }
     free(w.units);
+    free(w.replayed);
     return status;
 }
 

@@ -4,7 +4,9 @@
  * then 10 MiB come and go, 9 come. A segment has at least 20 MiB below 10 MiB of request, else the request rounded up
  * to 2 MiB; so the default allocator reserves 12 + 10 MiB and puts the 9 in the place of the 10.
  */
+#include "replay/trials/alike.h"
 #include "replay/trials/bound.h"
+#include "replay/trials/candidates.h"
 #include "replay/trials/fit.h"
 #include "replay/trials/sweep.h"
 #include "tests/timeline/traced.h"
@@ -159,6 +161,78 @@ TEST(sweeps)
     end(&f);
 }
 
+/* 400 events: sizes of which some, or none, are rounded otherwise by other settings. */
+static void begin_random(struct fixture *f, uint32_t seed)
+{
+    struct gm_error err = {0};
+    uint64_t live[16] = {0}, size[16], at = 0;
+    *f = (struct fixture){0};
+    for (int i = 0; i < 400; i++) {
+        seed = seed * 1664525U + 1013904223U;
+        const uint32_t slot = seed >> 28, random = seed >> 8 & 0xffff;
+        if (live[slot] != 0) {
+            gm_traced_free(&f->t, A + live[slot], size[slot]);
+            live[slot] = 0;
+            continue;
+        }
+        size[slot] = UINT64_C(1) << (9 + random % 18);
+        if (random % 7 < seed % 3)
+            size[slot] += size[slot] / 3 + random % 100;
+        live[slot] = at += MIB(512);
+        gm_traced_event(&f->t, "alloc", A + live[slot], size[slot], "attend");
+    }
+    gm_traced_segment(&f->t, A, MIB(40), "large");
+    gm_traced_block(&f->t, MIB(40), 0, NULL);
+    gm_traced_analyze_unfollowed(&f->t);
+    assert_int_equal(gm_history_build(&f->h, &f->t.snapshot, 0, NULL, &err), GM_OK);
+    f->device = (struct gm_search_device){.history = &f->h, .baseline = gm_conf_default()};
+    f->search = (struct gm_search){.devices = &f->device, .device_count = 1, .threads = 2};
+}
+
+/* Settings that come to the same are replayed once: each replayed alone has the same result. */
+TEST(alike)
+{
+    static const uint64_t capacities[] = {UINT64_MAX, MIB(700), MIB(300)};
+    struct gm_candidates *list = malloc(sizeof *list);
+    struct gm_asked *asked = malloc(sizeof *asked);
+    size_t shared = 0;
+    assert_true(list != NULL && asked != NULL);
+    for (uint32_t seed = 1; seed <= 6; seed++)
+        for (size_t c = 0; c < sizeof capacities / sizeof *capacities; c++) {
+            struct fixture f;
+            struct gm_error err = {0};
+            struct gm_trial t[GM_CANDIDATES_MOST];
+            begin_random(&f, seed);
+            assert_int_equal(gm_candidates_make(list, &f.device.baseline, c > 0, &err), GM_OK);
+            for (size_t i = 0; i < list->count; i++)
+                t[i] = (struct gm_trial){.conf = list->rows[i].conf, .capacity = capacities[c]};
+            assert_int_equal(gm_trials_run(&f.search, t, list->count, &err), GM_OK);
+            gm_asked_find(asked, &f.device);
+            for (size_t i = 0; i < list->count; i++) {
+                struct gm_trial alone = {.conf = t[i].conf, .capacity = capacities[c]};
+                assert_int_equal(gm_trials_run(&f.search, &alone, 1, &err), GM_OK);
+                assert_int_equal(alone.runs, t[i].runs);
+                assert_int_equal(alone.peak_reserved, t[i].peak_reserved);
+                assert_int_equal(alone.device_allocs, t[i].device_allocs);
+                assert_int_equal(alone.retries, t[i].retries);
+                assert_int_equal(alone.hangs_on_placement, t[i].hangs_on_placement);
+                assert_int_equal(alone.failure.event, t[i].failure.event);
+                const struct gm_conf here = gm_conf_reduced(&t[i].conf, asked);
+                bool is_shared = false;
+                for (size_t k = 0; k < i; k++) {
+                    const struct gm_conf other = gm_conf_reduced(&t[k].conf, asked);
+                    is_shared |= gm_confs_are_alike(&other, &here, asked);
+                }
+                shared += is_shared;
+            }
+            end(&f);
+        }
+    print_message("%zu replays are those of others\n", shared);
+    assert_true(shared > 100);
+    free(asked);
+    free(list);
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 TEST(fits)
@@ -252,7 +326,8 @@ TEST(sweep_is_cut)
         f.search.is_over = after_some;
         f.search.asked = &left;
         assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
-        assert_int_equal(sweep.count, 1 + some); /* the baseline always, and nobody asks for it */
+        /* The baseline always, and nobody asks for it; and those that come to the same as one that was replayed. */
+        assert_true(sweep.count >= 1 + (size_t)some && sweep.count < all.count);
         assert_int_equal(sweep.count + sweep.left_out, all.count);
         assert_true(sweep.rows[sweep.baseline].text == NULL && sweep.rows[sweep.baseline].trial.runs);
         assert_int_equal(sweep.winner == GM_SWEEP_NONE, some == 0); /* any other page saves a percent */
