@@ -51,8 +51,7 @@ static enum gm_status cut_device(struct gm_event_recorder *r, struct gm_history 
     return ok && !r->has_no_memory ? GM_OK : gm_no_memory(err);
 }
 
-/* The time of the last event that any device has; GM_ABSENT_TIME: not known. */
-static int64_t last_time(const struct gm_snapshot *s)
+int64_t gm_last_time(const struct gm_snapshot *s)
 {
     int64_t last = GM_ABSENT_TIME;
     for (size_t d = 0; gm_events_have_times(&s->events) && d < s->trace_count; d++)
@@ -64,7 +63,7 @@ static int64_t last_time(const struct gm_snapshot *s)
 /* Those after the last event go; extras are of rows that stay in place, since annotations are ordered by time. */
 static void cut_annotations(struct gm_snapshot *s)
 {
-    const int64_t last = last_time(s);
+    const int64_t last = gm_last_time(s);
     size_t count = s->annotation_count;
     while (last != GM_ABSENT_TIME && count > 0 && s->annotations[count - 1].time_us > last)
         count--;

@@ -19,9 +19,12 @@ struct gm_cut_range {
     uint32_t from, to;
 };
 
-/* The stretch of device `of` (an index in kept->v) in `ranges` [kept->count], as the time between its first and its last
- * event, of all others; to the beginning or the end of their traces where it goes to that of its own. It has an event.
- * GM_E_USAGE if another one has events without times: what happened at the same time is not known. */
+/* The time of the last event that any device has; GM_ABSENT_TIME: not known. */
+int64_t gm_last_time(const struct gm_snapshot *s);
+
+/* The stretch of device `of` (an index in kept->v) in `ranges` [kept->count], as the time between its first and its
+ * last event, of all others; to the beginning or the end of their traces where it goes to that of its own. It has an
+ * event. GM_E_USAGE if another one has events without times: what happened at the same time is not known. */
 enum gm_status gm_cut_by_time(struct gm_cut_range *ranges, const struct gm_kept *kept, size_t of, struct gm_error *err);
 
 /* What was cut: *out borrows from `snapshot`, and gm_regenerated_free frees it. `kept` is of the same snapshot.

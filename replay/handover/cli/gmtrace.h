@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-enum gm_verb { GM_VERB_INFO, GM_VERB_CUT, GM_VERB_REDACT, GM_VERB_SHRINK, GM_VERB_COUNT };
+enum gm_verb { GM_VERB_INFO, GM_VERB_CUT, GM_VERB_REDACT, GM_VERB_SHRINK, GM_VERB_MERGE, GM_VERB_COUNT };
 extern const char *const gm_verb_names[]; /* up to a NULL */
 
 struct gm_verb_options {
@@ -31,6 +31,7 @@ struct gm_verb_options {
     const char *gpu, *script;
     int64_t replays, timeout; /* seconds */
     enum gm_shrink_join join;
+    bool ranks, after_gap; /* merge */
 };
 #define GM_VERB_DEFAULTS                                                                                               \
     {                                                                                                                  \
@@ -50,6 +51,9 @@ struct gm_recording {
 /* What a recording holds, of which part may be cut. */
 void gm_info_document(struct gm_text *out, enum gm_form form, const struct gm_recording *recording);
 
+/* Not a trace of torch.profiler. */
+enum gm_status gm_trace_load(struct gm_snapshot *out, const struct gm_verb_options *o, struct gm_call *call,
+                             const char *path, struct gm_error *err);
 /* A snapshot that shares texts and stacks with the recording, as one that has only what it needs: as a reader will find
  * it. */
 enum gm_status gm_trace_settle(struct gm_snapshot *out, const struct gm_snapshot *made, struct gm_error *err);
@@ -60,5 +64,7 @@ void gm_trace_tell(struct gm_call *call, const struct gm_verb_options *o, struct
 
 enum gm_status gm_trace_shrink(struct gm_recording *r, const struct gm_verb_options *o, struct gm_call *call,
                                struct gm_error *err);
+/* All of it, with its messages: the traces up to a NULL as one. */
+void gm_trace_merge(const struct gm_verb_options *o, struct gm_call *call, char *const *paths);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gmtrace: a thin main. Options in; load, cut, redact or shrink; a snapshot and a few words out.
+ * gmtrace: a thin main. Options in; load, cut, redact, shrink or merge; a snapshot and a few words out.
  */
 #include "replay/handover/cli/gmtrace.h"
 
@@ -22,13 +22,15 @@
 
 /* ---- in --------------------------------------------------------------------------------------------------------- */
 
-static enum gm_status load(struct gm_recording *r, const struct gm_verb_options *o, const char *path,
-                           struct gm_error *err)
+enum gm_status gm_trace_load(struct gm_snapshot *out, const struct gm_verb_options *o, struct gm_call *call,
+                             const char *path, struct gm_error *err)
 {
     const struct gm_load_options options = {.salvage = o->usual.salvage, .max_memory = o->usual.max_memory};
-    GM_TRY(gm_snapshot_load(&r->snapshot, path, &options, err));
-    if (r->snapshot.profile != NULL)
+    GM_TRY(gm_snapshot_load(out, path, &options, err));
+    if (out->profile != NULL)
         return gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "a trace of torch.profiler; gmtrace takes memory snapshots");
+    for (size_t i = 0; i < out->warning_count; i++)
+        gm_call_warn(call, path, out->warnings[i]);
     return GM_OK;
 }
 
@@ -249,10 +251,8 @@ static void run(const struct gm_verb_options *o, struct gm_call *call, const cha
 {
     struct gm_recording r = {.kept = {.count = 0}};
     struct gm_error err = {.offset = GM_NO_OFFSET};
-    enum gm_status status = load(&r, o, path, &err);
+    enum gm_status status = gm_trace_load(&r.snapshot, o, call, path, &err);
     gm_call_time(call, "load");
-    for (size_t i = 0; status == GM_OK && i < r.snapshot.warning_count; i++)
-        gm_call_warn(call, path, r.snapshot.warnings[i]);
     if (status == GM_OK && o->verb != GM_VERB_REDACT)
         status = analyse(&r, o, &err);
     if (status == GM_OK && o->verb == GM_VERB_INFO)
@@ -276,7 +276,10 @@ int main(int argc, char **argv)
     struct gm_call call = {.exit_code = 0};
     if (gm_call_begin(&call, &gm_trace_program, &argc, argv, &options)) {
         gm_call_time(&call, NULL);
-        run(&options, &call, argv[0]);
+        if (options.verb == GM_VERB_MERGE)
+            gm_trace_merge(&options, &call, argv);
+        else
+            run(&options, &call, argv[0]);
     }
     return gm_call_end(&call);
 }

@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-const char *const gm_verb_names[] = {"info", "cut", "redact", "shrink", NULL};
+const char *const gm_verb_names[] = {"info", "cut", "redact", "shrink", "merge", NULL};
 
 #define AT(field) .offset = offsetof(struct gm_verb_options, field)
 
 static const struct gm_option option_table[] = {
     {'o', "output", "OUT",
-     "what cut, redact and shrink write: .gmtrace, or a pickle, which .zst and .gz compress; - is stdout" GM_MORE
+     "what cut, redact, shrink and merge write: .gmtrace, or a pickle, which .zst and .gz compress; - is stdout" GM_MORE
      "A pickle opens in PyTorch's own tools, too. The file appears when it is complete.",
      GM_OPTION_TEXT, AT(output)},
     {0, "from", "PLACE",
@@ -64,6 +64,12 @@ static const struct gm_option option_table[] = {
      "shrink: try no more after that time (default: 120)" GM_MORE
      "What was found by then is written. Without reaching it the same call gives the same file.",
      GM_OPTION_INTEGER, AT(timeout), .min = 1, .max = 1000000},
+    {0, "ranks", NULL,
+     "merge: the snapshots are of several processes, whose devices become 0, 1 ..." GM_MORE
+     "In the order of the ranks that their paths name, else as they are given. Else they are the dumps of one process.",
+     GM_OPTION_FLAG, AT(ranks)},
+    {0, "after-gap", NULL, "merge: where events between two dumps are missing, keep what is after the last gap",
+     GM_OPTION_FLAG, AT(after_gap)},
     GM_ROW_JSON("info: what it says, for programs; - is stdout, instead of the text"),
     GM_ROW_MAX_MEMORY,
     GM_ROW_SALVAGE("take what is complete of a damaged file"),
@@ -91,11 +97,13 @@ static enum gm_status check_verb(const struct gm_verb_options *o, const char *tr
     const bool shrinks = o->goal != usual.goal || o->tolerance != usual.tolerance || o->memory != usual.memory ||
                          o->gpu != NULL || o->join != usual.join || o->script != NULL || o->replays != usual.replays ||
                          o->timeout != usual.timeout;
+    const bool merges = o->ranks || o->after_gap;
     const char *verb = gm_verb_names[o->verb];
     if (o->verb != GM_VERB_INFO && o->output == NULL)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: -o OUT says what is written", verb);
     if (o->verb == GM_VERB_INFO && o->output != NULL)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "info writes no snapshot: -o is for cut, redact and shrink");
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                       "info writes no snapshot: -o is for cut, redact, shrink and merge");
     if (o->verb != GM_VERB_CUT && cuts)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--from, --to and --to-peak are for cut, not for %s", verb);
     if (o->verb == GM_VERB_CUT && !cuts)
@@ -116,6 +124,11 @@ static enum gm_status check_verb(const struct gm_verb_options *o, const char *tr
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--script would overwrite the trace %s", trace);
     if (o->script != NULL && gm_path_is_same(o->script, o->output))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "-o and --script both name %s", o->script);
+    if (o->verb != GM_VERB_MERGE && merges)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--ranks and --after-gap are for merge, not for %s", verb);
+    if (o->ranks && o->after_gap)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                       "--ranks and --after-gap: the traces of ranks have no gaps between");
     if (o->output != NULL && !gm_path_is_standard(o->output) && gm_path_is_same(o->output, trace))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "-o would overwrite the trace %s", trace);
     if (o->kept != NULL && o->output != NULL && gm_path_is_same(o->kept, o->output))
@@ -127,7 +140,7 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
 {
     struct gm_verb_options *o = values;
     if (*count == 0)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no verb given: info, cut, redact or shrink");
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no verb given: info, cut, redact, shrink or merge");
     if (!find_verb(&o->verb, operands[0])) {
         struct gm_closest closest = gm_closest_to(operands[0], strlen(operands[0]));
         for (int i = 0; gm_verb_names[i] != NULL; i++)
@@ -135,11 +148,17 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no such verb: '%s'%s", operands[0],
                        gm_closest_hint(&closest, "").text);
     }
-    if (*count != 2)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, *count < 2 ? "no TRACE given" : "one TRACE at a time");
-    operands[0] = operands[1];
-    *count = 1;
-    return check_verb(o, operands[0], err);
+    if (o->verb == GM_VERB_MERGE ? *count < 3 : *count != 2)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                       *count < 2                 ? "no TRACE given"
+                       : o->verb == GM_VERB_MERGE ? "merge makes one of several: one TRACE given"
+                                                  : "one TRACE at a time");
+    *count -= 1;
+    memmove(operands, operands + 1, (size_t)*count * sizeof *operands);
+    enum gm_status status = GM_OK;
+    for (int i = 0; status == GM_OK && i < *count; i++)
+        status = check_verb(o, operands[i], err);
+    return status;
 }
 
 const struct gm_program gm_trace_program = {
@@ -153,9 +172,11 @@ const struct gm_program gm_trace_program = {
             "  gmtrace redact -o public.pickle run.pickle         for a bug report\n"
             "  gmtrace shrink -o small.pickle --script small.py run.pickle    what it takes to\n"
             "                                         run out of memory, or to reach the peak\n"
+            "  gmtrace merge -o run.pickle dump*.pickle           one trace of many dumps\n"
+            "  gmtrace merge --ranks -o job.pickle rank*.pickle   one snapshot of many ranks\n"
             "\n"
-            "Usage: gmtrace [options] VERB TRACE\n"
-            "  VERB   info, cut, redact or shrink\n"
+            "Usage: gmtrace [options] VERB TRACE...\n"
+            "  VERB   info, cut, redact, shrink or merge\n"
             "  TRACE  a memory snapshot: pickle, JSON, _memory_viz.py HTML or .gmtrace,\n"
             "         also .gz and .zst; - is stdin\n"
             "\n"
@@ -168,11 +189,12 @@ const struct gm_program gm_trace_program = {
             "PyTorch's own frames, and hashes for all other names, paths and texts. What\n"
             "shrink writes has as few allocations as keep its goal in the model of PyTorch's\n"
             "allocator; they begin with an empty one, and lie where the model puts them.\n"
+            "What merge writes has each event once; it says so where some are missing.\n"
             "\n"
             "Exit codes: 0 done; 2 wrong usage; 3 the trace is missing, damaged or no\n"
-            "snapshot, contradicts itself where it is to be cut, or does not run out of\n"
-            "memory in the model; 4 there is no model of its allocator; 5 the output could\n"
-            "not be written, or an internal error.\n",
+            "snapshot, contradicts itself where it is to be cut, does not run out of memory\n"
+            "in the model, or does not go on where the one before ends; 4 there is no model\n"
+            "of its allocator; 5 the output could not be written, or an internal error.\n",
     .options = option_table,
     .option_count = sizeof option_table / sizeof option_table[0],
     .check = check_options,
