@@ -249,6 +249,9 @@ static void keep(struct gm_case *c, const struct gm_finding *findings, size_t n)
     for (size_t i = 0; i < n; i++)
         if (!is_in_vain(&findings[i], c->report->diagnosis.doubt_count > 0) && !is_asked_last(findings[i].id))
             c->findings[c->n++] = findings[i];
+    for (size_t i = 0; i < c->n; i++)
+        if (c->findings[i].remedy != NULL && gm_remedy_tells_end(c->findings[i].remedy))
+            c->findings[i].bytes = c->findings[i].remedy->saving.at_end;
 }
 
 /* Without what a replay has shown to be in vain; then with what follows from that. What is ignored is asked, too. */

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { LEAST_MIB = 100 };
 #define MUCH 0.25 /* of reserved: more to be done about than about what is live */
@@ -175,15 +176,59 @@ static void find_large_blocks(struct gm_case *c, const struct gm_rule *rule)
 }
 
 #define MUCH_PINNED 0.1 /* of reserved */
+
+/* What a segment has in use at the end. */
+struct pinned {
+    uint64_t active;
+    bool has_weight;
+};
+
+/* What the program made and left in segments of which a tenth is not in use, and in which no weight lies; its bytes. */
+static uint64_t collect_pins(struct gm_case *c, struct gm_set *set)
+{
+    uint64_t bytes = 0;
+    const struct gm_history *h = c->lives->h;
+    const struct gm_snapshot *s = h->snapshot;
+    struct pinned *pinned = calloc(s->segments.count + 1, sizeof *pinned);
+    c->failed |= pinned == NULL;
+    for (size_t a = 0; pinned != NULL && a < h->allocation_count; a++)
+        if (h->final_block[a] != GM_NO_BLOCK) {
+            struct pinned *segment = &pinned[s->blocks.segment[h->final_block[a]]];
+            segment->active += s->blocks.size[h->final_block[a]];
+            segment->has_weight |= gm_lives_is_role(c->lives, a, GM_ROLE_PARAMETER);
+        }
+    for (size_t a = 0; pinned != NULL && !c->failed && a < h->allocation_count; a++) {
+        if (h->final_block[a] == GM_NO_BLOCK || h->born[a] == 0)
+            continue;
+        const uint32_t segment = s->blocks.segment[h->final_block[a]];
+        if (!pinned[segment].has_weight && pinned[segment].active < s->segments.total_size[segment] / 10 * 9 &&
+            !gm_segment_is_expandable(s, segment) && !gm_segment_is_private(s, segment)) {
+            bytes += s->blocks.size[h->final_block[a]];
+            c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+        }
+    }
+    free(pinned);
+    return bytes;
+}
+
 static void tell_as_mistake(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_finding *f = &c->findings[c->n - 1];
+    struct gm_set set = {.v = NULL};
     const struct gm_fragmentation *pins = &c->report->fragmentation;
     f->severity = GM_WARNING;
     f->bytes = c->report->evidence.stranded_fixed; /* all of what lies beside live blocks would go back */
     gm_case_is_mistake(f, rule);
     f->site = pins->pin_count > 0 ? pins->pins[0].block.site : NULL;
+    const uint64_t stays = collect_pins(c, &set);
+    f->remedy = set.n == 0 ? NULL : gm_case_remedy_of(c, &set);
+    if (f->remedy != NULL) {
+        f->remedy->is_of_end = true;
+        f->remedy->stays = stays;
+    }
+    free(set.v);
 }
+
 /* Whether what pins most is a weight: nothing that stays can be made before it. */
 static bool is_pinned_by_weight(const struct gm_case *c)
 {

@@ -106,7 +106,8 @@ enum { LARGER = 2 /* times what is to do first: then who reads one line must hea
 static const struct gm_finding *larger_choice(const struct gm_case *c, const struct gm_finding *first)
 {
     const struct gm_finding *most = NULL;
-    if (first->remedy == NULL || first->remedy->saving.alone == GM_REPORT_NONE || gm_is_choice(first))
+    if (first->remedy == NULL || first->remedy->saving.alone == GM_REPORT_NONE || gm_is_choice(first) ||
+        gm_remedy_tells_end(first->remedy))
         return NULL;
     for (size_t i = 0; i < c->to_do_count; i++) {
         const struct gm_finding *f = &c->to_do[i];
@@ -153,6 +154,12 @@ static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_
                                      : f->title);
     if (f->rank != GM_RANK_MISTAKE || saving == NULL || saving->alone == GM_REPORT_NONE)
         return;
+    if (gm_remedy_tells_end(f->remedy)) {
+        gm_headline_add(c, line, "saves %s at the end", gm_bytes_format(a, saving->at_end));
+        gm_headline_add(c, line, "then %s reserved", gm_bytes_format(b, saving->end_before - saving->at_end));
+        add_price(c, line, f->cost);
+        return;
+    }
     gm_headline_add(c, line, "saves %s", gm_bytes_format(a, saving->alone));
     if (is_choice)
         add_price(c, line, f->cost);

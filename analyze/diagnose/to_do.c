@@ -264,8 +264,8 @@ static const char *why_other(const struct gm_finding *f)
 {
     enum { APART = 10 };
     const uint64_t bytes = f->bytes;
-    if (f->rank != GM_RANK_MISTAKE || !is_replayed(f) || f->remedy->settings != NULL || gm_is_choice(f) ||
-        bytes == GM_REPORT_NONE || bytes == 0)
+    if (f->rank != GM_RANK_MISTAKE || !is_replayed(f) || f->remedy->is_of_end || f->remedy->settings != NULL ||
+        gm_is_choice(f) || bytes == GM_REPORT_NONE || bytes == 0)
         return NULL;
     const uint64_t saved = f->remedy->saving.alone;
     if (saved > bytes + bytes / APART)
@@ -278,6 +278,16 @@ static const char *why_other(const struct gm_finding *f)
 
 static const char *detail_of(struct gm_case *c, const struct gm_finding *f)
 {
+    if (f->remedy != NULL && gm_remedy_tells_end(f->remedy)) {
+        const struct gm_remedy_saving *saving = &f->remedy->saving;
+        char less[2][GM_NUMBER_TEXT], all[GM_NUMBER_TEXT];
+        return gm_case_printf(
+            c,
+            "%s Replayed with empty_cache() at the end: of %s reserved then it saves %s, or %s if what stays is "
+            "not on the device.",
+            f->detail, gm_bytes_format(all, saving->end_before), gm_bytes_format(less[0], saving->at_end),
+            gm_bytes_format(less[1], saving->at_end + f->remedy->stays));
+    }
     const char *why = why_other(f);
     const bool is_open = c->has_oom && f->rank == GM_RANK_MISTAKE && is_replayed(f) && f->remedy->settings == NULL;
     char size[GM_NUMBER_TEXT];
@@ -286,6 +296,16 @@ static const char *detail_of(struct gm_case *c, const struct gm_finding *f)
     return gm_case_printf(c, "%s Of reserved memory that saves %s%s%s%s.", f->detail, is_open ? "at least " : "",
                           gm_bytes_format(size, f->remedy->saving.alone), why != NULL ? ", " : "",
                           why != NULL ? why : ", as far as the recording goes");
+}
+
+/* What a list of savings at the peak has of it: nothing, if it is about the end. */
+static struct gm_remedy_saving saving_of(const struct gm_finding *f)
+{
+    struct gm_remedy_saving none = GM_REMEDY_NOT_REPLAYED;
+    if (f->remedy == NULL || !gm_remedy_tells_end(f->remedy))
+        return f->remedy == NULL ? none : f->remedy->saving;
+    none.at_end = f->remedy->saving.at_end;
+    return none;
 }
 
 void gm_to_do_tell(struct gm_case *c)
@@ -300,18 +320,17 @@ void gm_to_do_tell(struct gm_case *c)
                                 ? f->title
                                 : gm_case_printf(c, "%s (%s%s)", f->title, gm_bytes_format(size, f->bytes),
                                                  f->unit != NULL ? f->unit : "");
-        rows[diagnosis->to_do_count++] =
-            (struct gm_to_do){.severity = f->severity,
-                              .title = title,
-                              .detail = detail_of(c, f),
-                              .finding = f->id,
-                              .site = f->site,
-                              .fix = f->fix,
-                              .cost = f->cost,
-                              .brief = gm_to_do_brief(f),
-                              .snippet = snippet_of(c, f),
-                              .is_choice = gm_is_choice(f),
-                              .saving = f->remedy != NULL ? f->remedy->saving : GM_REMEDY_NOT_REPLAYED};
+        rows[diagnosis->to_do_count++] = (struct gm_to_do){.severity = f->severity,
+                                                           .title = title,
+                                                           .detail = detail_of(c, f),
+                                                           .finding = f->id,
+                                                           .site = f->site,
+                                                           .fix = f->fix,
+                                                           .cost = f->cost,
+                                                           .brief = gm_to_do_brief(f),
+                                                           .snippet = snippet_of(c, f),
+                                                           .is_choice = gm_is_choice(f),
+                                                           .saving = saving_of(f)};
     }
     diagnosis->to_do = rows;
 }

@@ -363,6 +363,7 @@ void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
         GM_KEY(GM_BYTES, "saves_bytes", struct gm_to_do, saving.alone),
         GM_KEY(GM_BYTES, "saves_after_those_above", struct gm_to_do, saving.on_top),
         GM_KEY(GM_BYTES, "peak_reserved_then_bytes", struct gm_to_do, saving.peak),
+        GM_KEY(GM_BYTES, "saves_at_end_bytes", struct gm_to_do, saving.at_end),
         GM_KEY(GM_TEXT, "fits_gpu", struct gm_to_do, saving.card),
     };
     const struct gm_to_do *items = report->diagnosis.to_do;

@@ -36,19 +36,25 @@ struct gm_remedy_change {
 /* The result of gm_remedies_replay. Bytes of the device's peak of reserved memory, as replayed from an empty allocator
  * with unlimited memory; GM_REPORT_NONE (report.h), in all of them: not known. */
 struct gm_remedy_saving {
-    uint64_t alone;   /* less than without any remedy; 0 if it is not less */
-    uint64_t on_top;  /* less than with the remedies above it, too */
-    uint64_t peak;    /* with this one and those */
-    uint64_t before;  /* without any */
-    size_t rank;      /* 0: it stands first (gm_remedy_place) */
+    uint64_t alone;              /* less than without any remedy; 0 if it is not less */
+    uint64_t on_top;             /* less than with the remedies above it, too */
+    uint64_t peak;               /* with this one and those */
+    uint64_t before;             /* without any */
+    uint64_t at_end, end_before; /* of what is reserved when the trace ends: less, alone; and without any */
+    size_t rank;                 /* 0: it stands first (gm_remedy_place) */
     const char *card; /* the smallest card of the table that has as much as all devices need with this one and those;
                        * NULL: none has, or it is not known, because the recording ended out of memory */
     uint64_t card_usable; /* bytes of it */
 };
 
 #define GM_REMEDY_NOT_REPLAYED                                                                                         \
-    ((struct gm_remedy_saving){                                                                                        \
-        .alone = UINT64_MAX, .on_top = UINT64_MAX, .peak = UINT64_MAX, .before = UINT64_MAX, .rank = SIZE_MAX})
+    ((struct gm_remedy_saving){.alone = UINT64_MAX,                                                                    \
+                               .on_top = UINT64_MAX,                                                                   \
+                               .peak = UINT64_MAX,                                                                     \
+                               .before = UINT64_MAX,                                                                   \
+                               .at_end = UINT64_MAX,                                                                   \
+                               .end_before = UINT64_MAX,                                                               \
+                               .rank = SIZE_MAX})
 
 /* Of one device: changes of its allocations, or other settings of the allocator (on all devices), or both. */
 struct gm_remedy {
@@ -58,6 +64,8 @@ struct gm_remedy {
     const char *site;     /* a call site, all allocations of which are dropped: the program makes changes of it; NULL */
     const char *settings; /* as in PYTORCH_ALLOC_CONF; NULL: as recorded */
     bool is_guess;        /* a call site that is worth a look, which nothing else accuses */
+    bool is_of_end;       /* it is about what is reserved at the end, after empty_cache(); */
+    uint64_t stays;       /* bytes of it that are there all the same, elsewhere */
     bool has_price;       /* it costs time or accuracy: a choice, not a mistake that is mended */
     struct gm_remedy_saving saving;
 };
@@ -68,9 +76,18 @@ enum { GM_MUCH_OF_SETTING = 10, GM_LEAST_OF_SETTING = 20 };
 /* Of the peak: what saves less is no mistake worth a word; nor is what an empty cache may save by chance. */
 enum { GM_LEAST_OF_REMEDY = 100, GM_LEAST_OF_CACHE = 20, GM_LEAST_REMEDY_MIB = 8 };
 
+/* Whether it was replayed, and saves more of what is reserved at the end than at the peak. */
+static inline bool gm_remedy_tells_end(const struct gm_remedy *r)
+{
+    return r->is_of_end && r->saving.at_end != UINT64_MAX && r->saving.at_end > r->saving.alone;
+}
+
 /* Whether a replay has shown that it saves nothing to speak of. */
 static inline bool gm_remedy_is_in_vain(const struct gm_remedy *r)
 {
+    if (gm_remedy_tells_end(r))
+        return r->saving.at_end < r->saving.end_before / GM_LEAST_OF_REMEDY ||
+               r->saving.at_end < (uint64_t)GM_LEAST_REMEDY_MIB << 20;
     const bool is_of_cache = r->count > 0 && r->changes != NULL && r->changes[0].allocation == GM_REMEDY_NEVER;
     return r->saving.alone < r->saving.before / (is_of_cache ? GM_LEAST_OF_CACHE : GM_LEAST_OF_REMEDY) ||
            r->saving.alone < (uint64_t)GM_LEAST_REMEDY_MIB << 20;
@@ -92,7 +109,7 @@ static inline int gm_remedy_place(const struct gm_remedy *r)
 /* What it saves alone; half of it for a setting, which only makes up for what a mistake does. */
 static inline uint64_t gm_remedy_weight(const struct gm_remedy *r)
 {
-    return r->settings != NULL ? r->saving.alone / 2 : r->saving.alone;
+    return r->settings != NULL ? r->saving.alone / 2 : gm_remedy_tells_end(r) ? r->saving.at_end : r->saving.alone;
 }
 
 #endif

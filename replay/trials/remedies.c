@@ -119,6 +119,15 @@ static bool add_changes(struct gm_trial_requests *to, const struct gm_search_dev
     return sort_moves(to, h);
 }
 
+/* What is cached in the end goes back: what is left is what cannot. false: no memory. */
+static bool empty_at_end(struct gm_trial_requests *to, const struct gm_search_device *device)
+{
+    if (!make_room(to, device, 1))
+        return false;
+    to->moves[to->move_count++] = (struct gm_whatif_move){(uint32_t)device->history->count, GM_NEVER, false};
+    return true;
+}
+
 /* false: PyTorch would not take the settings. */
 static bool add_settings(struct gm_trial *trial, const struct gm_search_device *device, const struct gm_remedy *remedy)
 {
@@ -137,8 +146,9 @@ static bool add(struct work *w, size_t trial, const struct gm_remedy *remedy)
 {
     const size_t d = device_of(w, remedy);
     const struct gm_search_device *device = &w->search->devices[d];
-    return add_settings(&w->trials[trial], device, remedy) &&
-           add_changes(&w->requests[trial * w->search->device_count + d], device, remedy);
+    struct gm_trial_requests *to = &w->requests[trial * w->search->device_count + d];
+    return add_settings(&w->trials[trial], device, remedy) && add_changes(to, device, remedy) &&
+           (!remedy->is_of_end || empty_at_end(to, device));
 }
 
 static void forget_requests(struct work *w)
@@ -187,9 +197,15 @@ static void put_in_order(struct work *w, size_t r)
 /* trials[0] is the baseline, trials[1 + i] the i-th of those that can be replayed. */
 static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, struct gm_error *err)
 {
-    size_t n = 1, known = baseline != NULL;
+    size_t n = 1;
+    for (size_t r = 0; r < w->count; r++)
+        baseline = w->remedies[r]->is_of_end ? NULL : baseline; /* it has peaks only */
+    const size_t known = baseline != NULL;
     begin(w, 0);
     w->trials[0].runs = baseline != NULL;
+    for (size_t d = 0; baseline == NULL && d < w->search->device_count; d++)
+        if (!empty_at_end(&w->requests[d], &w->search->devices[d]))
+            return gm_no_memory(err);
     for (size_t d = 0; baseline != NULL && d < w->search->device_count; d++)
         w->results[d].peak_reserved = baseline[d];
     for (size_t r = 0; r < w->count; r++) {
@@ -211,6 +227,12 @@ static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, str
             continue;
         w->remedies[r]->saving.before = peak(w, &w->trials[0], w->remedies[r]);
         w->remedies[r]->saving.alone = less(w->remedies[r]->saving.before, peak(w, &w->trials[i], w->remedies[r]));
+        if (w->remedies[r]->is_of_end) {
+            const size_t d = device_of(w, w->remedies[r]);
+            w->remedies[r]->saving.end_before = w->trials[0].devices[d].end_reserved;
+            w->remedies[r]->saving.at_end = less(w->trials[0].devices[d].end_reserved,
+                                                 w->trials[i].devices[d].end_reserved + w->remedies[r]->stays);
+        }
         put_in_order(w, r); /* writes only where what was there has been read */
         w->first = w->order[0] == r ? i : w->first;
     }

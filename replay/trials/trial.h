@@ -55,7 +55,7 @@ struct gm_trial_range {
     uint64_t sums[GM_OTHER_PLACEMENTS];  /* over the devices, likewise */
 };
 struct gm_trial_device {
-    uint64_t peak_reserved, start_at_peak;
+    uint64_t peak_reserved, start_at_peak, end_reserved;
 };
 /* Other requests than a device's. */
 struct gm_trial_requests {

@@ -191,7 +191,8 @@ static inline bool play_with(struct gm_playing *w, uint32_t end, const struct gm
             return false;
         }
     }
-    return true;
+    const bool is_end = end >= w->h->count && w->next_move < w->options->move_count;
+    return !is_end || play_moves(w, (uint32_t)w->h->count);
 }
 
 /* The model alone should not pay for hooks. */

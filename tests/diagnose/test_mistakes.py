@@ -263,6 +263,28 @@ class Mistakes(unittest.TestCase):
         self.expect(fail(8000), "giant-tensor", 8000, 8000, "net.py:10")
         self.expect_none(fail(100), "giant-tensor")
 
+    def test_pinned_segments(self):
+        """Each answer is cut out of what a request made and gave up; all of them keep its segments."""
+        def answer(rounds, is_first):  # each on a stream of its own
+            t, keep = Trace(), [("<module>", "serve.py", 9)]
+            t.alloc(64, WEIGHTS)
+            if is_first:
+                for _ in range(rounds):
+                    t.alloc(4, keep)
+            for r in range(rounds):
+                t.free(t.alloc(200, FORWARD, r))
+                small = t.alloc(4, keep, r)
+                if is_first:
+                    t.free(small)
+            return t
+        rows = diagnosed(answer(6, False))
+        told = rows["pinned-segments"]
+        self.assertIsNone(told["saves_bytes"])
+        self.assertEqual((told["bytes"], told["saves_at_end_bytes"]), (1176 * MIB, 1176 * MIB))
+        self.assertIn("make what stays first, saves", rows["Do this"])
+        self.assertIn("saves 1.15 GiB, or 1.17 GiB if what stays is not on the device", told["detail"])
+        self.expect_none(answer(6, True), "pinned-segments")
+
     def test_flat_gradients(self):
         def flat(mib):
             t = train(5)
