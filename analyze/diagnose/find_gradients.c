@@ -172,6 +172,20 @@ static size_t bucket_of(const struct gm_lives *l, size_t a)
     return gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) ? l->snapshot->stacks.count : l->h->stack[a];
 }
 
+enum { LEAST_BUCKET = 20 /* parts of all gradients */ };
+
+/* The line that wraps the model makes its first buffers; others may come in later steps. */
+static const char *wrapped_at(struct gm_lives *l, uint64_t gradients)
+{
+    size_t first = l->h->allocation_count;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) && l->h->born[a] > 0 &&
+            l->h->requested[a] >= gradients / LEAST_BUCKET &&
+            (first == l->h->allocation_count || l->h->born[a] < l->h->born[first]))
+            first = a;
+    return first == l->h->allocation_count ? NULL : gm_lives_place(l, l->h->stack[first]);
+}
+
 static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -194,6 +208,7 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
     free(sums);
     gm_sizes_free(&weights);
     c->failed |= buckets.n > 0 && !gm_lives_blame(c->lives, &buckets, &blame);
+    const bool is_wrapped = buckets.n > 0 && gm_lives_is_role(l, buckets.v[0].allocation, GM_ROLE_COMMUNICATION);
     if (buckets.n == 0)
         set.n = 0;
     for (size_t i = 0; i < buckets.n; i++) /* they are no data */
@@ -201,8 +216,9 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
     free(buckets.v);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false, "a buffer as large as all gradients together is there beside them");
+    const char *wrapped = f == NULL ? NULL : wrapped_at(c->lives, gradients);
     if (f != NULL)
-        f->site = blame.site;
+        f->site = is_wrapped && wrapped != NULL ? wrapped : blame.site;
 }
 
 /* ---- create_graph ------------------------------------------------------------------------------------------------ */

@@ -85,25 +85,38 @@ static bool add_graph(struct gm_set *set, const struct gm_lives *l, const struct
     return true;
 }
 
+static bool is_made_outside(const struct gm_lives *l, uint32_t e)
+{
+    const uint32_t a = l->h->of_event[e];
+    return a != GM_NEVER && l->h->born[a] == e + 1 && (gm_lives_by(l, a) & GM_BY_MODULE) == 0;
+}
+
 /* What goes at once. Returns whether it is a graph, which has most of what the forward pass makes: features are few. */
 static bool collect_at_once(struct gm_case *c, struct gm_set *set)
 {
     const struct gm_lives *l = c->lives;
     const struct gm_events *events = &l->snapshot->events;
     struct large large;
-    size_t passing = 0;
+    size_t passing = 0, groups = 0, inside = 0;
+    bool is_inside = false; /* since the last group nothing was made but by modules */
     if (l->has_backward || l->has_optimizer || l->has_oom)
         return false;
     c->failed |= !find_large(l, &large);
     for (uint32_t e = 0, from = 0; !c->failed && e <= l->h->count; e++) {
         const bool is_end = e == l->h->count || events->action[l->h->first + e] == GM_ACTION_ALLOC;
+        const size_t before = set->n;
         if (is_end && e > from)
             c->failed |= !add_graph(set, l, &large, from, e);
+        groups += set->n > before;
+        inside += set->n > before && is_inside;
+        is_inside = (is_inside || set->n > before) && (e == l->h->count || !is_made_outside(l, e));
         from = is_end ? e + 1 : from;
     }
     for (uint32_t i = 0; !c->failed && i < large.n; i++)
         passing += l->h->freed[large.v[i]] != GM_NEVER && l->h->freed[large.v[i]] > l->h->born[large.v[i]] + WORKSPACE;
     free(large.v);
+    if (inside * 2 >= groups) /* what a layer's function has of its own goes when it returns */
+        set->n = 0;
     return set->n * GRAPH_PARTS >= passing;
 }
 
@@ -406,7 +419,8 @@ static const struct gm_rule rules[] = {
      .cost = "none",
      .severity = "warning",
      .when = "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
-             "each are freed at once; in training, if no backward pass has used them: most of what that forward pass "
+             "each are freed at once, not by one layer after the other; in training, if no backward pass has used "
+             "them: most of what that forward pass "
              "kept, and either there was no backward pass meanwhile, or it freed others",
      .what_to_do = "`with torch.inference_mode():`"},
     {.id = "forward-only",

@@ -21,11 +21,24 @@ struct members GM_VEC(struct member);
 
 GM_ORDERING(by_site, struct member, GM_BY(strcmp(a->site, b->site)) || GM_DOWN(bytes) || GM_UP(allocation));
 
-/* By a line of the program, in the first round or before it. */
+static bool is_copied(const struct gm_lives *l, size_t a)
+{
+    return (gm_lives_by(l, a) & GM_BY_COPYING) != 0;
+}
+
+/* By a line of the program, in the first round or before it; copies are made at any time. */
 static bool is_of_start(const struct gm_lives *l, size_t a)
 {
     return !l->taken[a] && gm_lives_at_peak(l, a) && l->h->requested[a] >= l->at_peak / 5000 &&
-           (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 && gm_lives_round(l, l->h->born[a]) <= 1;
+           (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 &&
+           (gm_lives_round(l, l->h->born[a]) <= 1 || is_copied(l, a));
+}
+
+/* Whether it is made of what was read or set up, and given up before the first forward pass is over. */
+static bool is_passing(const struct gm_lives *l, size_t a)
+{
+    return l->h->born[a] > 0 && l->h->born[a] <= l->first_forward && !gm_lives_is_left(l, a) &&
+           (gm_lives_by(l, a) & GM_BY_MODULE) == 0;
 }
 
 static bool is_set_up(const struct gm_lives *l, size_t a)
@@ -33,7 +46,7 @@ static bool is_set_up(const struct gm_lives *l, size_t a)
     const uint8_t role = l->role[a];
     return is_of_start(l, a) && (role == GM_ROLE_PARAMETER || role == GM_ROLE_OPTIMIZER_STATE ||
                                  role == GM_ROLE_UNKNOWN || role == GM_ROLE_INPUT || role == GM_ROLE_KV_CACHE ||
-                                 (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING)) != 0);
+                                 (gm_lives_by(l, a) & GM_BY_LOADING) != 0 || is_copied(l, a) || is_passing(l, a));
 }
 
 static struct members list_members(struct gm_case *c)
@@ -57,7 +70,7 @@ static struct members list_members(struct gm_case *c)
 struct part {
     size_t from, to;
     uint64_t bytes;
-    uint32_t born;
+    uint32_t born, last; /* of its first and of its last */
     unsigned by;
     bool goes;
 };
@@ -69,23 +82,27 @@ static struct part part_at(const struct members *m, size_t from)
         const struct member *row = &m->v[part.to];
         part.bytes += row->bytes;
         part.born = row->born < part.born ? row->born : part.born;
+        part.last = row->born > part.last ? row->born : part.last;
         part.by |= row->by;
         part.goes |= row->goes;
     }
     return part;
 }
 
-/* Tensor by tensor the same sizes, or all of them half, twice, a quarter or four times as large. */
+/* Tensor by tensor the same sizes, or all of them half, twice, a quarter or four times as large; or each of `b` some
+ * times in `a`, which read some files. */
 static bool are_alike(const struct members *m, const struct part *a, const struct part *b)
 {
-    const size_t n = a->to - a->from;
-    const double ratio = (double)a->bytes / (double)b->bytes;
+    const size_t n = b->to - b->from, times = (a->to - a->from) / n;
+    const double ratio = (double)a->bytes / (double)times / (double)b->bytes;
     size_t same = 0;
-    if (n != b->to - b->from || n < 2 || (ratio != 1 && ratio != 2 && ratio != 4 && ratio != 0.5 && ratio != 0.25))
+    if ((n < 2 && ((a->by ^ b->by) & GM_BY_COPYING) == 0) || a->to - a->from != n * times ||
+        (times > 1 && (a->by & GM_BY_LOADING) == 0) ||
+        (ratio != 1 && ratio != 2 && ratio != 4 && ratio != 0.5 && ratio != 0.25))
         return false;
-    for (size_t i = 0; i < n; i++)
-        same += (double)m->v[a->from + i].bytes == ratio * (double)m->v[b->from + i].bytes;
-    return same == n;
+    for (size_t i = 0; i < n * times; i++)
+        same += (double)m->v[a->from + i].bytes == ratio * (double)m->v[b->from + i / times].bytes;
+    return same == n * times;
 }
 
 /* What was read from a file, or is of another type: the model's own copy is the later one. */
@@ -100,6 +117,8 @@ static const struct part *spare(const struct part *a, const struct part *b, bool
 {
     if (is_file && ((a->by ^ b->by) & GM_BY_LOADING) != 0)
         return (a->by & GM_BY_LOADING) != 0 ? a : b;
+    if (is_file && a->goes != b->goes)
+        return a->goes ? a : b;
     if (is_file)
         return a->born < b->born ? a : b;
     if (((a->by ^ b->by) & GM_BY_COPYING) != 0)
@@ -188,10 +207,38 @@ static bool is_like_all_others(struct gm_case *c, const struct members *m, const
     return is_like;
 }
 
+/* Whether they are made by turns: of one layer after the other, and no copy of what was there. */
+static bool are_by_turns(const struct part *a, const struct part *b)
+{
+    return a->born < b->last && b->born < a->last;
+}
+
+/* What copies again and again leaves out all of them. */
 static void drop_part(struct gm_case *c, const struct members *m, const struct part *part, struct gm_set *set)
 {
+    struct gm_lives *l = c->lives;
     for (size_t i = part->from; i < part->to; i++)
         c->failed |= !gm_set_add(set, m->v[i].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    for (size_t a = 0; (part->by & GM_BY_COPYING) != 0 && !c->failed && a < l->h->allocation_count; a++) {
+        const char *site =
+            !is_copied(l, a) || is_set_up(l, a) ? "" : gm_names_site(&l->names, (struct gm_stack_id){l->h->stack[a]});
+        c->failed |= site == NULL || (strcmp(site, m->v[part->from].site) == 0 &&
+                                      !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0));
+    }
+}
+
+/* What the program makes of what was read, before the first forward pass, would be where that is. */
+static void add_made_of_file(struct gm_case *c, struct gm_set *set)
+{
+    const struct gm_lives *l = c->lives;
+    uint32_t read = GM_NEVER;
+    for (size_t i = 0; i < set->n; i++)
+        if ((gm_lives_by(l, set->v[i].allocation) & GM_BY_LOADING) != 0 && l->h->born[set->v[i].allocation] < read)
+            read = l->h->born[set->v[i].allocation];
+    for (size_t a = 0; read != GM_NEVER && !c->failed && a < l->h->allocation_count; a++)
+        if (l->h->born[a] > read && is_passing(l, a) &&
+            (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER | GM_BY_LOADING)) == 0)
+            c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
 }
 
 static void find_twice(struct gm_case *c, const struct gm_rule *rule, bool is_wanted_of_file, const char *evidence)
@@ -204,8 +251,8 @@ static void find_twice(struct gm_case *c, const struct gm_rule *rule, bool is_wa
         for (size_t k = a.to; !c->failed && k < m.n;) {
             const struct part b = part_at(&m, k);
             const bool is_file = is_of_file(c->lives, &a, &b);
-            if (is_file == is_wanted_of_file && are_alike(&m, &a, &b) &&
-                (is_file || !are_states || ((a.by | b.by) & GM_BY_COPYING) != 0))
+            if (is_file == is_wanted_of_file && (are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) &&
+                (is_file || !are_by_turns(&a, &b)) && (is_file || !are_states || ((a.by | b.by) & GM_BY_COPYING) != 0))
                 drop_part(c, &m, spare(&a, &b, is_file), &set);
             k = b.to;
         }
@@ -214,6 +261,8 @@ static void find_twice(struct gm_case *c, const struct gm_rule *rule, bool is_wa
         i = a.to;
     }
     free(m.v);
+    if (is_wanted_of_file)
+        add_made_of_file(c, &set);
     gm_case_accuse(c, rule, &set, false, evidence);
 }
 
@@ -294,8 +343,9 @@ static const struct gm_rule rules[] = {
      .cost = "none",
      .severity = "warning",
      .when =
-         "two lines made tensors whose sizes agree one by one (or by a factor of 2 or 4) before the first round, and "
-         "one of them read a file, is freed later, or is of another type in inference",
+         "two lines made tensors whose sizes agree one by one (or by a factor of 2 or 4, or those read from files some "
+         "times) before the first round, and one of them read a file, is freed later, or is of another type in "
+         "inference; what is made of what was read, and goes before the first forward pass, counts, too",
      .what_to_do = "`torch.load(path, map_location=\"cpu\")`, and `del` it after `load_state_dict`"},
     {.id = "second-copy-of-weights",
      .title = "The weights are there twice",
@@ -307,10 +357,11 @@ static const struct gm_rule rules[] = {
                 "+ teacher = copy.deepcopy(model).cpu()",
      .cost = "a copy to the device where it is used",
      .severity = "warning",
-     .when =
-         "the same, of two lines of which none read a file, or of one line and all weights that were made before; in "
-         "training without code of `torch.optim`, where one copies by its name, or a line of the forward pass runs "
-         "a second time without keeping anything: else they may be states of an optimizer",
+     .when = "the same, of two lines of which none read a file, and not by turns, of a copy that is made at any time, "
+             "or of "
+             "one line and all weights that were made before; in "
+             "training without code of `torch.optim`, where one copies by its name, or a line of the forward pass runs "
+             "a second time without keeping anything: else they may be states of an optimizer",
      .what_to_do = "The average or teacher on the host or in bf16; adapters instead of a reference model"},
     {.id = "data-set-on-gpu",
      .title = "Data lie on the device for the whole run",

@@ -199,13 +199,18 @@ static size_t without_inner(const struct gm_lives *l, struct loop_back *from, si
     return kept;
 }
 
-/* Loops from the outside in; one that lies inside another that was taken is part of its rounds. */
+/* Loops from the outside in; one that lies inside another that was taken is part of its rounds, as in those that are
+ * known already. */
 static bool take_loops(struct gm_lives *l, struct loop_backs *found)
 {
     struct {
         uint32_t first, last;
     } taken[LOOPS_MOST];
-    size_t count = 0;
+    size_t count = l->rounds.n > 0;
+    if (count > 0) {
+        taken[0].first = l->rounds.v[0];
+        taken[0].last = l->rounds.v[l->rounds.n - 1];
+    }
     if (found->n > 0)
         qsort(found->v, found->n, sizeof *found->v, by_loop);
     for (size_t i = 0, end, next; i < found->n && count < LOOPS_MOST; i = next) {
@@ -299,15 +304,28 @@ uint32_t gm_lives_round_end(const struct gm_lives *l, uint32_t round)
     return round < l->rounds.n ? l->rounds.v[round] : GM_NEVER;
 }
 
+/* What an event counts where the middle of the run is looked for: 1, or the bytes that lines of Python make. */
+static uint64_t weight_of(const struct gm_lives *l, size_t e, bool is_by_bytes)
+{
+    const uint32_t stack = stack_at(l, (uint32_t)e);
+    return !is_by_bytes                                              ? 1
+           : stack == GM_NEVER || (l->by[stack] & GM_BY_NOBODY) != 0 ? 0
+                                                                     : l->h->requested[l->h->of_event[e]];
+}
+
 /* The frames that all allocations of Python in the middle half of the run have in common: the line of a loop, if its
  * body is one line. */
-static size_t line_of_most(const struct gm_lives *l, uint32_t line[DEPTH_MOST])
+static size_t line_of_most(const struct gm_lives *l, bool is_by_bytes, uint32_t line[DEPTH_MOST])
 {
     uint32_t frames[DEPTH_MOST];
     size_t n = SIZE_MAX;
-    for (size_t e = l->h->count / 4; e < l->h->count - l->h->count / 4; e++) {
-        const uint32_t a = l->h->of_event[e];
-        const size_t m = a == GM_NEVER || l->h->born[a] != e + 1 ? 0 : python_frames(l, l->h->stack[a], frames);
+    uint64_t all = 0, before = 0;
+    for (size_t e = 0; e < l->h->count; e++)
+        all += weight_of(l, e, is_by_bytes);
+    for (size_t e = 0; e < l->h->count; before += weight_of(l, e++, is_by_bytes)) {
+        const uint32_t stack = stack_at(l, (uint32_t)e);
+        const bool is_middle = before >= all / 4 && before < all - all / 4;
+        const size_t m = !is_middle || stack == GM_NEVER ? 0 : python_frames(l, stack, frames);
         if (m == 0)
             continue;
         if (n == SIZE_MAX)
@@ -320,10 +338,10 @@ static size_t line_of_most(const struct gm_lives *l, uint32_t line[DEPTH_MOST])
 
 /* A round begins where that line calls what it calls least often. `is_sure`: only if that is an allocation of its own,
  * again and again, between calls. */
-static bool find_rounds_of_line(struct gm_lives *l, bool is_sure)
+static bool find_rounds_of_line(struct gm_lives *l, bool is_sure, bool is_by_bytes)
 {
     uint32_t line[DEPTH_MOST], frames[DEPTH_MOST];
-    const size_t depth = line_of_most(l, line), none = l->snapshot->frames.count;
+    const size_t depth = line_of_most(l, is_by_bytes, line), none = l->snapshot->frames.count;
     uint32_t *calls = calloc(none + 1, sizeof *calls), *of_event = calloc(l->h->count + 1, sizeof *of_event);
     bool ok = calls != NULL && of_event != NULL;
     size_t least = none, before = none + 1;
@@ -356,12 +374,13 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
 {
     struct loop_backs found = {.v = NULL};
     const bool has_steps = kept->step_count > ROUNDS_LEAST;
-    bool ok = (has_steps && !is_by_period) || find_rounds_of_line(l, true);
-    if (ok && l->rounds.n == 0 && (!has_steps || is_by_period))
-        ok = find_loop_backs(l, &found) && take_loops(l, &found) && add_first_passes(l);
+    bool ok = (has_steps && !is_by_period) || find_rounds_of_line(l, true, false);
+    const size_t of_line = l->rounds.n;
+    if (ok && (!has_steps || is_by_period))
+        ok = find_loop_backs(l, &found) && take_loops(l, &found) && (of_line > 0 || add_first_passes(l));
     free(found.v);
-    if (ok && !has_steps && l->rounds.n == 0)
-        return find_rounds_of_line(l, false);
+    for (int is_by_bytes = 0; ok && is_by_bytes < 2 && !has_steps && l->rounds.n == 0; is_by_bytes++)
+        ok = find_rounds_of_line(l, false, is_by_bytes != 0);
     if (!ok || !has_steps || l->rounds.n > ROUNDS_LEAST)
         return ok;
     l->rounds.n = 0;

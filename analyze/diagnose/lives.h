@@ -5,7 +5,7 @@
  *
  * A round is one pass of the loop that makes the run: a step where steps are known, else a return of the program to an
  * earlier line of the same function, outside modules, as far out as it does so twice, else, where one line makes half
- * of the run, its next call of what it calls least often.
+ * of the run, its next call of what it calls least often. Loops of several functions, one after the other, all count.
  */
 #ifndef GM_DIAGNOSE_LIVES_H
 #define GM_DIAGNOSE_LIVES_H

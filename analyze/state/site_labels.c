@@ -34,6 +34,19 @@ enum {
     NAME_WEIGHT = 7
 };
 
+/* "/usr/lib/python3.11/copy.py", "python3.11/copy.py", and no package that was installed beside it. */
+static bool is_of_standard_library(const char *file)
+{
+    static const char folder[] = "python3.";
+    const char *at = strstr(file, folder);
+    if (at == NULL ||
+        (at > file && (at < file + 4 || (strncmp(at - 4, "lib/", 4) != 0 && strncmp(at - 4, "b64/", 4) != 0))))
+        return false;
+    at += strlen(folder);
+    at += strspn(at, "0123456789");
+    return *at == '/' && strstr(at, "-packages/") == NULL;
+}
+
 static bool is_library(const char *path)
 {
     static const char *const libraries[] = {"packages/torch/",
@@ -64,7 +77,7 @@ static bool is_library(const char *path)
     for (; path[n] != '\0' && n + 1 < sizeof file; n++)
         file[n] = path[n] == '\\' ? '/' : path[n];
     file[n] = '\0';
-    return gm_has_any(file, libraries);
+    return gm_has_any(file, libraries) || is_of_standard_library(file);
 }
 
 static bool is_machinery(const char *name)

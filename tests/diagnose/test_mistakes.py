@@ -314,6 +314,24 @@ class Mistakes(unittest.TestCase):
         self.expect(with_large([("<module>", "train.py", 6)]), "data-set-on-gpu", 256, 256, "train.py:6")
         self.expect_none(with_large([("_apply", TORCH + "nn/modules/module.py", 9), ("<module>", "train.py", 6)]), "data-set-on-gpu")
 
+    def test_buckets_that_are_made_again_in_the_second_step(self):
+        parallel = TORCH + "nn/parallel/distributed.py"
+
+        def data_parallel(as_view):
+            first = []
+
+            def forward(t, r):
+                if r == 0:
+                    first.append(t.alloc(128, [("_ddp_init_helper", parallel, 9), ("<module>", "train.py", 12)]))
+                if r == 1:
+                    t.free(*first)
+                    for _ in range(2):
+                        t.alloc(64, [("_pre_forward", parallel, 20), ("forward", parallel, 19)] + FORWARD[1:])
+                return []
+            return train(5, forward, gradients=(lambda t, r: []) if as_view else None)
+        self.expect(data_parallel(False), "flat-gradient-buckets", 60, 140, "train.py:12")
+        self.expect_none(data_parallel(True), "flat-gradient-buckets")
+
     def test_workspace_of_32_mib_is_no_gradient(self):
         for size in (24, 32):  # as large as a weight, and not
             first = dict(in_forward=lambda t, r: (t.alloc(32, FORWARD), [])[1] if r == 0 else [],
@@ -416,6 +434,44 @@ class Mistakes(unittest.TestCase):
         self.expect(serve(True), "checkpoint-beside-model", 158, 162, "train.py:7")
         self.expect_none(serve(False), "checkpoint-beside-model")
 
+    def test_files_that_are_averaged(self):
+        def average(device):
+            t = Trace()
+            weights = [t.alloc(size, WEIGHTS) for size in (40, 30, 20)]
+            read = [t.alloc(size, [("load", TORCH + "serialization.py", 5), ("<module>", "soup.py", 6)])
+                    for _ in range(3 * device) for size in (40, 30, 20)]
+            mean = [t.alloc(size, [("mean", "soup.py", 7), ("<module>", "soup.py", 9)]) for size in (40, 30, 20) * device]
+            t.free(*read, *mean)
+            for _ in range(5):
+                t.free(t.alloc(4, FORWARD), t.alloc(2, FORWARD))
+            return t
+        self.expect(average(1), "checkpoint-beside-model", 330, 380, "soup.py:6")
+        self.expect_none(average(0), "checkpoint-beside-model")
+
+    def test_lines_by_turns_are_no_copies(self):
+        t = Trace()
+        for _ in range(6):
+            for line in (10, 11):
+                t.alloc(40, [("__init__", "experts.py", line), ("<module>", "serve.py", 5)])
+        for _ in range(5):
+            t.free(t.alloc(4, FORWARD), t.alloc(2, FORWARD))
+        self.expect_none(t, "second-copy-of-weights")
+
+    def test_weights_copied_after_each_epoch(self):
+        copy = [("clone", TORCH + "storage.py", 2), ("deepcopy", "/usr/lib/python3.11/copy.py", 153), ("stop", "early.py", 4),
+                ("<module>", "train.py", 30)]
+
+        def train_with(keep):
+            best = []
+
+            def after(t, r):
+                new = [t.alloc(size, copy) for size in (64,) * 4]
+                t.free(*best)
+                best[:] = new
+            return train(5, after=after if keep else lambda t, r: None, size=64)
+        self.expect(train_with(True), "second-copy-of-weights", 250, 520, "early.py:4")
+        self.expect_none(train_with(False), "second-copy-of-weights")
+
     def test_states_of_an_optimizer_by_hand_are_no_copy(self):
         def trained(step):
             t = Trace()
@@ -444,6 +500,60 @@ class Mistakes(unittest.TestCase):
             return t
         self.expect(collect(True), "tensors-in-a-list", 305, 315, "net.py:30")
         self.expect_none(collect(False), "tensors-in-a-list")
+
+    def test_loop_of_one_line_before_others(self):
+        """The middle of the run is other code, which makes next to nothing."""
+        call = [("enrol", "gallery.py", 7), ("<module>", "gallery.py", 20)]
+
+        def enrol(keep):
+            t, kept = Trace(), []
+            t.alloc(10, WEIGHTS)
+            for _ in range(12):
+                t.free(t.alloc(2, call))
+                before, out = t.alloc(40, FORWARD[:2] + call), t.alloc(50, FORWARD[:2] + call)
+                t.free(before)
+                kept.append(out) if keep else t.free(out)
+            for _ in range(200):
+                t.free(t.alloc(1 / 1024, [("mean", "gallery.py", 9), ("<module>", "gallery.py", 21)]))
+            t.free(*kept)
+            return t
+        self.expect(enrol(True), "tensors-in-a-list", 500, 620, "net.py:10")
+        self.expect_none(enrol(False), "tensors-in-a-list")
+
+    def test_loops_one_after_the_other(self):
+        """A phase that is over, of one line of a loop, and another loop after it."""
+        def job(first):
+            t = Trace()
+            call = [("encode", "job.py", 3), ("<module>", "job.py", 20)]
+            weights = [t.alloc(first, [("to", TORCH + "nn/modules/module.py", 4), ("encode", "job.py", 2), ("<module>", "job.py", 20)])
+                       for _ in range(12)]
+            for _ in range(40):
+                t.free(t.alloc(2, call))
+                t.free(t.alloc(4, FORWARD[:2] + call), t.alloc(4, FORWARD[:2] + call))
+            t.free(*weights)
+            for _ in range(5):
+                text = t.alloc(1, [("decode", "job.py", 8), ("<module>", "job.py", 21)])
+                t.free(t.alloc(190, FORWARD[:2] + [("decode", "job.py", 9), ("<module>", "job.py", 21)]), text)
+            return t
+        self.expect(job(60), "cache-of-finished-phase", 180, 200, "job.py")
+        self.expect_none(job(1), "cache-of-finished-phase")
+
+    def test_what_a_layer_leaves_at_its_end_is_no_graph(self):
+        def layers(keep):
+            t = Trace()
+            t.alloc(10, WEIGHTS)
+            for _ in range(6):
+                t.alloc(4, [("read", "serve.py", 8), ("<module>", "serve.py", 20)])
+                made = []
+                for _ in range(6):
+                    made += [t.alloc(10, [("layer", "net.py", 11 + n)] + FORWARD[1:]) for n in range(10)]
+                    if not keep:
+                        t.free(*made)
+                        made = []
+                t.free(*made)
+            return t
+        self.expect(layers(True), "no-inference-mode", 300, 620)
+        self.expect_none(layers(False), "no-inference-mode")
 
     def test_graphs_of_rounds_without_backward(self):
         def evaluate(sums):
