@@ -186,6 +186,21 @@ static const char *wrapped_at(struct gm_lives *l, uint64_t gradients)
     return first == l->h->allocation_count ? NULL : gm_lives_place(l, l->h->stack[first]);
 }
 
+/* Whether most gradients that last give way to views in a later backward pass. */
+static bool are_views(const struct gm_lives *l)
+{
+    const struct gm_history *h = l->h;
+    uint64_t all = 0, given = 0;
+    for (size_t a = 0; l->phase != NULL && a < h->allocation_count; a++) {
+        const uint32_t freed = h->freed[a];
+        if (!is_gradient(l, a) || freed - h->born[a] <= BRIEF)
+            continue;
+        all += h->requested[a];
+        given += freed != GM_NEVER && l->phase[freed - 1] == GM_PHASE_BACKWARD ? h->requested[a] : 0;
+    }
+    return given > all / 2;
+}
+
 static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -209,7 +224,7 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
     gm_sizes_free(&weights);
     c->failed |= buckets.n > 0 && !gm_lives_blame(c->lives, &buckets, &blame);
     const bool is_wrapped = buckets.n > 0 && gm_lives_is_role(l, buckets.v[0].allocation, GM_ROLE_COMMUNICATION);
-    if (buckets.n == 0)
+    if (buckets.n == 0 || (is_wrapped && are_views(l)))
         set.n = 0;
     for (size_t i = 0; i < buckets.n; i++) /* they are no data */
         gm_lives_take(c->lives, buckets.v[i].allocation, GM_TAKEN);

@@ -332,6 +332,34 @@ class Mistakes(unittest.TestCase):
         self.expect(data_parallel(False), "flat-gradient-buckets", 60, 140, "train.py:12")
         self.expect_none(data_parallel(True), "flat-gradient-buckets")
 
+    def test_gradients_that_give_way_to_views_of_buckets(self):
+        def accumulate(as_view):
+            t, old = Trace(), []
+            for _ in range(4):
+                t.alloc(32, WEIGHTS)
+            t.alloc(128, [("_ddp_init_helper", TORCH + "nn/parallel/distributed.py", 9), ("<module>", "train.py", 12)])
+            for r in range(8):
+                hidden = [t.alloc(24, FORWARD) for _ in range(4)]
+                root = t.alloc(1 / 1024, ROOT)
+                for n in range(4):
+                    new = t.alloc(32, AUTOGRAD)
+                    if r % 2 == 0:
+                        old.append(new)
+                        continue
+                    t.free(new)
+                    if as_view:
+                        t.free(old.pop(0))
+                t.free(t.alloc(1 / 1024, AUTOGRAD))
+                t.free(*hidden, root)
+                for _ in range(10):
+                    t.free(t.alloc(1 / 1024, STEP if r % 2 else FORWARD))
+                if r % 2:
+                    t.free(*old)
+                    del old[:]
+            return t
+        self.expect(accumulate(False), "flat-gradient-buckets", 90, 130, "train.py:12")
+        self.expect_none(accumulate(True), "flat-gradient-buckets")
+
     def test_workspace_of_32_mib_is_no_gradient(self):
         for size in (24, 32):  # as large as a weight, and not
             first = dict(in_forward=lambda t, r: (t.alloc(32, FORWARD), [])[1] if r == 0 else [],
