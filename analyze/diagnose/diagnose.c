@@ -131,7 +131,8 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
     struct gm_text t = {0};
     char bytes[GM_SIZE_TEXT], share[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
     c->failed |= set->n > 0 && !gm_lives_blame(c->lives, set, &blame);
-    if (!c->failed && set->n > 0 && (is_of_reserved || blame.bytes >= c->lives->at_peak / GM_LEAST_SHARE)) {
+    const uint64_t least = gm_max(c->lives->at_peak / GM_LEAST_SHARE, (uint64_t)GM_LEAST_REMEDY_MIB << 20);
+    if (!c->failed && set->n > 0 && (is_of_reserved || blame.bytes >= least)) {
         if (blame.bytes > 0)
             gm_text_printf(&t, "%s at the peak (%s %%), in %s block%s, most of it made in %s: ",
                            gm_size_format(bytes, blame.bytes), gm_share_format(share, blame.bytes, c->lives->at_peak),

@@ -131,7 +131,8 @@ static bool is_backward(const struct gm_lives *l, uint32_t e)
  * until it went. */
 struct unused {
     uint32_t passing, aged; /* of the large ones */
-    uint32_t consumed;      /* large ones that a backward pass frees meanwhile */
+    uint32_t consumed;      /* large ones that a backward pass frees meanwhile, */
+    uint32_t own;           /* of these, those made from the first to the last */
     bool has_backward;      /* there is one */
     bool has_stacks;        /* different lines made it: not a list */
 };
@@ -152,6 +153,7 @@ static struct unused look_at_group(const struct gm_lives *l, const struct large 
         const uint32_t a = large->v[i];
         found.passing += h->freed[a] > h->born[a] + WORKSPACE;
         found.aged += h->freed[a] != GM_NEVER && born_before(large, l, h->freed[a]) - i >= USED_FOR + 2;
+        found.own += h->freed[a] != GM_NEVER && h->freed[a] <= end && is_backward(l, h->freed[a] - 1);
     }
     for (uint32_t e = first; e < end; e++) {
         const uint32_t a = h->of_event[e];
@@ -182,8 +184,8 @@ static void collect_unused(struct gm_case *c, struct gm_set *set)
             continue;
         const struct unused group = look_at_group(l, &large, set, before, e);
         const size_t n = set->n - before;
-        if (!group.has_stacks || n * GRAPH_PARTS < group.passing || n * 2 < group.aged ||
-            (group.has_backward && group.consumed < AT_ONCE))
+        if (!group.has_stacks || group.own * GRAPH_PARTS >= n || n * GRAPH_PARTS < group.passing ||
+            n * 2 < group.aged || (group.has_backward && group.consumed < AT_ONCE))
             set->n = before;
     }
     free(large.v);
@@ -233,15 +235,30 @@ static void until_next(const struct gm_lives *l, struct gm_set *set)
     }
 }
 
+static void find_features_of_training(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct gm_set set = {.v = NULL};
+    if (gm_kept_features(c, &set))
+        for (size_t i = 0; i < set.n; i++)
+            set.v[i].gone = gm_lives_after_others(c->lives, set.v[i].allocation, 2);
+    gm_case_accuse(c, rule, &set, false,
+                   "layers made them, the backward pass has used their neighbours, and they are still there, as if a "
+                   "hook or a dictionary held them");
+}
+
 static void find_features(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
-    const struct gm_roster *roster = l->has_backward ? NULL : gm_lives_roster(c->lives);
+    if (l->has_backward) {
+        find_features_of_training(c, rule);
+        return;
+    }
+    const struct gm_roster *roster = gm_lives_roster(c->lives);
     struct gm_set set = {.v = NULL};
     uint64_t stacks_most = 0;
-    c->failed |= !l->has_backward && roster == NULL;
-    for (size_t i = 0; !c->failed && roster != NULL && i < roster->n; i++) {
+    c->failed |= roster == NULL;
+    for (size_t i = 0; !c->failed && i < roster->n; i++) {
         const struct gm_roster_row *row = &roster->v[i];
         const uint64_t size = h->requested[row->allocation];
         const struct gm_roster_row *before =
@@ -475,8 +492,9 @@ static const struct gm_rule of_features[] = {
                 "+ features[name] = output.mean().item()",
      .cost = "none",
      .severity = "warning",
-     .when = "without a backward pass, at least 4 tensors of a round are freed just after the next round has made the "
-             "same ones, and hold 1 % of the peak",
+     .when = "at least 4 tensors of a round are freed just after the next round has made the same ones, or, in "
+             "training, outlive their round although its backward pass has used what was made between them, and hold "
+             "1 % of the peak",
      .what_to_do = "`features[name] = output.mean().item()`, or `handle.remove()`"},
 };
 const struct gm_theme gm_theme_features = GM_THEME(of_features);

@@ -19,7 +19,10 @@ enum {
     GRAPH_ALIKE = 2,  /* of one stack: of a graph; fewer are single tensors */
     GRAPH_STACKS = 2, /* with a part of its bytes each */
     GRAPH_PART = 10,
-    GRAPH_SMALL = 1000 /* parts of its bytes */
+    GRAPH_SMALL = 1000, /* parts of its bytes */
+    TELLING = 100,      /* parts of the largest of them: smaller ones say nothing of what is between two */
+    CONSUMED = 4,       /* parts of its bytes that a backward pass has used: it is none */
+    LEAST_FEATURES = 4  /* outputs of layers, in a round */
 };
 
 enum { LEFT = 1, STALE = 2, PILED = 3 }; /* LEFT: for one more round, however long in it */
@@ -108,12 +111,44 @@ static bool are_of_training(const struct gm_lives *l, const struct gm_set *set)
     return n * 2 > set->n;
 }
 
+/* What backward passes use, and give up, of what was made from one of the set to the next in a forward pass: then no
+ * graph lives on, but tensors that somebody holds. The set is in the order of birth. */
+static uint64_t consumed(const struct gm_lives *l, const struct gm_set *set, const uint8_t *kinds)
+{
+    const struct gm_history *h = l->h;
+    uint64_t bytes = 0, pending = 0, largest = 0;
+    uint32_t round = 0;
+    size_t i = 0;
+    bool is_open = false;
+    for (size_t k = 0; k < set->n; k++)
+        largest = h->requested[set->v[k].allocation] > largest ? h->requested[set->v[k].allocation] : largest;
+    for (uint32_t e = 0; l->phase != NULL && e < h->count && i < set->n; e++) {
+        const uint32_t a = h->of_event[e];
+        is_open &= l->phase[e] != GM_PHASE_BACKWARD && gm_lives_round(l, e + 1) == round;
+        if (a == GM_NEVER || h->born[a] != e + 1)
+            continue;
+        if (set->v[i].allocation == a) {
+            i++;
+            if (h->requested[a] < largest / TELLING)
+                continue;
+            bytes += is_open ? pending : 0;
+            pending = 0;
+            is_open = true;
+            round = gm_lives_round(l, e + 1);
+        } else if (is_open && kinds[a] == 0 && h->freed[a] != GM_NEVER && is_of_round(l, a) &&
+                   l->phase[h->freed[a] - 1] == GM_PHASE_BACKWARD && !gm_lives_is_of_engine(l, a)) {
+            pending += h->requested[a];
+        }
+    }
+    return bytes;
+}
+
 /* How the bytes of a set are spread: a graph is made by several operators, or several times in each round by one. */
 struct spread {
     uint64_t bytes, most; /* of all; of the stack that has most */
     size_t stacks;        /* that have a part worth a word */
     size_t of_modules;    /* stacks in modules, where something is trained: what one makes the next one reads */
-    size_t blocks, most_blocks;
+    size_t blocks, most_blocks, module_blocks;
     uint32_t most_rounds;
 };
 
@@ -150,12 +185,24 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
         const bool is_large = h->requested[a] >= l->at_peak / 10000;
         spread->blocks += is_large;
         spread->most_blocks += is_large && h->stack[a] == most;
+        spread->module_blocks += is_large && (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
     }
 }
 
-/* The allocations of that kind, of stacks that make a habit of it. Returns whether they are graphs. */
-static bool collect(struct gm_case *c, const uint8_t *kinds, const struct gm_habit *habits, uint8_t kind,
-                    struct gm_set *set)
+/* What a set is: tensors that a variable or a list holds, graphs, outputs of layers that a hook holds. */
+enum shape { SINGLE, GRAPH, FEATURES };
+
+static enum shape shape_of(const struct gm_lives *l, const struct gm_set *set, const struct spread *spread,
+                           const uint8_t *kinds)
+{
+    if (consumed(l, set, kinds) < spread->bytes / CONSUMED)
+        return is_graph(spread) ? GRAPH : SINGLE;
+    return spread->module_blocks >= LEAST_FEATURES * (size_t)spread->most_rounds ? FEATURES : SINGLE;
+}
+
+/* The allocations of that kind, of stacks that make a habit of it. */
+static enum shape collect(struct gm_case *c, const uint8_t *kinds, const struct gm_habit *habits, uint8_t kind,
+                          struct gm_set *set)
 {
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
@@ -173,10 +220,10 @@ static bool collect(struct gm_case *c, const uint8_t *kinds, const struct gm_hab
     if (!c->failed)
         spread_out(l, set, habits, kind, bytes, &spread);
     free(bytes);
-    return is_graph(&spread);
+    return shape_of(l, set, &spread, kinds);
 }
 
-static bool collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *set)
+static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *set)
 {
     struct gm_lives *l = c->lives;
     if (l->habits == NULL)
@@ -184,7 +231,18 @@ static bool collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *set)
     if (l->habits != NULL && l->kinds == NULL)
         l->kinds = classify(l, l->habits);
     c->failed |= l->kinds == NULL;
-    return l->kinds != NULL && collect(c, l->kinds, l->habits, kind, set);
+    return l->kinds == NULL ? SINGLE : collect(c, l->kinds, l->habits, kind, set);
+}
+
+bool gm_kept_features(struct gm_case *c, struct gm_set *set)
+{
+    for (uint8_t kind = PILED; kind >= STALE; kind--) {
+        set->n = 0;
+        if (collect_kind(c, kind, set) == FEATURES && set->n > 0)
+            return true;
+    }
+    set->n = 0;
+    return false;
 }
 
 /* What holds a graph is made last: the line that made the last tensor of most rounds that outlives its round. */
@@ -272,12 +330,13 @@ static void go_with_backward(struct gm_case *c, struct gm_set *set)
     free(passes);
 }
 
-/* Only where the number of stacks is right for the rule. */
-static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kind, bool is_of_graph,
+/* Only where the set is what the rule is about. */
+static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kind, enum shape shape,
                       const char *evidence)
 {
     struct gm_set set = {.v = NULL};
-    if (collect_kind(c, kind, &set) != is_of_graph) {
+    const bool is_of_graph = shape == GRAPH;
+    if (collect_kind(c, kind, &set) != shape) {
         free(set.v);
         return;
     }
@@ -351,17 +410,21 @@ static size_t end_pass(struct passes *p, const struct gm_lives *l, size_t begun,
 static bool find_passes(const struct gm_lives *l, struct passes *p)
 {
     const struct gm_history *h = l->h;
-    bool has_loss = false, is_open = false;
+    bool has_loss = false, is_open = false, was_backward = false;
     size_t begun = 0, before = 0;
     uint32_t last = 0;
     *p = (struct passes){.are_alike = true};
     for (uint32_t e = 0; e < h->count; e++) {
         const uint32_t a = h->of_event[e];
+        was_backward |= l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD;
         if (a == GM_NEVER || h->born[a] != e + 1 || gm_lives_is_of_engine(l, a))
             continue;
         if (is_kept_by_pass(l, a)) {
             p->anchor = p->anchor == 0 ? h->stack[a] : p->anchor;
             if (!is_open && h->stack[a] == p->anchor) {
+                p->are_alike &= !was_backward || e >= l->peak || p->set.n == begun ||
+                                !gm_lives_at_peak(l, p->set.v[begun].allocation);
+                was_backward = false;
                 before = end_pass(p, l, begun, before, e);
                 begun = p->set.n;
                 is_open = true;
@@ -401,7 +464,7 @@ static void find_sum(struct gm_case *c, const struct gm_rule *rule)
 
 static void find_kept_graph(struct gm_case *c, const struct gm_rule *rule)
 {
-    accuse_if(c, rule, PILED, true,
+    accuse_if(c, rule, PILED, GRAPH,
               "what several operators made in a round of the loop is still there rounds later, so something holds "
               "their graph");
     if (gm_case_found(c, rule->id) == NULL)
@@ -463,7 +526,7 @@ static void find_collected(struct gm_case *c, struct gm_set *set)
 
 static void find_list(struct gm_case *c, const struct gm_rule *rule)
 {
-    accuse_if(c, rule, PILED, false,
+    accuse_if(c, rule, PILED, SINGLE,
               "one is left of every round of the loop, rounds later, so something collects them");
     if (c->failed || gm_case_found(c, rule->id) != NULL || (c->lives->has_backward && c->lives->phase == NULL))
         return;
@@ -477,14 +540,14 @@ static void find_list(struct gm_case *c, const struct gm_rule *rule)
 static void find_retained(struct gm_case *c, const struct gm_rule *rule)
 {
     if (c->lives->has_backward)
-        accuse_if(c, rule, STALE, true,
+        accuse_if(c, rule, STALE, GRAPH,
                   "a graph of the last round of the loop is still there after its backward pass, while the next "
                   "forward pass makes the same tensors again");
 }
 
 static void find_stale(struct gm_case *c, const struct gm_rule *rule)
 {
-    accuse_if(c, rule, STALE, false,
+    accuse_if(c, rule, STALE, SINGLE,
               "those of the last round of the loop are still there when the next ones are made in the same line, and "
               "go right after, so a variable holds them");
 }

@@ -136,6 +136,11 @@ struct gm_blame {
 /* false: no memory. */
 bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame);
 
+/* find_kept.c: in training, what several layers made in a round that a backward pass has used, and that is there later;
+ * false: there is nothing of the kind. */
+struct gm_case;
+bool gm_kept_features(struct gm_case *c, struct gm_set *set);
+
 /* The innermost line that all of them were called from; NULL: there is none. */
 const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set);
 

@@ -672,6 +672,62 @@ class Mistakes(unittest.TestCase):
         self.expect(retain(True), "retain-graph", 150, 170, "train.py:22")
         self.expect_none(retain(False), "retain-graph")
 
+    def test_outputs_of_layers_that_a_hook_keeps_in_training(self):
+        """The backward pass uses what is made between them, and no graph is left."""
+        def watched(keep):
+            rows = []
+
+            def forward(t, r):
+                made = []
+                for n in range(5):
+                    rows.append(t.alloc(16, [("conv", "net.py", 30)] + FORWARD[1:]))
+                    made.append(t.alloc(16, [("relu", "net.py", 31)] + FORWARD[1:]))
+                t.alloc(1 / 1024, ROOT)
+                for block in reversed(made):
+                    t.free(t.alloc(8, AUTOGRAD), block)
+                if not keep:
+                    t.free(*rows)
+                    del rows[:]
+                return []
+
+            def after(t, r):
+                if r % 4 == 3:
+                    t.free(*rows)
+                    del rows[:]
+            return train(8, forward, after=after, weights=2, size=4, width=1)
+        self.expect(watched(True), "hooks-keep-features", 200, 340, "net.py:30")
+        self.expect_none(watched(True), "loss-keeps-graph")
+        self.expect_none(watched(False), "hooks-keep-features")
+
+    def test_outputs_that_are_held_are_no_graph(self):
+        def engine(keep):
+            old = []
+
+            def forward(t, r):
+                new = [t.alloc(60, [("to", "data.py", 4), ("<module>", "train.py", 19)])]
+                made = [t.alloc(20, [(f"layer{n}", "net.py", 20 + n)] + FORWARD[1:]) for n in range(4)]
+                new.append(t.alloc(50, [("head", "net.py", 12)] + FORWARD[1:]))
+                t.alloc(1 / 1024, ROOT)
+                for block in reversed(made):
+                    t.free(t.alloc(8, AUTOGRAD), block)
+                t.free(*(old if keep else new))
+                old[:] = new if keep else []
+                return []
+            return train(6, forward, weights=2, size=4, width=1)
+        self.expect(engine(True), "stale-reference", 70, 130, "data.py:4")
+        self.expect_none(engine(True), "retain-graph")
+        self.expect_none(engine(False), "stale-reference")
+
+    def test_little_is_no_mistake(self):
+        def copied(mib):
+            def once(t, r):
+                for _ in range(3 if r == 0 else 0):
+                    t.alloc(mib, [("deepcopy", "/usr/lib/python3.11/copy.py", 1), ("<module>", "train.py", 9)])
+                return []
+            return train(5, once, weights=3, size=mib, width=2)
+        self.expect(copied(8), "second-copy-of-weights", 20, 40)
+        self.expect_none(copied(2), "second-copy-of-weights")  # it is a segment of 20 MiB, but holds 6
+
     def test_shapes(self):
         def model(lengths):
             return train(len(lengths), lambda t, r: [t.alloc(lengths[r] * (1 + n) / 8, FORWARD) for n in range(6)])
