@@ -211,9 +211,10 @@ static enum gm_status take_list(struct reader *r, const struct gm_json_token *fi
 /* What "args" say: of memory, then (from FIRST_DETAIL on) of spans. */
 enum { FIRST_DETAIL = 6 };
 static const struct word arg_words[] = {
-    WORD("Bytes"),      WORD("Addr"),        WORD("Total Allocated"), WORD("Total Reserved"),  WORD("Device Type"),
-    WORD("Device Id"),  WORD("External id"), WORD("external id"),     WORD("bytes"),           WORD("Input Dims"),
-    WORD("Input type"), WORD("Call stack"),  WORD("correlation"),     WORD("Sequence number"), WORD("Fwd thread id")};
+    WORD("Bytes"),       WORD("Addr"),        WORD("Total Allocated"), WORD("Total Reserved"),
+    WORD("Device Type"), WORD("Device Id"),   WORD("External id"),     WORD("external id"),
+    WORD("bytes"),       WORD("Input Dims"),  WORD("Input type"),      WORD("Concrete Inputs"),
+    WORD("Call stack"),  WORD("correlation"), WORD("Sequence number"), WORD("Fwd thread id")};
 
 static enum gm_status take_memory(struct reader *r, int word, const struct gm_json_token *t, struct gm_error *err)
 {
@@ -255,11 +256,13 @@ static enum gm_status take_detail(struct reader *r, int word, const struct gm_js
     case 4:
         return take_list(r, t, &d->types, err);
     case 5:
-        return take_string(r, t, &d->call_stack, err);
+        return take_list(r, t, &d->values, err);
     case 6:
+        return take_string(r, t, &d->call_stack, err);
+    case 7:
         d->correlation = (uint32_t)token_unsigned(t, 0);
         break;
-    case 7:
+    case 8:
         if (!token_integer(t, &d->sequence))
             d->sequence = -1;
         break;

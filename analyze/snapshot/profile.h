@@ -67,6 +67,7 @@ struct gm_profile_detail {
     uint64_t external; /* "External id": of an operator, or of the operator that a runtime call or kernel belongs to */
     uint64_t bytes;    /* of a copy or a memset */
     uint32_t shapes, types;  /* of an operator's inputs, as the file has them, without needless blanks */
+    uint32_t values;         /* likewise, of those that are no tensors: "[[24, 48], 6, , False]" */
     uint32_t call_stack;     /* old files: "a.py(1): f;b.py(2): g", innermost first */
     uint32_t forward_thread; /* PyTorch's number; 0: none */
     uint32_t correlation;    /* of a runtime call with what it started on a device; 0: none */
@@ -74,7 +75,8 @@ struct gm_profile_detail {
 };
 #define GM_PROFILE_NO_DETAIL                                                                                           \
     {                                                                                                                  \
-        .shapes = GM_PROFILE_NONE, .types = GM_PROFILE_NONE, .call_stack = GM_PROFILE_NONE, .sequence = -1             \
+        .shapes = GM_PROFILE_NONE, .types = GM_PROFILE_NONE, .values = GM_PROFILE_NONE, .call_stack = GM_PROFILE_NONE, \
+        .sequence = -1                                                                                                 \
     }
 
 struct gm_profile_memory {

@@ -8,8 +8,8 @@ Writes VERSION_NAME.pickle.gz and VERSION_NAME.pair.json.gz, where what names th
 or gmdry's stand-in: `gmdry --devices 2 -- python make_pairs.py FOLDER`. The pairs in pairs/ were made so, with PyTorch's
 wheels from PyPI.
 
-What `lines` makes is kept until the snapshot, and each of its lines says by which operator: that is what test_join.py
-holds the operators of the largest blocks against.
+What `lines` and `numbers` make is kept until the snapshot, and each of their lines says by which operator, and of which
+shape: that is what test_join.py holds the operators and formulas of the largest blocks against.
 """
 import argparse
 import gzip
@@ -47,6 +47,46 @@ def lines(kept):
         kept.append(torch.zeros_like(z))  # aten::zeros_like
         kept.append(torch.empty(7, 11, device=DEVICE))  # aten::empty
         kept.append(y.clone())  # aten::clone
+
+
+def numbers(kept):
+    """Sizes that are told by numbers and not by tensors: behind the operator stands what a size is of."""
+    image = torch.ones(2, 3, 17, 20, device=DEVICE)  # aten::ones: 2 x 3 x 17 x 20 x fp32
+    filters = torch.ones(5, 3, 3, 4, device=DEVICE)  # aten::ones: 5 x 3 x 3 x 4 x fp32
+    back = torch.ones(3, 6, 3, 3, device=DEVICE)  # aten::ones: 3 x 6 x 3 x 3 x fp32
+    rows = torch.rand(24, 40, device=DEVICE)  # aten::rand: 24 x 40 x fp32
+    kept += [image, filters, back, rows]
+    for _ in range(2):
+        kept.append(torch.empty(7, 11, device=DEVICE))  # aten::empty: 7 x 11 x fp32
+        kept.append(torch.empty([33, 9], dtype=torch.bfloat16, device=DEVICE))  # aten::empty: 33 x 9 x bf16
+        kept.append(torch.zeros(5, 129, dtype=torch.int64, device=DEVICE))  # aten::zeros: 5 x 129 x int64
+        kept.append(torch.full((6, 67), 2.5, device=DEVICE))  # aten::full: 6 x 67 x fp32
+        kept.append(torch.full((6, 67), 2, dtype=torch.int32, device=DEVICE))  # aten::full: 6 x 67 x int32
+        kept.append(torch.full((19, 5), True, device=DEVICE))  # aten::full: 19 x 5 x bool
+        kept.append(torch.randn(21, 13, dtype=torch.float16, device=DEVICE))  # aten::randn: 21 x 13 x fp16
+        kept.append(torch.randint(0, 9, (14, 15), device=DEVICE))  # aten::randint: 14 x 15 x int64
+        kept.append(torch.arange(187, device=DEVICE))  # aten::arange: 187 x int64
+        kept.append(torch.arange(3, 190, 2, device=DEVICE))  # aten::arange: 94 x int64
+        kept.append(torch.arange(0, 10, 0.25, device=DEVICE))  # aten::arange: 40 x fp32
+        kept.append(torch.arange(7, 1, -1, dtype=torch.int32, device=DEVICE))  # aten::arange: 6 x int32
+        kept.append(torch.linspace(0, 1, 311, device=DEVICE))  # aten::linspace: 311 x fp32
+        kept.append(torch.eye(18, device=DEVICE))  # aten::eye: 18 x 18 x fp32
+        kept.append(torch.empty_strided((4, 8), (16, 1), device=DEVICE))  # aten::empty_strided: 4 x 8 x fp32, strided
+        kept.append(rows.new_empty((9, 31)))  # aten::new_empty: 9 x 31 x fp32
+        kept.append(rows.new_zeros((9, 31), dtype=torch.float16))  # aten::new_zeros: 9 x 31 x fp16
+        kept.append(rows.new_full((8, 31), 1))  # aten::new_full: 8 x 31 x fp32
+        kept.append(rows.repeat(3, 2))  # aten::repeat: 72 x 80 x fp32
+        kept.append(image.sum(dim=(1, 2), keepdim=True))  # aten::sum: 2 x 1 x 1 x 20 x fp32
+        kept.append(image.mean(dim=-2))  # aten::mean: 2 x 3 x 20 x fp32
+        kept.append(torch.nn.functional.pad(image, (1, 2, 3, 4)))  # aten::pad: 2 x 3 x 24 x 23 x fp32
+        kept.append(torch.nn.functional.conv2d(image, filters, stride=2, padding=1))  # aten::conv2d: 2 x 5 x 9 x 10 x fp32
+        kept.append(torch.nn.functional.conv_transpose2d(image, back, stride=2, output_padding=1))  # aten::conv_transpose2d: 2 x 6 x 36 x 42 x fp32
+        kept.append(torch.nn.functional.avg_pool2d(image, 3))  # aten::avg_pool2d: 2 x 3 x 5 x 6 x fp32
+        kept.append(torch.nn.functional.max_pool2d(image, 3, stride=2, padding=1))  # aten::max_pool2d: 2 x 3 x 9 x 10 x fp32
+        kept += rows.topk(7)  # aten::topk: 24 x 7 x
+        kept.append(rows.argmax(dim=1))  # aten::argmax: 24 x int64
+        kept.append(rows > 0.5)  # aten::gt: 24 x 40 x bool
+        kept.append(torch.nn.functional.interpolate(image, size=(30, 31)))  # aten::upsample_nearest2d: 2 x 3 x 30 x 31 x fp32
 
 
 class Block(torch.nn.Module):
@@ -120,9 +160,16 @@ def all_lines():
     return lambda _: lines(kept)
 
 
+def all_numbers():
+    kept = []
+    numbers([])
+    return lambda _: numbers(kept)
+
+
 # name: program, steps, schedule, what is recorded
 PROGRAMS = {
     "lines": (all_lines, 1, None, dict(record_shapes=True)),
+    "numbers": (all_numbers, 1, None, dict(record_shapes=True)),
     "again": (all_lines, 1, None, dict(record_shapes=True)),
     "training": (training, 4, dict(wait=1, warmup=1, active=1, repeat=1), dict(record_shapes=True, with_stack=True)),
     "inference": (inference, 5, dict(wait=1, warmup=1, active=2, repeat=1), dict(record_shapes=True)),

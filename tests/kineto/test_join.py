@@ -20,6 +20,8 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAIRS = os.path.join(HERE, "pairs")
 PROGRAM = ""
+with open(os.path.join(HERE, "make_pairs.py"), encoding="utf-8") as program:
+    LINES = program.read().split("\n")
 
 
 def snapshot(name):
@@ -100,26 +102,59 @@ class Join(unittest.TestCase):
                     self.assertEqual(told["blocks_of_other_size"], 0)
 
     def test_operators(self):
-        with open(os.path.join(HERE, "make_pairs.py"), encoding="utf-8") as file:
-            lines = file.read().split("\n")
         for version in ("2.4.1", "2.6.0", "2.10.0", "2.15.0"):
             with self.subTest(version):
                 analysis = self.analysis(snapshot(version + "_lines"), trace(version + "_lines"), "--top", "1000")
-                right = explained = 0
-                for block in analysis["top_blocks"]:
-                    ours = [f["line"] for f in block["frames"] if f["filename"].endswith("make_pairs.py")]
-                    operator = lines[ours[0] - 1].partition("  # ")[2] if ours else ""
-                    if block["operator"] is None or not operator.startswith("aten::"):
-                        continue
+                told = list(self.told(analysis))
+                for operator, _, block in told:
                     self.assertEqual(block["operator"], operator)
-                    right += 1
-                    explained += block["formula"] is not None
-                    self.assertTrue(block["formula"] is None or block["formula"].count("x") >= 1)
-                self.assertEqual(right, 45)
+                    self.assertGreaterEqual(block["formula"].count("x"), 1)
+                self.assertEqual(len(told), 45)
                 for site in analysis["timeline"]["devices"][0]["call_sites_at_peak"]["rows"]:
-                    operator = lines[int(site["label"].rpartition(":")[2]) - 1].partition("  # ")[2]
+                    operator = LINES[int(site["label"].rpartition(":")[2]) - 1].partition("  # ")[2]
                     self.assertEqual(site["operator"], operator or None)
-                self.assertEqual(explained, 39)
+
+    def told(self, analysis):
+        """Of each block that a line of make_pairs.py made: the operator and the formula that stand behind it, and ours."""
+        for block in analysis["top_blocks"]:
+            ours = [f["line"] for f in block["frames"] if f["filename"].endswith("make_pairs.py")]
+            operator, _, formula = (LINES[ours[0] - 1] if ours else "").partition("  # ")[2].partition(": ")
+            if block["operator"] is not None and operator.startswith("aten::"):
+                yield operator, formula, block
+
+    def test_numbers(self):
+        """Sizes that are told by numbers ("Concrete Inputs"), not by the shapes of tensors."""
+        for version in ("2.4.1", "2.6.0", "2.15.0"):
+            with self.subTest(version):
+                name = version + "_numbers"
+                told = list(self.told(self.analysis(snapshot(name), trace(name), "--top", "1000")))
+                self.assertEqual(len(told), 66)
+                for operator, formula, block in told:
+                    self.assertEqual(block["operator"], operator)
+                    self.assertTrue(block["formula"].startswith(formula), (operator, formula, block["formula"]))
+                self.assertEqual({b["formula"] for o, _, b in told if o == "aten::topk"},
+                                 {"24 x 7 x fp32", "24 x 7 x int64"})
+
+    def test_odd_numbers(self):
+        """What stands there may be anything: no formula then but one that gives the bytes."""
+        name = "2.15.0_numbers"
+        odd = ["", "[", "]", "[]", "[[[[1]]]]", "-", "[-1, -1]", "[99999999999999999999, 2]", "281474976710656",
+               "[281474976710656, 281474976710656]", "[1, 2, 3, 4, 5, 6, 7, 8, 9]", "True", "0", "[0]", "[0, 0]", "1e9",
+               "[2147483647]", ",,,", "\u0000", 7, None, {"a": [1]}]
+        rng = random.Random(17)
+        made = loaded(name)
+        for event in made["traceEvents"]:
+            values = event.get("args", {}).get("Concrete Inputs")
+            for i in range(len(values or [])):
+                values[i] = rng.choice(odd)
+            if values and rng.random() < 0.2:
+                event["args"]["Concrete Inputs"] = rng.choice(odd)
+        widths = {"fp32": 4, "bf16": 2, "fp16": 2, "int64": 8, "int32": 4, "bool": 1}
+        for _, _, block in self.told(self.with_trace(name, made, "--top", "1000")):
+            size = 1
+            for side in (block["formula"] or "").split(" x "):
+                size *= int(side) if side.isdigit() else widths.get(side, 0)
+            self.assertIn(size, (0, block["requested_bytes"]), block)
 
     def test_training(self):
         for version in ("2.6.0", "2.15.0"):

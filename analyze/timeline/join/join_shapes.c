@@ -2,8 +2,8 @@
  *
  * Which shape gives a size. A trace has the shapes of an operator's inputs, not of what it makes: looked at are those
  * of the inputs, of all of them broadcast, of the first without its last or first dimension, and of products and
- * look-ups, which end in another input's dimension. A formula is told only if it gives exactly the bytes that were
- * requested.
+ * look-ups, which end in another input's dimension; before these what its numbers say (join_values.c). A formula is
+ * told only if it gives exactly the bytes that were requested.
  */
 #include "analyze/timeline/join/join_work.h"
 
@@ -14,52 +14,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INPUTS_MOST = 16, DIMS_MOST = 8, LEVELS_MOST = 16 };
+enum { INPUTS_MOST = 16, DIMS_MOST = GM_JOIN_DIMS, LEVELS_MOST = 16 };
 
-struct shape {
-    uint64_t dims[DIMS_MOST];
-    size_t n;
-};
 struct inputs {
-    struct shape shapes[INPUTS_MOST];
+    struct gm_join_shape shapes[INPUTS_MOST];
     size_t n;
 };
 
-/* Numbers by PyTorch's names of them. */
+/* Numbers by PyTorch's names and numbers of them. */
 struct element {
     const char *type, *shown;
     uint64_t bytes;
+    int number; /* c10::ScalarType */
 };
-static const struct element elements[] = {{"float", "fp32", 4},
-                                          {"c10::BFloat16", "bf16", 2},
-                                          {"c10::Half", "fp16", 2},
-                                          {"long int", "int64", 8},
-                                          {"long", "int64", 8},
-                                          {"double", "fp64", 8},
-                                          {"int", "int32", 4},
-                                          {"bool", "bool", 1},
-                                          {"unsigned char", "uint8", 1},
-                                          {"signed char", "int8", 1},
-                                          {"short", "int16", 2},
-                                          {"short int", "int16", 2},
-                                          {"c10::complex<float>", "complex64", 8},
-                                          {"c10::complex<double>", "complex128", 16},
-                                          {"c10::Float8_e4m3fn", "fp8", 1},
-                                          {"c10::Float8_e5m2", "fp8", 1},
-                                          {NULL, "2 B", 2}, /* where types are not told: what is converted to, lists */
-                                          {NULL, "4 B", 4},
-                                          {NULL, "8 B", 8},
-                                          {NULL, "1 B", 1}};
+static const struct element elements[] = {
+    {"float", "fp32", 4, 6},
+    {"c10::BFloat16", "bf16", 2, 15},
+    {"c10::Half", "fp16", 2, 5},
+    {"long int", "int64", 8, 4},
+    {"long", "int64", 8, 4},
+    {"double", "fp64", 8, 7},
+    {"int", "int32", 4, 3},
+    {"bool", "bool", 1, 11},
+    {"unsigned char", "uint8", 1, 0},
+    {"signed char", "int8", 1, 1},
+    {"short", "int16", 2, 2},
+    {"short int", "int16", 2, 2},
+    {"c10::complex<float>", "complex64", 8, 9},
+    {"c10::complex<double>", "complex128", 16, 10},
+    {"c10::Float8_e4m3fn", "fp8", 1, 24},
+    {"c10::Float8_e5m2", "fp8", 1, 23},
+    {NULL, "2 B", 2, -1}, /* where types are not told: what is converted to, lists */
+    {NULL, "4 B", 4, -1},
+    {NULL, "8 B", 8, -1},
+    {NULL, "1 B", 1, -1}};
 enum { ELEMENTS = sizeof elements / sizeof *elements };
 
 /* "[[2, 3], [], [[4], [5]]]": the innermost lists of numbers; what has no dimension, or too many, is left out. */
 static void read_shapes(struct inputs *in, const char *s, size_t n)
 {
-    struct shape shape = {.n = 0};
+    struct gm_join_shape shape = {.n = 0};
     bool is_number = false, is_fit = false;
     for (size_t i = 0; i < n && in->n < INPUTS_MOST; i++) {
         if (s[i] == '[') {
-            shape = (struct shape){.n = 0};
+            shape = (struct gm_join_shape){.n = 0};
             is_fit = true;
         } else if (gm_is_digit(s[i]) && is_fit) {
             if (!is_number && shape.n == DIMS_MOST) {
@@ -96,11 +94,16 @@ static bool has_type(const char *s, size_t n, const char *type)
 /* ---- formulas -------------------------------------------------------------------------------------------------------
  */
 
-static const struct element *element_of(const struct shape *shape, uint64_t bytes, const bool has[ELEMENTS])
+static uint64_t count_of(const struct gm_join_shape *shape)
 {
     uint64_t count = 1;
     for (size_t i = 0; i < shape->n; i++)
         count = gm_known_mul(count, shape->dims[i]);
+    return count;
+}
+
+static const struct element *element_of(uint64_t count, uint64_t bytes, const bool has[ELEMENTS])
+{
     for (size_t e = 0; e < ELEMENTS && count > 0; e++)
         if (has[e] && gm_known_mul(count, elements[e].bytes) == bytes)
             return &elements[e];
@@ -108,13 +111,13 @@ static const struct element *element_of(const struct shape *shape, uint64_t byte
 }
 
 /* All shapes broadcast together; false: they cannot be, or it is one of them. */
-static bool broadcast(const struct inputs *in, struct shape *out)
+static bool broadcast(const struct inputs *in, struct gm_join_shape *out)
 {
     *out = in->shapes[0];
     for (size_t k = 1; k < in->n; k++) {
-        const struct shape *other = &in->shapes[k];
+        const struct gm_join_shape *other = &in->shapes[k];
         const size_t n = other->n > out->n ? other->n : out->n;
-        struct shape sum = {.n = n};
+        struct gm_join_shape sum = {.n = n};
         for (size_t i = 0; i < n; i++) {
             const uint64_t a = i < n - out->n ? 1 : out->dims[i - (n - out->n)];
             const uint64_t b = i < n - other->n ? 1 : other->dims[i - (n - other->n)];
@@ -144,11 +147,11 @@ static const struct product products[] = {{"aten::mm", 0, 1, false, false},
                                           {"aten::embedding", 1, 0, true, false},
                                           {"aten::_scaled_mm", 0, 1, false, false}};
 
-static bool multiply(const struct product *product, const struct inputs *in, struct shape *out)
+static bool multiply(const struct product *product, const struct inputs *in, struct gm_join_shape *out)
 {
     if (product->left >= in->n || product->right >= in->n)
         return false;
-    const struct shape *left = &in->shapes[product->left], *right = &in->shapes[product->right];
+    const struct gm_join_shape *left = &in->shapes[product->left], *right = &in->shapes[product->right];
     *out = *left;
     if (product->keeps_last && out->n == DIMS_MOST)
         return false;
@@ -162,21 +165,38 @@ struct candidate {
     const struct gm_join *join;
     struct inputs in;
     bool has[ELEMENTS];
-    struct shape shape;
+    struct gm_join_shape shape;
+    bool has_gaps; /* strides make of it more, or fewer, than so many */
     const struct element *element;
 };
 
-static bool try_shape(struct candidate *c, const struct shape *shape, uint64_t bytes)
+static bool try_shape(struct candidate *c, const struct gm_join_shape *shape, uint64_t bytes)
 {
     c->shape = *shape;
-    c->element = element_of(shape, bytes, c->has);
+    c->element = element_of(count_of(shape), bytes, c->has);
+    return c->element != NULL;
+}
+
+/* What numbers tell; of that type, if they tell it, or of any where no tensor tells it: of fp32, mostly. */
+static bool try_values(struct candidate *c, const struct gm_join_operator *op, uint64_t bytes)
+{
+    struct gm_join_made made;
+    bool has[ELEMENTS];
+    if (!gm_join_by_values(op, &made))
+        return false;
+    for (size_t e = 0; e < ELEMENTS; e++)
+        has[e] = made.type >= 0 ? elements[e].number == made.type
+                                : c->has[e] || (made.is_free && (e == 0 || elements[e].type == NULL));
+    c->shape = made.shape;
+    c->has_gaps = made.extent > 0 && made.extent != count_of(&made.shape);
+    c->element = element_of(c->has_gaps ? made.extent : count_of(&made.shape), bytes, has);
     return c->element != NULL;
 }
 
 /* What is left of the first input when its last or its first dimension is gone: sums, means, statistics of rows. */
-static bool try_reductions(struct candidate *c, const struct shape *from, uint64_t bytes)
+static bool try_reductions(struct candidate *c, const struct gm_join_shape *from, uint64_t bytes)
 {
-    struct shape shape = *from;
+    struct gm_join_shape shape = *from;
     if (from->n < 2)
         return false;
     shape.n--;
@@ -190,10 +210,10 @@ static bool try_reductions(struct candidate *c, const struct shape *from, uint64
 static bool try_joined(struct candidate *c, uint64_t bytes)
 {
     for (size_t axis = 0; axis < c->in.shapes[0].n; axis++) {
-        struct shape sum = c->in.shapes[0];
+        struct gm_join_shape sum = c->in.shapes[0];
         bool is_possible = c->in.n < INPUTS_MOST; /* else there may be more */
         for (size_t k = 1; is_possible && k < c->in.n; k++) {
-            const struct shape *other = &c->in.shapes[k];
+            const struct gm_join_shape *other = &c->in.shapes[k];
             is_possible = other->n == sum.n;
             for (size_t i = 0; is_possible && i < sum.n; i++)
                 is_possible = i == axis || other->dims[i] == sum.dims[i];
@@ -205,19 +225,69 @@ static bool try_joined(struct candidate *c, uint64_t bytes)
     return false;
 }
 
+/* What an operator makes beside, or instead of, numbers of its inputs' type, as it is shown; "": nothing. */
+static const char *other_type(const char *name, size_t length)
+{
+    static const struct {
+        const char *name, *shown;
+    } others[] = {{"aten::topk", "int64"},
+                  {"aten::sort", "int64"},
+                  {"aten::argsort", "int64"},
+                  {"aten::argmax", "int64"},
+                  {"aten::argmin", "int64"},
+                  {"aten::max", "int64"},
+                  {"aten::min", "int64"},
+                  {"aten::multinomial", "int64"},
+                  {"aten::max_pool2d_with_indices", "int64"},
+                  {"aten::max_pool3d_with_indices", "int64"},
+                  {"aten::adaptive_max_pool2d", "int64"},
+                  {"aten::eq", "bool"},
+                  {"aten::ne", "bool"},
+                  {"aten::lt", "bool"},
+                  {"aten::le", "bool"},
+                  {"aten::gt", "bool"},
+                  {"aten::ge", "bool"},
+                  {"aten::isnan", "bool"},
+                  {"aten::isfinite", "bool"},
+                  {"aten::logical_not", "bool"},
+                  {"aten::any", "bool"},
+                  {"aten::all", "bool"},
+                  {"aten::native_dropout", "bool"},
+                  {"aten::native_layer_norm", "fp32"},
+                  {"aten::_flash_attention_forward", "fp32"},
+                  {"aten::_efficient_attention_forward", "fp32"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (gm_is_text(name, length, others[i].name))
+            return others[i].shown;
+    return "";
+}
+
 static bool try_operator(struct candidate *c, uint32_t span, uint64_t bytes)
 {
     const struct gm_profile *p = c->join->p;
     const struct gm_profile_detail *d = gm_profile_detail_of(p, &p->spans.v[span]);
-    size_t n, types, length;
+    size_t n, types, value_bytes, length;
+    const char *values = gm_profile_string(p, d->values, &value_bytes);
     const char *s = gm_profile_string(p, d->shapes, &n), *t = gm_profile_string(p, d->types, &types);
     const char *name = gm_profile_string(p, p->spans.v[span].name, &length);
-    struct shape made;
+    struct gm_join_shape made;
     c->in.n = 0;
     read_shapes(&c->in, s, n);
     const bool is_untold = gm_is_text(name, length, "aten::_to_copy") || has_type(t, types, "TensorList");
+    const char *other = other_type(name, length);
     for (size_t e = 0; e < ELEMENTS; e++)
-        c->has[e] = elements[e].type == NULL ? is_untold : has_type(t, types, elements[e].type);
+        c->has[e] = elements[e].type == NULL
+                        ? is_untold
+                        : has_type(t, types, elements[e].type) || strcmp(other, elements[e].shown) == 0;
+    const struct gm_join_operator op = {.name = name,
+                                        .values = values,
+                                        .name_length = length,
+                                        .values_length = value_bytes,
+                                        .inputs = c->in.shapes,
+                                        .input_count = c->in.n};
+    if (try_values(c, &op, bytes))
+        return true;
+    c->has_gaps = false;
     for (size_t k = 0; k < sizeof products / sizeof *products; k++)
         if (gm_is_text(name, length, products[k].name) && multiply(&products[k], &c->in, &made) &&
             try_shape(c, &made, bytes))
@@ -247,7 +317,7 @@ bool gm_join_explain(const struct gm_join *join, uint32_t span, uint64_t bytes, 
     struct gm_text text = {0};
     for (size_t i = 0; i < c.shape.n; i++)
         gm_text_printf(&text, "%" PRIu64 " x ", c.shape.dims[i]);
-    gm_text_add(&text, c.element->shown);
+    gm_text_printf(&text, "%s%s", c.element->shown, c.has_gaps ? ", strided" : "");
     *formula = text.failed ? NULL : gm_arena_copy(join->arena, text.data, text.length);
     gm_text_free(&text);
     return *formula != NULL;

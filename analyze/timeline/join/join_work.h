@@ -2,7 +2,8 @@
  *
  * Private to analyze/timeline/join: a trace of torch.profiler beside the snapshot (docs/kineto.md). join_match.c finds
  * which memory event of the trace is which event of the snapshot, join_spans.c what operator, module and kernels belong
- * to it, join_shapes.c which shape gives a size; join_device.c makes the report of a device of that.
+ * to it, join_shapes.c which shape gives a size, join_values.c which shape an operator's numbers give; join.c makes the
+ * report of a device of that.
  */
 #ifndef GM_TIMELINE_JOIN_WORK_H
 #define GM_TIMELINE_JOIN_WORK_H
@@ -46,6 +47,27 @@ bool gm_join_spans(struct gm_join *join);
 size_t gm_join_kernels_in(const struct gm_join *join, uint32_t span, size_t *first);
 /* When something ran on a device, in order and disjoint, in *busy (freed by the caller). false: no memory. */
 bool gm_join_busy(const struct gm_join *join, int64_t device, struct gm_join_busy **busy, size_t *count);
+
+/* join_values.c: the shape of what an operator makes by its numbers, "Concrete Inputs". */
+enum { GM_JOIN_DIMS = 8 };
+struct gm_join_shape {
+    uint64_t dims[GM_JOIN_DIMS];
+    size_t n;
+};
+struct gm_join_operator {
+    const char *name, *values; /* of which the latter is as the profile has it */
+    size_t name_length, values_length;
+    const struct gm_join_shape *inputs; /* those of its tensors; one at least can be read, whatever the count */
+    size_t input_count;
+};
+struct gm_join_made {
+    struct gm_join_shape shape;
+    uint64_t extent; /* numbers from the first to the last, if strides are told, else 0 */
+    int type;        /* PyTorch's number of what is made (c10::ScalarType); -1: not told */
+    bool is_free;    /* no tensor tells it, either: it is what the program has set as usual */
+};
+/* false: no number tells it. */
+bool gm_join_by_values(const struct gm_join_operator *op, struct gm_join_made *made);
 
 /* join_shapes.c: the formula of `bytes` by the shapes of the operators around a span, up to and with the operation; in
  * the arena, NULL in *formula: none. false: no memory. */
