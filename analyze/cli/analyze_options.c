@@ -108,7 +108,8 @@ static const struct gm_option option_table[] = {
      "explain sizes by a transformer's dimensions, and tell what it should need: batch=4, seq=512, hidden=2560, "
      "heads=32, "
      "layers=32, vocab=10000, ffn=10240 without the blanks, a part of these, or infer" GM_MORE
-     "Also `tokens`, `kv_heads`, `head`. What is left out is inferred; `infer` infers all: "
+     "Also `tokens`, `kv_heads`, `head` (or `head_dim`), `experts` and `topk` (of a mixture of experts of `ffn`). What "
+     "is left out is inferred; `infer` infers all: "
      "[reading.md](reading.md#dimensions).",
      GM_OPTION_PARSED, AT(timeline.dims), .parse = gm_dims_parse,
      .wants = "infer, or as in batch=4,seq=512,hidden=768,heads=12,layers=12,vocab=50257,ffn=3072",

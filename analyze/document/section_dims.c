@@ -54,7 +54,9 @@ static void tell_needs(struct gm_doc *d, const struct gm_dims_report *r)
         gm_doc_tell(d, "What it should need is not known without %s: --dims says these.", r->missing);
     else
         gm_doc_tell(d,
-                    "Measured is the most at any moment of the trace. No biases and no dropout are in the formulas.");
+                    "Measured is the most at any moment of the trace, of activations without logits. No biases and no "
+                    "dropout are in the formulas.%s%s",
+                    r->doubt == NULL ? "" : " ", r->doubt == NULL ? "" : r->doubt);
 }
 
 static void tell_sizes(struct gm_doc *d, const struct gm_dims_report *r)
@@ -86,6 +88,7 @@ void gm_section_dims(struct gm_doc *d, const struct gm_view *v)
         GM_KEY(GM_BYTES, "explained_bytes", struct gm_dims_report, explained),
         GM_KEY(GM_BYTES, "peak_requested_bytes", struct gm_dims_report, peak),
         GM_KEY(GM_TEXT, "missing", struct gm_dims_report, missing),
+        GM_KEY(GM_TEXT, "doubt", struct gm_dims_report, doubt),
     };
     const struct gm_dims_report *r = v->timeline->dims;
     if (r == NULL)

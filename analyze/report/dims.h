@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* tokens is batch * seq, head is hidden / heads. */
+/* tokens is batch * seq; head is the width of one, hidden / heads if nothing else is known. Of experts of ffn each a
+ * token goes through topk; a model without has neither. */
 enum gm_dim {
     GM_DIM_BATCH,
     GM_DIM_SEQ,
@@ -22,6 +23,8 @@ enum gm_dim {
     GM_DIM_LAYERS,
     GM_DIM_VOCAB,
     GM_DIM_FFN,
+    GM_DIM_EXPERTS,
+    GM_DIM_TOPK,
     GM_DIM_COUNT
 };
 struct gm_dims {
@@ -59,6 +62,7 @@ struct gm_dims_report {
     uint64_t explained, peak; /* requested bytes at the peak: of sizes with a formula; all */
     const struct gm_need_row *needs;
     size_t need_count;
+    const char *doubt;   /* a sentence about needs; NULL */
     const char *missing; /* dimensions without which needs are not known, "heads, seq"; NULL: none */
 };
 

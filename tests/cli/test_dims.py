@@ -12,6 +12,7 @@ class Transformer:
 
     def __init__(self, width=4, kv_heads=None, q=None, ffn=None):
         self.allocator, self.width = Allocator(0, 0x7F0000000000, Clock()), width
+        self.queries = q or DIMS["hidden"]
         self.allocator.recording = True
         d = DIMS
         kv = (kv_heads or d["heads"]) * d["hidden"] // d["heads"]
@@ -34,7 +35,7 @@ class Transformer:
         d, t, kept = DIMS, self.tokens, []
         mask = self.alloc(d["seq"] ** 2, "forward", "/app/model.py", 1)
         for _ in range(d["layers"]):
-            rows = [d["hidden"]] * 8 + [self.ffn] * 4 + [d["heads"] * d["seq"]]
+            rows = [d["hidden"]] * 6 + [self.queries] * 2 + [self.ffn] * 4 + [d["heads"] * d["seq"]]
             kept += [self.alloc(t * row, "forward", "/app/model.py") for row in rows]
         self.allocator.free(mask)
         return kept + [self.alloc(t * d["vocab"], "forward", "/app/model.py")]
@@ -57,6 +58,37 @@ class Transformer:
                 self.allocator.free(grad)
         self.forward()
         return {"segments": self.allocator.snapshot_segments(), "device_traces": [self.allocator.trace]}
+
+
+EXPERTS = {"experts": 12, "topk": 3, "ffn": 400}
+
+
+class Experts(Transformer):
+    """Of a mixture: experts with matrices and rows of their own, or all experts' matrices of a layer in one, and their rows."""
+
+    def __init__(self, joined, width):
+        super().__init__(width)
+        self.joined, ffn = joined, DIMS["hidden"] * EXPERTS["ffn"]
+        dense = DIMS["hidden"] * DIMS["ffn"]
+        self.shapes = [n for n in self.shapes if n != dense]
+        for _ in range(DIMS["layers"]):
+            self.shapes += [2 * 12 * ffn, 12 * ffn] if joined else [ffn] * 3 * 12
+            self.shapes.append(DIMS["hidden"] * 12)
+
+    def forward(self):
+        d, t, kept = DIMS, self.tokens, []
+        mask = self.alloc(d["seq"] ** 2, "forward", "/app/model.py", 1)
+        rows = [3 * t] if self.joined else [t // 2 + 11, 3 * t - t // 2 - 11]  # of two experts that are chosen
+        for _ in range(d["layers"]):
+            for row in [d["hidden"]] * 8 + [d["heads"] * d["seq"]]:
+                kept.append(self.alloc(t * row, "forward", "/app/model.py"))
+            self.allocator.free(self.alloc(t * 12, "forward", "/app/model.py"))
+            for numbers, width in ((12, 4), (3, 4), (3, 8)):
+                kept.append(self.alloc(t * numbers, "forward", "/app/model.py", width))
+            for n in rows:
+                kept += [self.alloc(n * row, "forward", "/app/model.py") for row in [640] * 3 + [400] * 4]
+        self.allocator.free(mask)
+        return kept + [self.alloc(t * d["vocab"], "forward", "/app/model.py")]
 
 
 class Dims(Case):
@@ -83,15 +115,74 @@ class Dims(Case):
     def test_wide_heads(self):
         """Heads whose widths are more than hidden together, and ffn three times hidden: which is no q, k and v."""
         model = Transformer(kv_heads=5, q=1280, ffn=1920).train()
-        values = self.values(self.dims(model))
-        self.assertEqual({name: values.get(name) for name in ("hidden", "layers", "ffn", "vocab", "heads", "seq")},
-                         {"hidden": 640, "layers": 6, "ffn": 1920, "vocab": 5000, "heads": None, "seq": None})
+        told = self.dims(model)
+        values = self.values(told)
+        self.assertEqual({name: values.get(name) for name in ("hidden", "layers", "ffn", "vocab")},
+                         {"hidden": 640, "layers": 6, "ffn": 1920, "vocab": 5000})
+        self.assertTrue(all("doubtful" in r["source"] for r in told["values"] if r["name"] in ("heads", "seq")))
         told = self.dims(model, "heads=20,head=64,kv_heads=5,hidden=640,batch=2,seq=96")
         rows = {row["bytes"]: row["formula"] for row in told["sizes"]}
         self.assertEqual(rows[640 * 1280 * 4], "hidden*heads*head*4 B")
         needs = {row["name"]: row for row in told["needs"]}
         self.assertIn("2*hidden*heads*head + 2*hidden*kv_heads*head", needs["Parameters"]["formula"])
         self.assertEqual(needs["Parameters"]["difference_bytes"], 0)
+
+    def test_norms_of_heads(self):
+        """Norms of q and k tell the width of a head, whatever hidden is."""
+        model = Transformer(kv_heads=5, q=1280)
+        model.shapes += [80] * 2 * DIMS["layers"]
+        values = self.values(self.dims(model.train()))
+        self.assertEqual([values.get(name) for name in ("hidden", "head", "heads", "kv_heads", "layers")],
+                         [640, 80, 16, 4, 6])
+
+    def test_ffn_of_one_and_a_half(self):
+        """Matrices of hidden * 1.5 hidden in fp32 are as large as q, k and v together in bf16."""
+        values = self.values(self.dims(Transformer(ffn=960).train()))
+        self.assertEqual([values[name] for name in ("hidden", "ffn", "layers", "tokens")], [640, 960, 6, 192])
+
+    def test_experts(self):
+        for joined, width in ((False, 4), (False, 2), (True, 4)):
+            with self.subTest(joined=joined, width=width):
+                told = self.dims(Experts(joined, width).train())
+                values = self.values(told)
+                self.assertEqual({name: values.get(name) for name in (*EXPERTS, "hidden", "layers", "vocab")},
+                                 EXPERTS | {"hidden": 640, "layers": 6, "vocab": 5000})
+                needs = {row["name"]: row for row in told["needs"]}
+                self.assertEqual(needs["Parameters"]["difference_bytes"], 0)
+                self.assertEqual(needs["Gradients"]["difference_bytes"], 0)
+                self.assertIn("hidden*experts + experts*3*hidden*ffn", needs["Parameters"]["formula"])
+                layer = 192 * (8 * 640 + 10 * 96 + 3 * (3 * 640 + 4 * 400)) * width + 192 * 12 * 4
+                self.assertEqual(needs["Activations of a layer"]["bytes"], layer)
+                measured = needs["Activations of all layers"]
+                self.assertLess(abs(measured["difference_percent"]), 1)
+                if joined:
+                    self.assertEqual(told["explained_bytes"], told["peak_requested_bytes"])
+                self.assertIn("index_add", told["doubt"])
+
+    def test_experts_given(self):
+        model = Experts(False, 4).train()
+        told = self.dims(model, "experts=12,topk=5,head_dim=64")
+        values = {row["name"]: row for row in told["values"]}
+        self.assertEqual([(values[n]["value"], values[n]["is_given"]) for n in ("topk", "head", "experts")],
+                         [(5, True), (64, True), (12, True)])
+        dense = self.dims(Transformer().train(), "experts=8")
+        self.assertEqual(self.values(dense)["topk"], 1)
+        weights = Experts(True, 4)
+        weights.setup()
+        told = self.dims({"segments": weights.allocator.snapshot_segments(),
+                          "device_traces": [weights.allocator.trace]}, "batch=2,seq=96,layers=6,experts=12,ffn=400")
+        self.assertEqual((told["missing"], told["needs"]), ("topk", []))
+
+    def test_no_experts(self):
+        """What looks like a router: adapters of a low rank, whose other matrices are dense; biases of ffn."""
+        adapters = Transformer(ffn=2560)
+        adapters.shapes += [640 * 16, 16 * 2560] * DIMS["layers"]
+        biases = Transformer(ffn=2560)
+        biases.shapes += [2560] * DIMS["layers"]
+        for model in (adapters, biases):
+            values = self.values(self.dims(model.train()))
+            self.assertNotIn("experts", values)
+            self.assertEqual(values["ffn"], 2560)
 
     def test_formulas(self):
         rows = {row["bytes"]: row for row in self.dims(Transformer().train())["sizes"]}

@@ -10,11 +10,18 @@
 /* ---- the command line -----------------------------------------------------------------------------------------------
  */
 
+enum { NAMES = GM_DIM_COUNT + 1 };
+/* Names on the command line: those of dimensions, and behind them others for the same. */
+static const char *name_of(int i)
+{
+    return i < GM_DIM_COUNT ? gm_dim_name((enum gm_dim)i) : "head_dim";
+}
+
 /* "batch=4" at *text, up to a comma or the end. */
 static bool parse_one(const char **text, struct gm_dims *dims)
 {
-    for (int d = 0; d < GM_DIM_COUNT; d++) {
-        const char *name = gm_dim_name((enum gm_dim)d);
+    for (int i = 0; i < NAMES; i++) {
+        const char *name = name_of(i);
         const size_t n = strlen(name);
         uint64_t value = 0;
         if (strncmp(*text, name, n) != 0 || (*text)[n] != '=')
@@ -24,7 +31,7 @@ static bool parse_one(const char **text, struct gm_dims *dims)
             value = 10 * value + (uint64_t)(*digit - '0');
         if (value == 0 || value > UINT32_MAX || (*digit != '\0' && *digit != ','))
             return false;
-        dims->v[d] = value;
+        dims->v[i < GM_DIM_COUNT ? i : GM_DIM_HEAD] = value;
         *text = digit;
         return true;
     }
@@ -34,8 +41,8 @@ static bool parse_one(const char **text, struct gm_dims *dims)
 void gm_dims_words(struct gm_text *out)
 {
     gm_text_add(out, "infer\n");
-    for (int dim = 0; dim < GM_DIM_COUNT; dim++)
-        gm_text_printf(out, "%s=\n", gm_dim_name((enum gm_dim)dim));
+    for (int i = 0; i < NAMES; i++)
+        gm_text_printf(out, "%s=\n", name_of(i));
 }
 
 bool gm_dims_parse(const char *text, void *value)

@@ -34,8 +34,6 @@ struct gm_model {
 };
 /* Adds to what the command line says what sizes tell. false: no memory. */
 bool gm_dims_infer(struct gm_model *model, const struct gm_census *census, struct gm_arena *arena);
-/* Products and quotients of what is known. */
-void gm_dims_complete(struct gm_dims *dims);
 const char *gm_dim_name(enum gm_dim dim);
 
 /* A formula that gives a size. */
