@@ -238,7 +238,7 @@ class Dims(Case):
         for size in (2**63 - 1, 2**62, 2**40):
             snapshot["device_traces"][0].append({"action": "alloc", "addr": 1 << 50, "size": size, "stream": 0, "frames": []})
         self.dims(snapshot)
-        most = ",".join(f"{name}=4294967295" for name in DIMS)
+        most = ",".join(f"{name}=4294967295" for name in (*DIMS, "experts"))
         self.assertEqual(self.values(self.dims(snapshot, most))["hidden"], 4294967295)
 
     def test_wrong(self):

@@ -13,6 +13,7 @@
 
 enum {
     MOST_EXPERTS = 512,
+    MOST_HEADS = 1 << 12,
     FEW_OF_HIDDEN = 8,     /* an expert is no narrower than that part of hidden */
     MOST_VECTOR = 1 << 17, /* bytes */
     MOST_LOOKS = 64,
@@ -679,10 +680,10 @@ static void find_topk(struct search *s)
     const uint64_t tokens = *known(s, GM_DIM_TOKENS), experts = *known(s, GM_DIM_EXPERTS);
     const uint64_t hidden = *known(s, GM_DIM_HIDDEN), ffn = *known(s, GM_DIM_FFN), each = s->model->activation;
     const uint64_t layers = *known(s, GM_DIM_LAYERS);
-    for (uint64_t k = 1; tokens > 0 && k <= experts; k++)
+    for (uint64_t k = 1; tokens > 0 && k <= experts && k <= MOST_EXPERTS; k++)
         if (made_of(s, gm_known_mul(tokens, k), hidden, each) > 0 && made_of(s, gm_known_mul(tokens, k), ffn, each) > 0)
             learn(s, GM_DIM_TOPK, k, "rows of hidden and of ffn for each token");
-    for (uint64_t i = 1; tokens > 0 && i <= experts; i++) {
+    for (uint64_t i = 1; tokens > 0 && i <= experts && i <= MOST_EXPERTS; i++) {
         const uint64_t k = i < experts ? i + 1 : 1; /* 1 last: norms, too, keep a number for each token */
         if (layers > 0 && gm_census_find(s->census, gm_known_mul(tokens, 8 * k)).kept >= layers &&
             gm_census_find(s->census, gm_known_mul(tokens, 4 * k)).kept >= layers)
@@ -694,7 +695,8 @@ static void find_topk(struct search *s)
 static void find_kv_heads(struct search *s)
 {
     const uint64_t hidden = *known(s, GM_DIM_HIDDEN), head = *known(s, GM_DIM_HEAD), layers = *known(s, GM_DIM_LAYERS);
-    for (uint64_t n = 1; layers > 0 && head > 0 && n < *known(s, GM_DIM_HEADS); n++)
+    const uint64_t heads = gm_min(*known(s, GM_DIM_HEADS), MOST_HEADS);
+    for (uint64_t n = 1; layers > 0 && head > 0 && n < heads; n++)
         if (n * head != *known(s, GM_DIM_FFN) && parameters_of(s, n * head * hidden, s->model->weight) >= 2 * layers)
             learn(s, GM_DIM_KV_HEADS, n, "two matrices of hidden and so many heads in each layer");
     learn(s, GM_DIM_KV_HEADS, *known(s, GM_DIM_HEADS), "heads");
