@@ -24,7 +24,8 @@ cp "$build/render/page/template.html" "$work/tree/render/page/"
 tar -xf "$work/dist/"gmanalyze-*.tar.gz -C "$work"
 rm -rf "$work/source" "$work/objects" # times of files say nothing there
 mv "$work/"gmanalyze-*/ "$work/source"
-"$tools/python" -m build --wheel -C cmake.define.GM_GATHER=ON -C build-dir="$work/objects" -o "$work/raw" "$work/source"
+"$tools/python" -m build --wheel -C cmake.define.GM_GATHER=ON -C cmake.define.GM_SQLITE=ON -C build-dir="$work/objects" \
+    -o "$work/raw" "$work/source"
 
 # finish RAW: into dist. Nothing outside but the C library, and of it nothing newer than the tag says.
 finish() {

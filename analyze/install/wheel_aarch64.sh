@@ -13,7 +13,7 @@ export PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconf
 export CMAKE_ARGS="-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_C_COMPILER=$target-gcc
     -DCMAKE_ASM_COMPILER=$target-gcc -DCMAKE_OBJDUMP=$target-objdump -DCMAKE_STRIP=$target-strip
     -DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64-static"
-tools/bin/python -m build --wheel --no-isolation -C cmake.define.GM_GATHER=ON -o made source
+tools/bin/python -m build --wheel --no-isolation -C cmake.define.GM_GATHER=ON -C cmake.define.GM_SQLITE=ON -o made source
 tools/bin/wheel tags --remove --platform-tag linux_aarch64 made/*.whl
 mv made/*.whl raw/
 

@@ -6,8 +6,8 @@ set -euo pipefail
 apt-get -qq update
 apt-get -qq install -y --no-install-recommends "./$1" >/dev/null 2>apt.err || { cat apt.err; exit 1; }
 demo=/usr/share/gmanalyze/demo.gmtrace
-gmanalyze "$demo" name
-[ -s results/latest/memory_timeline.png ] && [ -s results/latest/memory.html ]
+gmanalyze --export sqlite "$demo" name
+[ -s results/latest/memory_timeline.png ] && [ -s results/latest/memory.html ] && [ -s results/latest/snapshot.sqlite ]
 gmreplay --verify "$demo" | grep 'verdict: PASS'
 gmdiff "$demo" "$demo" >/dev/null
 gmfleet "$demo" >/dev/null

@@ -7,9 +7,9 @@ python3 -m venv venv
 PATH=$PWD/venv/bin:$PATH
 pip install -q --no-index "./$1"
 demo=venv/share/gmanalyze/demo.gmtrace
-gmanalyze "$demo" name | tee said
+gmanalyze --export sqlite "$demo" name | tee said
 grep -q '^Report  results/' said
-for name in memory_timeline.png memory_overview.png memory.html analysis.json; do
+for name in memory_timeline.png memory_overview.png memory.html snapshot.sqlite analysis.json; do
     [ -s results/latest/$name ] || { echo "no $name"; exit 1; }
 done
 gmreplay --verify "$demo" | grep 'verdict: PASS'
