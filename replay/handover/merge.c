@@ -107,8 +107,10 @@ static int64_t choose_length(const struct sequence *a, const struct sequence *b,
             second = gm_min(second, apart);
         }
     }
-    if (best < second) /* times tell: others have to be much further off, or it is the program that repeats itself */
-        return best <= CLOCKS_DIFFER && best <= second / 4 ? (int64_t)chosen : 0;
+    if (best < INT64_MAX && best > CLOCKS_DIFFER)
+        return 0;
+    if (best < second) /* others have to be much further off, or nobody knows */
+        return best <= second / 4 ? (int64_t)chosen : NOT_KNOWN;
     return fits <= 1 ? (int64_t)longest : marks == 1 ? (int64_t)marked : NOT_KNOWN;
 }
 
@@ -270,9 +272,10 @@ static enum gm_status join(struct merger *w, size_t part, size_t lane_index, boo
     if (length == NO_ROOM)
         return gm_no_memory(w->err);
     if (length == NOT_KNOWN)
-        return gm_fail(w->err, GM_E_FORMAT, GM_NO_OFFSET,
-                       "the program repeats itself, and without times %s could follow %s in several ways",
-                       w->parts[part].name, w->parts[part - 1].name);
+        return gm_fail(
+            w->err, GM_E_FORMAT, GM_NO_OFFSET,
+            "the program repeats itself, and %s could follow %s in several ways: no times tell which is meant",
+            w->parts[part].name, w->parts[part - 1].name);
     *shared = (uint64_t)length;
     if (so_far == 0 && a.count == 0)
         return GM_OK; /* it begins here */

@@ -216,6 +216,13 @@ class Sqlite(unittest.TestCase):
             self.assertEqual(kinds, {"blob": 2, "text": 2})
             self.assertEqual(db.execute("SELECT printf('%x', address) FROM segments").fetchone(), ("ffff800000000000",))
 
+    def test_the_same_file_gives_the_same_bytes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = by_hand(folder)
+            for name in "ab":
+                self.assertEqual(run("-o", f"{folder}/{name}", path).returncode, 0)
+            self.assertEqual(*(pathlib.Path(folder, name, "latest", "snapshot.sqlite").read_bytes() for name in "ab"))
+
     def test_real(self):
         try:
             paths = [p for p in snapshot_paths(".pickle", ".pkl") if p.stat().st_size < 3 * MIB]

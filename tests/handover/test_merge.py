@@ -175,6 +175,16 @@ class Merge(unittest.TestCase):
         self.assertEqual([e["addr"] for e in self.merge(process.dumps)["device_traces"][0]],
                          [e["addr"] for e in process.devices[0].trace])
 
+    def test_clocks_that_do_not_tell(self):
+        """All events at one time; and overlaps of which one is hardly better than another."""
+        for time_of in (lambda i: 7, lambda i: 1700000000000000 + i // 8 + (3 if i > 20 else 0)):
+            process = Process(ring=20)
+            same_steps(process, 6, lambda i: process.dump())
+            for k, snapshot in enumerate(process.dumps):
+                for i, event in enumerate(snapshot["device_traces"][0]):
+                    event["time_us"] = time_of(i + 7 * k)
+            self.refuses(self.write(process.dumps), "repeats itself")
+
     def test_steps_that_look_alike_do_not_hide_a_gap(self):
         process = Process(ring=9)
         same_steps(process, 6, lambda i: i % 3 == 2 and process.dump())
