@@ -18,7 +18,7 @@
 
 enum {
     MOST_BYTES = 150 * 1000,
-    MOST_BYTES_IF_LONG = 320 * 1000 /* taller than two screens */,
+    MOST_BYTES_IF_LONG = 300 * 1000 /* taller than two screens */,
     TALL = 2400,
     MARGIN = 20
 };
