@@ -340,35 +340,6 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
                    "side and every length leaves a hole that the next one does not fit");
 }
 
-/* A pool of pages: one tensor that the program makes before a model that looks words up runs, to stay, twice as large
- * as all weights. */
-static bool is_pool(const struct gm_lives *l, size_t a, uint64_t weights)
-{
-    return !l->has_backward && gm_lives_is_lasting(l, a) && gm_lives_at_peak(l, a) && l->h->born[a] > 0 &&
-           l->h->requested[a] / 2 >= weights &&
-           (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_MODULE | GM_BY_LOADING | GM_BY_COPYING)) == 0;
-}
-
-static void find_pool(struct gm_case *c, struct gm_set *set, uint64_t *bytes)
-{
-    const struct gm_lives *l = c->lives;
-    uint64_t weights = 0;
-    bool looks_up = false;
-    size_t largest = l->h->allocation_count;
-    for (size_t a = 0; a < l->h->allocation_count; a++) {
-        looks_up |= (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
-        if (gm_lives_is_lasting(l, a) &&
-            (largest == l->h->allocation_count || l->h->requested[a] > l->h->requested[largest]))
-            largest = a;
-    }
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        weights += a != largest && gm_lives_is_lasting(l, a) ? l->h->requested[a] : 0;
-    if (!looks_up || largest == l->h->allocation_count || l->taken[largest] || !is_pool(l, largest, weights))
-        return;
-    *bytes = l->h->requested[largest];
-    c->failed |= !gm_set_add(set, largest, GM_REMEDY_NEVER, GM_REMEDY_NEVER, *bytes / 2);
-}
-
 static void find_cache(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -380,8 +351,6 @@ static void find_cache(struct gm_case *c, const struct gm_rule *rule)
         bytes += gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
         c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, l->h->requested[a] / 2);
     }
-    if (!c->failed && set.n == 0)
-        find_pool(c, &set, &bytes);
     if (gm_is_share(bytes, l->at_peak, 0.4))
         gm_case_accuse(c, rule, &set, false, "the cache of keys and values is the largest part of the peak");
     else
@@ -474,9 +443,7 @@ static const struct gm_rule rules[] = {
                 "+ cache = torch.empty(shape, dtype=torch.float8_e4m3fn)",
      .cost = "accuracy with 8 bits",
      .severity = "info",
-     .when =
-         "the role KV cache holds 40 % of the peak, or one tensor does that the program makes to stay, before a model "
-         "that looks words up runs, twice as large as all else that stays; the saving is that of half the bytes",
+     .when = "the role KV cache holds 40 % of the peak; the saving is that of half the bytes",
      .what_to_do = "8 bits, pages, fewer tokens or sequences, grouped heads"},
 };
 const struct gm_theme gm_theme_inference = GM_THEME(rules);

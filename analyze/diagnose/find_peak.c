@@ -135,18 +135,13 @@ static bool has_site(const struct gm_device_timeline *t, const char *site)
     return false;
 }
 
-/* The largest call site at the peak of a device that no other device has; NULL: none. */
-static const struct gm_group_row *own_site(const struct gm_report *report, size_t d)
+/* Whether no other device has that call site of a device's peak. */
+static bool is_own(const struct gm_report *report, size_t d, const struct gm_group_row *site)
 {
-    const struct gm_peak_detail *peak = &report->timelines[d].peak;
-    for (size_t i = 0; i < peak->site_count; i++) {
-        bool is_own = gm_site_has_stack(peak->sites[i].label);
-        for (size_t other = 0; is_own && other < report->device_count; other++)
-            is_own = other == d || !has_site(&report->timelines[other], peak->sites[i].label);
-        if (is_own)
-            return &peak->sites[i];
-    }
-    return NULL;
+    bool is_own = gm_site_has_stack(site->label);
+    for (size_t other = 0; is_own && other < report->device_count; other++)
+        is_own = other == d || !has_site(&report->timelines[other], site->label);
+    return is_own;
 }
 
 /* The call site that holds most at that device's peak; NULL: none has a name. */
@@ -159,23 +154,46 @@ static const char *site_with_most(const struct gm_report *report, size_t d)
     return NULL;
 }
 
-/* What makes it even: without a call site that makes three quarters of the difference and that no other device has;
+enum { PART_OF_OWN = 20 /* of the difference: what is less is no work of its own */ };
+
+/* Without what only that device makes, site by site. */
+static void drop_own(struct gm_case *c, struct gm_set *set, size_t most, uint64_t least)
+{
+    const struct gm_lives *l = c->lives;
+    const struct gm_peak_detail *peak = &c->report->timelines[most].peak;
+    for (size_t i = 0; i < peak->site_count && peak->sites[i].bytes >= least; i++)
+        for (size_t a = 0; !c->failed && is_own(c->report, most, &peak->sites[i]) && a < l->h->allocation_count; a++) {
+            const char *site = gm_names_site(&c->lives->names, (struct gm_stack_id){l->h->stack[a]});
+            c->failed |= site == NULL || (strcmp(site, peak->sites[i].label) == 0 &&
+                                          !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0));
+        }
+}
+
+/* What makes it even: without the call sites that no other device has, if they make three quarters of the difference;
  * else with everything as much smaller as the mean is. */
 static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, uint64_t mean)
 {
-    const uint64_t peak = c->report->peaks[most].requested;
-    const struct gm_group_row *own = own_site(c->report, most);
+    const uint64_t peak = c->report->peaks[most].requested, least = (peak - mean) / PART_OF_OWN;
+    const struct gm_peak_detail *detail = &c->report->timelines[most].peak;
     struct gm_set set = {.v = NULL};
-    if (own != NULL && own->bytes >= (peak - mean) / 2)
-        f->site = own->label;
-    if (own != NULL && own->bytes >= (peak - mean) / 4 * 3) {
-        f->remedy = gm_case_drop_site(c, c->report->devices[most].device, own->label, false);
-    } else if (c->lives != NULL && c->view.index == most) {
-        for (size_t a = 0; a < c->lives->h->allocation_count; a++)
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER,
-                                     (uint64_t)((double)c->lives->h->requested[a] * (double)mean / (double)peak));
-        f->remedy = gm_case_remedy_of(c, &set);
-    }
+    const struct gm_group_row *largest = NULL;
+    uint64_t own = 0;
+    for (size_t i = 0; i < detail->site_count && detail->sites[i].bytes >= least; i++)
+        if (is_own(c->report, most, &detail->sites[i])) {
+            own += detail->sites[i].bytes;
+            largest = largest == NULL ? &detail->sites[i] : largest;
+        }
+    if (own >= (peak - mean) / 2)
+        f->site = largest->label;
+    if (c->lives == NULL || c->view.index != most)
+        return;
+    const bool is_apart = own >= (peak - mean) / 4 * 3;
+    if (is_apart)
+        drop_own(c, &set, most, least);
+    for (size_t a = 0; !c->failed && !is_apart && a < c->lives->h->allocation_count; a++)
+        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER,
+                                 (uint64_t)((double)c->lives->h->requested[a] * (double)mean / (double)peak));
+    f->remedy = gm_case_remedy_of(c, &set);
     free(set.v);
 }
 

@@ -263,6 +263,18 @@ class Mistakes(unittest.TestCase):
         self.expect(fail(8000), "giant-tensor", 8000, 8000, "net.py:10")
         self.expect_none(fail(100), "giant-tensor")
 
+    def test_pool_of_pages(self):
+        def serve(stack):
+            t = Trace()
+            for _ in range(4):
+                t.alloc(16, WEIGHTS)
+            t.alloc(512, [("__init__", "serve.py", 4), ("<module>", "serve.py", 9)])
+            for r in range(6):
+                t.free(t.alloc(2 + r, stack), t.alloc(4 + r, FORWARD))
+            return t
+        self.expect(serve(LOOKUP), "kv-cache-dominates", 256, 256, "serve.py:4")
+        self.expect_none(serve(FORWARD), "kv-cache-dominates")
+
     def test_pinned_segments(self):
         """Each answer is cut out of what a request made and gave up; all of them keep its segments."""
         def answer(rounds, is_first):  # each on a stream of its own
@@ -735,11 +747,13 @@ class Mistakes(unittest.TestCase):
         self.expect_none(model([424] * 8), "variable-shapes")
 
     def test_uneven_devices(self):
-        def split(*weights):
+        def split(*weights, on_first=()):
             traces = []
             for mib in weights:
                 t = Trace()
                 t.alloc(mib, WEIGHTS)
+                for n, own in enumerate(on_first if not traces else ()):
+                    t.alloc(own, [("collect", "gather.py", 3 + n), ("<module>", "train.py", 6)])
                 for _ in range(5):
                     t.free(t.alloc(4, FORWARD), t.alloc(2, FORWARD))
                 traces.append(t.snapshot())
@@ -749,6 +763,7 @@ class Mistakes(unittest.TestCase):
                 "device_traces": [one["device_traces"][0] for one in traces]}
             return both
         self.expect(split(1000, 10), "uneven-devices", 450, 520, "train.py:5")  # the other one is small, but works
+        self.expect(split(100, 100, on_first=(300, 500)), "uneven-devices", 798, 802, "gather.py:4")  # both lines go
         self.expect_none(split(1000, 900), "uneven-devices")
         self.assertIn("equal_work", diagnosed(split(1000, 10))["uneven-devices"]["snippet"])  # one line runs on both
 

@@ -5,6 +5,7 @@
  * program itself, before or after the weights and before the first forward.
  */
 #include "analyze/base/address_map.h"
+#include "analyze/base/ascii.h"
 #include "analyze/base/order.h"
 #include "analyze/timeline/roles/role_work.h"
 
@@ -202,7 +203,47 @@ static bool claim_early(struct gm_role_work *w)
     return ok;
 }
 
+/* Whether rows of a table are looked up: a model of words. */
+static bool looks_up(const struct gm_snapshot *s)
+{
+    bool does = false;
+    for (size_t f = 0; f < s->frames.count && !does; f++) {
+        size_t n;
+        const char *name = gm_string(s, s->frames.name[f], &n);
+        does = gm_is_text(name, n, "embedding");
+    }
+    return does;
+}
+
+/* A pool of pages: one tensor that the program itself makes in the first round, beside a model of words, to stay, twice
+ * as large as all else that stays. */
+static void claim_pool(struct gm_role_work *w)
+{
+    const struct gm_history *h = w->h;
+    const struct gm_steps *steps = &w->pass->out->steps;
+    uint64_t others = 0;
+    size_t largest = h->allocation_count;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if (gm_life_of(w, a) >= GM_LIFE_LASTING || gm_life_of(w, a) == GM_LIFE_OLD) {
+            others += h->requested[a];
+            largest = largest == h->allocation_count || h->requested[a] > h->requested[largest] ? a : largest;
+        }
+    if (largest == h->allocation_count || h->born[largest] == 0 || w->claim[largest] == GM_CLAIM_SLOTS ||
+        (steps->row_count > 0 && h->born[largest] > steps->rows[0].last_event + 1))
+        return;
+    const enum gm_says says = gm_role_says(w, largest);
+    others -= h->requested[largest];
+    if ((says == GM_SAYS_OTHER || says == GM_SAYS_OBJECT) && h->requested[largest] / 2 >= others &&
+        looks_up(h->snapshot))
+        w->claim[largest] = GM_CLAIM_SLOTS;
+}
+
 bool gm_role_caches(struct gm_role_work *w)
 {
-    return w->world != GM_WORLD_INFERENCE || (claim_series(w) && claim_firsts(w) && claim_early(w));
+    if (w->world != GM_WORLD_INFERENCE)
+        return true;
+    if (!claim_series(w) || !claim_firsts(w) || !claim_early(w))
+        return false;
+    claim_pool(w);
+    return true;
 }
