@@ -115,9 +115,10 @@ static const struct gm_option option_table[] = {
      .wants = "infer, or as in batch=4,seq=512,hidden=768,heads=12,layers=12,vocab=50257,ffn=3072",
      .words = gm_dims_words, .is_list = true},
     {0, "export", "FORMAT",
-     "the peak for folded, speedscope, pprof, modules; the timeline for perfetto; all of it for sqlite; several with "
-     "commas" GM_MORE
-     "Or repeat the option: [exports.md](exports.md). Exit code 4 for `sqlite` if the program was built without it.",
+     "the peak for folded, speedscope, pprof, modules; the timeline for perfetto; all of it for sqlite; each "
+     "allocation with its operator for joined; several with "
+     "commas" GM_MORE "Or repeat the option: [exports.md](exports.md). `joined` is of `--kineto`. Exit code 4 for "
+                      "`sqlite` if the program was built without it.",
      GM_OPTION_CHOICES, AT(exports), .choices = gm_export_names},
     {0, "csv-full", NULL,
      "timeline.csv with every event, not only the extremes" GM_MORE "Its columns: [exports.md](exports.md).",
@@ -194,6 +195,8 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
     GM_THEN(status, gm_formats_check(usual, also, err));
     for (int i = 0; status == GM_OK && i < *count; i++)
         status = gm_paths_check_json(usual->json, operands[i], err);
+    if (status == GM_OK && options->kineto == NULL && (options->exports >> GM_EXPORT_JOINED & 1) != 0)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--export joined tells what --kineto FILE joins");
     if (status != GM_OK || options->kineto == NULL)
         return status;
     if (*count != 1)

@@ -2,6 +2,7 @@
 #include "analyze/cli/analyzed.h"
 
 #include "analyze/base/sources.h"
+#include "analyze/export/export.h"
 #include "analyze/formats/load.h"
 #include "replay/trials/settings_advice.h"
 #include "replay/whatif/gpus.h"
@@ -92,6 +93,7 @@ enum gm_status gm_analysis_begin(struct gm_judged *judged, const struct gm_snaps
     if (options->kineto != NULL) {
         status = load_beside(&beside, snapshot, options, err);
         timeline.beside = &beside;
+        timeline.wants_joined = (options->exports >> GM_EXPORT_JOINED & 1) != 0;
     }
     GM_THEN(status, gm_judge_begin(judged, snapshot, &timeline, options->usual.device, is_partial(options), err));
     gm_snapshot_free(&beside);

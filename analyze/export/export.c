@@ -14,11 +14,13 @@ static const struct {
     [GM_EXPORT_PERFETTO] = {"timeline.perfetto.json", gm_export_perfetto},
     [GM_EXPORT_PPROF] = {"peak.pb.gz", gm_export_pprof},
     [GM_EXPORT_MODULES] = {"modules.csv", gm_export_modules},
+    [GM_EXPORT_JOINED] = {"joined.csv", gm_export_joined},
 };
 
 const char *const gm_export_names[GM_EXPORT_COUNT + 2] = {
     [GM_EXPORT_FOLDED] = "folded", [GM_EXPORT_SPEEDSCOPE] = "speedscope", [GM_EXPORT_PERFETTO] = "perfetto",
-    [GM_EXPORT_PPROF] = "pprof",   [GM_EXPORT_MODULES] = "modules",       [GM_EXPORT_SQLITE] = "sqlite"};
+    [GM_EXPORT_PPROF] = "pprof",   [GM_EXPORT_MODULES] = "modules",       [GM_EXPORT_JOINED] = "joined",
+    [GM_EXPORT_SQLITE] = "sqlite"};
 
 const char *gm_export_file_name(enum gm_export format)
 {

@@ -17,6 +17,7 @@ enum gm_export {
     GM_EXPORT_PERFETTO,
     GM_EXPORT_PPROF,
     GM_EXPORT_MODULES,
+    GM_EXPORT_JOINED,                  /* of a report whose timeline was told `wants_joined` */
     GM_EXPORT_COUNT,                   /* these are made of a report; what follows of more than that */
     GM_EXPORT_SQLITE = GM_EXPORT_COUNT /* analyze/sqlite/sqlite.h */
 };

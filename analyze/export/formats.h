@@ -20,6 +20,7 @@ void gm_export_speedscope(struct gm_text *out, const struct gm_report *report);
 void gm_export_perfetto(struct gm_text *out, const struct gm_report *report);
 void gm_export_pprof(struct gm_text *out, const struct gm_report *report);
 void gm_export_modules(struct gm_text *out, const struct gm_report *report);
+void gm_export_joined(struct gm_text *out, const struct gm_report *report);
 
 /* The timeline of device number `d` of the report; NULL if it has no events or was not analysed. */
 const struct gm_device_timeline *gm_export_timeline(const struct gm_report *report, size_t d);

@@ -72,6 +72,18 @@ struct gm_join_span {
     int64_t span_ns, busy_ns, idle_ns;
 };
 
+/* An allocation; what the trace does not tell is NULL. */
+struct gm_join_event {
+    uint64_t event, freed, time_us; /* that made it, that gave it back; GM_REPORT_NONE: not in the trace */
+    uint64_t address, requested;
+    uint64_t block; /* bytes, as the trace of torch.profiler says; GM_REPORT_NONE: it has no such event */
+    const char *operation, *formula;              /* as in struct gm_join_block */
+    const char *shapes, *types, *values, *module; /* values: of inputs that are no tensors */
+    bool is_backward;
+    uint64_t kernels, device_ns; /* that the operation launched */
+    const char *kernel;          /* the longest of them */
+};
+
 /* Of one device. The peak is where most was requested while both files recorded. */
 struct gm_join_device {
     uint64_t event, time_us, requested;            /* event as everywhere; requested bytes live then */
@@ -87,6 +99,8 @@ struct gm_join_device {
         *sites; /* [peak.site_count of the timeline]: which operator made most that a call site made; NULL */
     const struct gm_join_span *steps, *phases;
     size_t step_count, phase_count;
+    const struct gm_join_event *events; /* each allocation in the snapshot's trace, if they are wanted; else NULL */
+    size_t event_count;
 };
 
 #endif

@@ -115,6 +115,7 @@ struct gm_timeline_options {
     struct gm_serving_wishes serving;
     struct gm_wanted_dims dims;
     const struct gm_snapshot *beside; /* a trace of torch.profiler, loaded (report->join); NULL: none */
+    bool wants_joined;                /* each allocation with what it tells (gm_join_device.events) */
     struct gm_kept *keep;             /* likewise; filled if the analysis succeeds, gm_kept_free */
     bool is_brief;                    /* peaks, steps, roles and what is kept, without what only a whole report tells */
 };

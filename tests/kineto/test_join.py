@@ -4,6 +4,8 @@
 
     test_join.py GMANALYZE
 """
+import collections
+import csv
 import glob
 import gzip
 import json
@@ -155,6 +157,54 @@ class Join(unittest.TestCase):
             for side in (block["formula"] or "").split(" x "):
                 size *= int(side) if side.isdigit() else widths.get(side, 0)
             self.assertIn(size, (0, block["requested_bytes"]), block)
+
+    def exported(self, name, *arguments):
+        done = self.run_on("--export", "joined", "--kineto", trace(name), *arguments, snapshot(name))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.folder, "latest", "joined.csv"), encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def test_exported(self):
+        """joined.csv has the snapshot's allocations, with the trace's blocks, and operators as the report."""
+        for name in ("2.15.0_lines", "2.6.0_training", "2.10.0_devices", "2.4.1_inference", "2.15.0_numbers"):
+            with self.subTest(name):
+                rows = self.exported(name)
+                with gzip.open(snapshot(name)) as file:
+                    traces = pickle.load(file)["device_traces"]
+                freed = "free_completed"
+                for device, events in enumerate(traces):
+                    ours = [r for r in rows if r["device"] == str(device)]
+                    made = [(i, e) for i, e in enumerate(events) if e["action"] == "alloc"]
+                    self.assertEqual([(int(r["event"]), int(r["address"]), int(r["requested_bytes"])) for r in ours],
+                                     [(i, e["addr"], e["size"]) for i, e in made])
+                    for r in ours:
+                        after = next((i for i, e in enumerate(events) if i > int(r["event"]) and
+                                      e["action"] == freed and e["addr"] == int(r["address"])), None)
+                        self.assertEqual(r["freed_event"], "" if after is None else str(after))
+                told = [e["args"] for e in loaded(name)["traceEvents"] if is_memory(e)]
+                blocks = sorted((a["Device Id"], a["Addr"], a["Bytes"]) for a in told
+                                if a["Device Type"] == 1 and a["Bytes"] > 0)
+                self.assertEqual(sorted((int(r["device"]), int(r["address"]), int(r["block_bytes"]))
+                                        for r in rows if r["block_bytes"]), blocks)
+                sums = collections.Counter()
+                for r in rows:
+                    if r["block_bytes"]:
+                        sums[r["device"], r["operator"], r["shapes"], r["types"]] += int(r["requested_bytes"])
+                analysis = self.analysis(snapshot(name), trace(name), "--top", "1000")
+                ours = {(str(d["device"]), r["name"] or "", r["shapes"] or "", r["types"] or ""): r["bytes"]
+                        for d in analysis["timeline"]["devices"] for r in d["kineto"]["operators"]}
+                self.assertEqual(dict(sums), ours)
+        formulas = collections.Counter(r["formula"] for r in rows)
+        self.assertEqual(formulas["33 x 9 x bf16"], 2)
+        self.assertIn("[[33, 9], 15, , , False, ]", {r["values"] for r in rows})
+
+    def test_exported_of_nothing(self):
+        done = self.run_on("--export", "joined", snapshot("2.15.0_lines"))
+        self.assertEqual((done.returncode, "--kineto" in done.stderr), (2, True))
+        done = self.run_on("--export", "joined", "--kineto", trace("2.15.0_again"), snapshot("2.15.0_lines"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.folder, "latest", "joined.csv"), encoding="utf-8") as file:
+            self.assertEqual(len(file.readlines()), 1)
 
     def test_training(self):
         for version in ("2.6.0", "2.15.0"):

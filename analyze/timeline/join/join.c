@@ -81,14 +81,6 @@ struct work {
     struct table operators, modules;
 };
 
-/* The memory event of an allocation, or GM_PROFILE_NONE. */
-static uint32_t memory_of(const struct gm_trace_pass *pass, size_t a)
-{
-    const struct gm_history *h = &pass->history;
-    return h->born[a] == 0 || h->born[a] == GM_NEVER ? GM_PROFILE_NONE
-                                                     : pass->join->memory_of[h->first + h->born[a] - 1];
-}
-
 /* The operation in which a memory event, which may be none, was told, or GM_PROFILE_NONE. */
 static uint32_t operation_of(const struct work *w, uint32_t memory)
 {
@@ -195,7 +187,7 @@ static bool count_allocations(struct work *w)
 {
     const struct gm_history *h = &w->pass->history;
     for (size_t a = 0; a < h->allocation_count; a++) {
-        const uint32_t memory = memory_of(w->pass, a);
+        const uint32_t memory = gm_join_memory_of(w->pass, a);
         const bool is_live = gm_history_is_active(h, a, w->moment);
         if (gm_is_hidden(w->pass, a))
             continue;
@@ -263,14 +255,6 @@ static bool count_kernels(struct work *w)
 
 GM_ORDERING(by_weight, struct row_work, GM_DOWN(row.at_peak.requested) || GM_DOWN(row.all.requested) || GM_UP(number));
 
-/* NULL stays NULL; false: no memory. */
-static bool told(const struct work *w, uint32_t string, const char **out)
-{
-    size_t n;
-    *out = string == GM_PROFILE_NONE ? NULL : gm_clean_copy(w->join->arena, gm_profile_string(w->p, string, &n));
-    return string == GM_PROFILE_NONE || *out != NULL;
-}
-
 static bool publish(struct work *w, struct table *t, const struct gm_join_row **out, size_t *count)
 {
     const size_t n = gm_min(t->rows.n, w->pass->options->top);
@@ -281,12 +265,12 @@ static bool publish(struct work *w, struct table *t, const struct gm_join_row **
     for (size_t i = 0; ok && i < n; i++) {
         const struct row_work *from = &t->rows.v[i];
         rows[i] = from->row;
-        ok = told(w, from->best, &rows[i].kernel);
+        ok = gm_join_tell(w->join, from->best, &rows[i].kernel);
         if (from->detail == GM_PROFILE_NONE)
             continue;
         const struct gm_profile_detail *d = gm_profile_detail_of(w->p, &w->p->spans.v[from->detail]);
-        ok = ok && told(w, w->p->spans.v[from->detail].name, &rows[i].name) && told(w, d->shapes, &rows[i].shapes) &&
-             told(w, d->types, &rows[i].types);
+        ok = ok && gm_join_tell(w->join, w->p->spans.v[from->detail].name, &rows[i].name) &&
+             gm_join_tell(w->join, d->shapes, &rows[i].shapes) && gm_join_tell(w->join, d->types, &rows[i].types);
         w->join->out->has_shapes = w->join->out->has_shapes || rows[i].shapes != NULL;
     }
     *out = rows;
@@ -311,7 +295,7 @@ static size_t list_live(const struct work *w, struct live *v)
     const struct gm_history *h = &w->pass->history;
     size_t n = 0;
     for (size_t a = 0; a < h->allocation_count; a++) {
-        const uint32_t memory = memory_of(w->pass, a);
+        const uint32_t memory = gm_join_memory_of(w->pass, a);
         if (memory == GM_PROFILE_NONE || gm_is_hidden(w->pass, a) || !gm_history_is_active(h, a, w->moment))
             continue;
         const size_t place = place_of(w, operation_of(w, memory), false);
@@ -326,7 +310,7 @@ static bool explain(struct work *w, struct sized *s)
 {
     const uint32_t operation = operation_of(w, s->memory);
     return operation == GM_PROFILE_NONE ||
-           (told(w, w->p->spans.v[operation].name, &s->row.name) &&
+           (gm_join_tell(w->join, w->p->spans.v[operation].name, &s->row.name) &&
             gm_join_explain(w->join, w->p->memory.v[s->memory].span, s->row.bytes, &s->row.formula));
 }
 
@@ -380,7 +364,7 @@ static bool sum_sites(struct work *w, struct site_sums *sums)
 {
     const struct gm_history *h = &w->pass->history;
     for (size_t a = 0; a < h->allocation_count; a++) {
-        const uint32_t operation = operation_of(w, memory_of(w->pass, a));
+        const uint32_t operation = operation_of(w, gm_join_memory_of(w->pass, a));
         if (operation == GM_PROFILE_NONE || gm_is_hidden(w->pass, a))
             continue;
         const struct site_sum sum = {gm_grouping_of(&sums->grouping, h->stack[a], gm_role_of(w->pass, a)),
@@ -410,7 +394,7 @@ static bool name_sites(struct work *w, struct site_sums *sums)
         const char *label = sums->grouping.labels.v[sums->v.v[k].site];
         const uint32_t at = gm_intern_find(&labels, label, strlen(label));
         if (at < peak->site_count && sums->v.v[k].row < w->operators.rows.n)
-            ok = told(w, w->p->spans.v[w->operators.rows.v[sums->v.v[k].row].detail].name, &names[at]);
+            ok = gm_join_tell(w->join, w->p->spans.v[w->operators.rows.v[sums->v.v[k].row].detail].name, &names[at]);
     }
     w->out->sites = names;
     gm_intern_free(&labels);
@@ -469,7 +453,7 @@ static bool tell_numbered_steps(struct work *w, const struct device_time *t, str
             continue;
         struct gm_join_span *row = &rows[w->out->step_count++];
         add_time(row, t, span->start_ns, gm_profile_span_end(span));
-        if (!told(w, span->name, &row->name))
+        if (!gm_join_tell(w->join, span->name, &row->name))
             return false;
     }
     return true;
@@ -555,7 +539,8 @@ static bool run(struct work *w)
     find_peak(w);
     const bool ok = count_allocations(w) && count_kernels(w) && tell_sizes(w) && tell_sites(w) &&
                     publish(w, &w->operators, &w->out->operators, &w->out->operator_count) &&
-                    publish(w, &w->modules, &w->out->modules, &w->out->module_count) && tell_times(w);
+                    publish(w, &w->modules, &w->out->modules, &w->out->module_count) && tell_times(w) &&
+                    gm_join_events(w->pass, w->out);
     w->pass->out->join = w->out;
     return ok;
 }
@@ -588,11 +573,11 @@ static bool tell_block(const struct work *w, struct gm_join_block *out, uint64_t
     if (span == GM_PROFILE_NONE)
         return true;
     const uint32_t operation = join->operation[span], module = join->module[span];
-    if (module != GM_PROFILE_NONE && !told(w, w->p->spans.v[module].name, &out->module))
+    if (module != GM_PROFILE_NONE && !gm_join_tell(w->join, w->p->spans.v[module].name, &out->module))
         return false;
     return operation == GM_PROFILE_NONE ||
-           (told(w, w->p->spans.v[operation].name, &out->operation) &&
-            told(w, gm_profile_detail_of(w->p, &w->p->spans.v[operation])->shapes, &out->shapes) &&
+           (gm_join_tell(w->join, w->p->spans.v[operation].name, &out->operation) &&
+            gm_join_tell(w->join, gm_profile_detail_of(w->p, &w->p->spans.v[operation])->shapes, &out->shapes) &&
             gm_join_explain(join, span, requested, &out->formula));
 }
 
@@ -604,8 +589,8 @@ static bool tell_blocks(const struct work *w, struct gm_join_block *out)
     bool ok = true;
     uint32_t before;
     for (size_t a = 0; ok && a < h->allocation_count; a++)
-        if (h->final_block[a] != GM_NO_BLOCK && memory_of(pass, a) != GM_PROFILE_NONE)
-            ok = gm_map_put(&at_end, gm_history_address(h, a), memory_of(pass, a), &before);
+        if (h->final_block[a] != GM_NO_BLOCK && gm_join_memory_of(pass, a) != GM_PROFILE_NONE)
+            ok = gm_map_put(&at_end, gm_history_address(h, a), gm_join_memory_of(pass, a), &before);
     for (size_t i = 0; ok && i < pass->report->top_block_count; i++) {
         const struct gm_block_row *row = &pass->report->top_blocks[i];
         const uint32_t memory = row->device != h->device ? GM_MAP_NONE : gm_map_get(&at_end, row->address);

@@ -36,6 +36,25 @@ struct gm_join { /* shared by all devices */
     int64_t bounds_ns[2];                         /* the trace's first and last memory event */
 };
 
+/* The memory event of an allocation, or GM_PROFILE_NONE. */
+static inline uint32_t gm_join_memory_of(const struct gm_trace_pass *pass, size_t a)
+{
+    const struct gm_history *h = &pass->history;
+    return h->born[a] == 0 || h->born[a] == GM_NEVER ? GM_PROFILE_NONE
+                                                     : pass->join->memory_of[h->first + h->born[a] - 1];
+}
+
+/* A string of the profile for the report; NULL stays NULL. false: no memory. */
+static inline bool gm_join_tell(const struct gm_join *join, uint32_t string, const char **out)
+{
+    size_t n;
+    *out = string == GM_PROFILE_NONE ? NULL : gm_clean_copy(join->arena, gm_profile_string(join->p, string, &n));
+    return string == GM_PROFILE_NONE || *out != NULL;
+}
+
+/* join_events.c: fills out->events, if the options want them. false: no memory. */
+bool gm_join_events(const struct gm_trace_pass *pass, struct gm_join_device *out);
+
 /* join_match.c: fills memory_of and what `out` says of the two files. false: no memory. */
 bool gm_join_match(struct gm_join *join);
 /* What the trace's clock showed at a time of the snapshot's, on the clock of spans; and whether it ran then. */
