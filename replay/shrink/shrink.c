@@ -77,6 +77,13 @@ static bool is_over(struct search *w)
     return w->s->end != GM_SHRINK_IS_MINIMAL;
 }
 
+static void count_replay(struct search *w)
+{
+    w->s->replays++;
+    if (w->options->replays != NULL)
+        atomic_store(w->options->replays, w->s->replays);
+}
+
 static bool play_at(struct search *w, struct gm_outcome *o, uint32_t placement)
 {
     const struct gm_demand *p = &w->s->program;
@@ -87,9 +94,7 @@ static bool play_at(struct search *w, struct gm_outcome *o, uint32_t placement)
                                  .is_dropped = w->is_dropped,
                                  .placement = placement,
                                  .most = is_bounded ? UINT64_MAX : (uint64_t)most};
-    w->s->replays++;
-    if (w->options->replays != NULL)
-        atomic_store(w->options->replays, w->s->replays);
+    count_replay(w);
     w->status = gm_play(o, &play, w->err);
     return w->status == GM_OK && is_kept(w, o, (uint32_t)p->ops.n - 1);
 }
@@ -337,7 +342,7 @@ static enum gm_status play_program(struct search *w, const struct gm_demand *pro
 {
     const struct gm_play play = {
         .program = program, .device = &w->options->device, .placement = placement, .most = UINT64_MAX};
-    w->s->replays++;
+    count_replay(w);
     return gm_play(o, &play, w->err);
 }
 
@@ -373,12 +378,11 @@ static enum gm_status offer(struct search *w, struct gm_history *h, uint32_t oom
         w->s->placement = i;
         w->s->has_layout = with_layout;
     }
-    if (is_taken)
-        gm_demand_free(&w->s->program);
+    if (w->options->units != NULL)
+        atomic_store(w->options->units, program.units);
+    gm_demand_free(is_taken ? &w->s->program : &program);
     if (is_taken)
         w->s->program = program;
-    else
-        gm_demand_free(&program);
     return status;
 }
 

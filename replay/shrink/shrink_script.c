@@ -42,7 +42,7 @@ static const char tools[] =
     "    with contextlib.ExitStack() as where:\n"
     "        if pool is not None:\n"
     "            if pool not in pools:\n"
-    "                pools[pool] = torch.cuda.MemPool()\n"
+    "                pools[pool] = torch.cuda.MemPool(**({\"no_split\": True} if pool in NO_SPLIT else {}))\n"
     "            where.enter_context(torch.cuda.use_mem_pool(pools[pool]))\n"
     "        if stream:\n"
     "            if stream not in streams:\n"
@@ -190,6 +190,17 @@ static void add_settings(struct gm_text *out, const struct gm_conf *recorded)
     gm_text_free(&text);
 }
 
+static void add_whole_pools(struct gm_text *out, const struct gm_shrunk *s)
+{
+    const struct gm_history *h = s->program.h;
+    uint32_t number;
+    gm_text_add(out, "NO_SPLIT = (");
+    for (uint32_t i = 0; i < h->pool_count; i++)
+        if (h->pools[i].never_splits && private_pool(h, i, &number) && number == i)
+            gm_text_printf(out, "%u, ", number);
+    gm_text_add(out, ")\n");
+}
+
 void gm_shrunk_script(struct gm_text *out, const struct gm_shrunk *s, const struct gm_shrink_device *device)
 {
     const struct gm_demand *p = &s->program;
@@ -213,6 +224,7 @@ void gm_shrunk_script(struct gm_text *out, const struct gm_shrunk *s, const stru
                        has_fraction && of < (double)device->capacity ? (uint64_t)of : device->capacity);
     gm_text_printf(out, "FRACTION = %s\nFAILS = %s\nPEAK = %" PRIu64 "\n", has_fraction ? "True" : "False",
                    s->goal == GM_SHRINK_OOM ? "True" : "False", s->outcome.reserved);
+    add_whole_pools(out, s);
     gm_text_printf(out, "LAST = %u\n", p->ops.v[p->ops.n - 1].what);
     gm_text_add(out, tools);
     for (size_t i = 0; i < p->ops.n; i++)

@@ -264,6 +264,17 @@ class Shrink(unittest.TestCase):
         self.assertIn("--replays was reached", told)
         self.assertTrue(played(load(self.out)["device_traces"][0], 900 * MIB)[1])
 
+    def test_json(self):
+        allocator = fragmented(2)
+        told = json.loads(gmtrace("shrink", "--json", "-", "-o", self.out, self.write(allocator.snapshot())).stdout)
+        trace = load(self.out)["device_traces"][0]
+        asked = [e for e in trace if e["action"] in ("alloc", "oom")]
+        self.assertEqual((told["events"], told["events_left"]), (len(allocator.trace), len(trace)))
+        self.assertEqual((told["goal"], told["allocations_left"], told["made_up"]), ("oom", len(asked), 0))
+        self.assertEqual((told["memory_bytes"], told["refused_bytes"]), (allocator.capacity, trace[-1]["size"]))
+        self.assertEqual(told["peak_reserved_bytes"], played(trace, allocator.capacity)[2].peak)
+        self.assertIsNone(told["ended_by"])
+
     def test_script(self):
         """Run with a torch that is the tests' allocator."""
         snapshot = fragmented(3, streams=(0, 7)).snapshot()
@@ -287,7 +298,9 @@ class Shrink(unittest.TestCase):
                      ["shrink", "--from", 3, "-o", self.out, source], ["cut", "--to", 9, "--goal", "oom", "-o", self.out, source],
                      ["info", "--script", "x", source], ["shrink", "--device", 4, "-o", self.out, source],
                      ["shrink", "--script", self.out, "-o", self.out, source],
-                     ["shrink", "--script", source, "-o", self.out, source]):
+                     ["shrink", "--script", source, "-o", self.out, source],
+                     ["shrink", "--json", "-", "-o", "-", source], ["shrink", "--json", source, "-o", self.out, source],
+                     ["shrink", "--json", "-", "--script", "-", "-o", self.out, source]):
             self.assertTrue(gmtrace(*args, code=2).stderr.startswith("gmtrace: "), args)
         gmtrace("shrink", "-o", self.path / "no" / "x.pickle", source, code=5)
         gmtrace("shrink", "-o", self.out, self.write({"segments": [], "device_traces": [[]]}), code=3)

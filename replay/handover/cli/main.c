@@ -84,7 +84,7 @@ void gm_trace_write(struct gm_call *call, const struct gm_snapshot *snapshot, co
 void gm_trace_tell(struct gm_call *call, const struct gm_verb_options *o, struct gm_text *text)
 {
     if (!o->usual.quiet && !gm_path_is_standard(o->output) && !gm_path_is_standard(o->kept) &&
-        !gm_path_is_standard(o->script))
+        !gm_path_is_standard(o->script) && !gm_path_is_standard(o->usual.json))
         gm_call_print(call, text);
     gm_text_free(text);
 }

@@ -5,7 +5,6 @@
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/size.h"
 #include "analyze/cli/bar.h"
-#include "analyze/cli/interrupt.h"
 #include "analyze/cli/paths.h"
 #include "replay/handover/cli/gmtrace.h"
 #include "replay/trials/bound.h"
@@ -96,8 +95,7 @@ static bool is_over(void *asked)
     const struct shrinking *s = asked;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return gm_interrupt_is_pending() || now.tv_sec > s->end.tv_sec ||
-           (now.tv_sec == s->end.tv_sec && now.tv_nsec >= s->end.tv_nsec);
+    return now.tv_sec > s->end.tv_sec || (now.tv_sec == s->end.tv_sec && now.tv_nsec >= s->end.tv_nsec);
 }
 
 static enum gm_status prepare(struct shrinking *s, struct gm_recording *r, struct gm_call *call, struct gm_error *err)
@@ -201,7 +199,7 @@ static void tell(struct gm_call *call, const struct shrinking *s, const struct g
     static const char *const ends[] = {
         "none of them can be left out\n",
         "more could perhaps be left out: --replays was reached\n",
-        "more could perhaps be left out: --timeout was reached, or a signal came\n",
+        "more could perhaps be left out: --timeout was reached\n",
     };
     const struct gm_demand *p = &shrunk->program;
     struct gm_text text = {0};
@@ -224,6 +222,75 @@ static void tell(struct gm_call *call, const struct shrinking *s, const struct g
                                              : "that hangs on where the driver puts segments\n");
     tell_proof(&text, s, shrunk);
     gm_trace_tell(call, s->verb, &text);
+}
+
+/* ---- for programs ------------------------------------------------------------------------------------------------ */
+
+struct told {
+    int64_t device;
+    const char *goal, *ended_by;
+    uint64_t events, events_left, allocations, allocations_left, joined, made_up, replays;
+    uint64_t memory, refused, reserved, whole_reserved, unused, whole_unused; /* bytes; GM_REPORT_NONE */
+    bool is_recorded, hangs, is_robust;
+};
+
+/* clang-format off */
+static const struct gm_column told_columns[] = {
+    GM_FIELD(GM_ID, GM_JSON, "device", NULL, struct told, device),
+    GM_FIELD(GM_TEXT, GM_JSON, "goal", NULL, struct told, goal),
+    GM_FIELD(GM_COUNT, GM_JSON, "events", NULL, struct told, events),
+    GM_FIELD(GM_COUNT, GM_JSON, "events_left", NULL, struct told, events_left),
+    GM_FIELD(GM_COUNT, GM_JSON, "allocations", NULL, struct told, allocations),
+    GM_FIELD(GM_COUNT, GM_JSON, "allocations_left", NULL, struct told, allocations_left),
+    GM_FIELD(GM_COUNT, GM_JSON, "joined", NULL, struct told, joined),
+    GM_FIELD(GM_COUNT, GM_JSON, "made_up", NULL, struct told, made_up),
+    GM_FIELD(GM_COUNT, GM_JSON, "replays", NULL, struct told, replays),
+    GM_FIELD(GM_TEXT, GM_JSON, "ended_by", NULL, struct told, ended_by),
+    GM_FIELD(GM_COUNT, GM_JSON, "memory_bytes", NULL, struct told, memory),
+    GM_FIELD(GM_COUNT, GM_JSON, "refused_bytes", NULL, struct told, refused),
+    GM_FIELD(GM_BOOL, GM_JSON, "is_recorded_request", NULL, struct told, is_recorded),
+    GM_FIELD(GM_COUNT, GM_JSON, "peak_reserved_bytes", NULL, struct told, reserved),
+    GM_FIELD(GM_COUNT, GM_JSON, "whole_peak_reserved_bytes", NULL, struct told, whole_reserved),
+    GM_FIELD(GM_COUNT, GM_JSON, "unused_bytes", NULL, struct told, unused),
+    GM_FIELD(GM_COUNT, GM_JSON, "whole_unused_bytes", NULL, struct told, whole_unused),
+    GM_FIELD(GM_BOOL, GM_JSON, "hangs_on_placement", NULL, struct told, hangs),
+    GM_FIELD(GM_BOOL, GM_JSON, "is_robust", NULL, struct told, is_robust),
+};
+/* clang-format on */
+
+static void put_json(struct gm_call *call, const struct shrinking *s, const struct gm_shrunk *shrunk,
+                     const struct gm_snapshot *written)
+{
+    static const char *const ends[] = {NULL, "replays", "timeout"};
+    const struct gm_outcome *o = &shrunk->outcome;
+    const uint64_t capacity = s->options.device.capacity;
+    const struct told told = {.device = s->h->device,
+                              .goal = gm_shrink_goals[shrunk->goal - GM_SHRINK_OOM],
+                              .ended_by = ends[shrunk->end],
+                              .events = s->h->count,
+                              .events_left = written->events.count,
+                              .allocations = shrunk->whole_items,
+                              .allocations_left = shrunk->items,
+                              .joined = shrunk->joined,
+                              .made_up = shrunk->program.items.n - shrunk->items,
+                              .replays = shrunk->replays,
+                              .memory = capacity == UINT64_MAX ? GM_REPORT_NONE : capacity,
+                              .refused = o->has_failed ? o->rounded : GM_REPORT_NONE,
+                              .reserved = o->reserved,
+                              .whole_reserved = shrunk->whole.reserved,
+                              .unused = o->unused,
+                              .whole_unused = shrunk->whole.unused,
+                              .is_recorded = shrunk->is_recorded_request,
+                              .hangs = o->hangs_on_placement,
+                              .is_robust = shrunk->is_robust};
+    struct gm_text text = {0};
+    struct gm_doc doc;
+    gm_doc_begin(&doc, GM_JSON, &text);
+    gm_json_string(&doc.json, "schema", "gmtrace.shrink/1");
+    GM_FIELDS(&doc, told_columns, &told, NULL);
+    gm_doc_end(&doc);
+    gm_call_put(call, s->verb->usual.json, &text);
+    gm_text_free(&text);
 }
 
 static void tell_progress(struct gm_bar_line *line, const void *argument, double seconds)
@@ -252,6 +319,8 @@ static enum gm_status put(const struct shrinking *s, const struct gm_shrunk *shr
         gm_shrunk_script(&script, shrunk, &s->options.device);
         gm_call_put(call, s->verb->script, &script);
         gm_text_free(&script);
+        if (s->verb->usual.json != NULL)
+            put_json(call, s, shrunk, &clean);
         tell(call, s, shrunk, &clean);
     }
     gm_snapshot_free(&clean);
@@ -265,12 +334,10 @@ enum gm_status gm_trace_shrink(struct gm_recording *r, const struct gm_verb_opti
     struct gm_shrunk shrunk = {.replays = 0};
     GM_TRY(prepare(&s, r, call, err));
     gm_bar_start(&s.bar, o->usual.quiet ? NULL : &call->terminal, tell_progress, &s);
-    gm_interrupt_hold(); /* a signal ends the search, and what was found is written */
     enum gm_status status = gm_shrink(&shrunk, s.h, s.oom, &s.options, err);
     gm_bar_stop(&s.bar);
     gm_call_time(call, "shrink");
     GM_THEN(status, put(&s, &shrunk, call, err));
-    gm_interrupt_release();
     gm_shrunk_free(&shrunk);
     return status;
 }

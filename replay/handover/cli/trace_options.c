@@ -70,7 +70,7 @@ static const struct gm_option option_table[] = {
      GM_OPTION_FLAG, AT(ranks)},
     {0, "after-gap", NULL, "merge: where events between two dumps are missing, keep what is after the last gap",
      GM_OPTION_FLAG, AT(after_gap)},
-    GM_ROW_JSON("info: what it says, for programs; - is stdout, instead of the text"),
+    GM_ROW_JSON("info, shrink: what it says, for programs; - is stdout, instead of the text"),
     GM_ROW_MAX_MEMORY,
     GM_ROW_SALVAGE("take what is complete of a damaged file"),
     GM_ROW_QUIET("no words and no warnings, only errors"),
@@ -129,6 +129,9 @@ static enum gm_status check_verb(const struct gm_verb_options *o, const char *tr
     if (o->ranks && o->after_gap)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
                        "--ranks and --after-gap: the traces of ranks have no gaps between");
+    if (o->verb == GM_VERB_SHRINK && o->usual.json != NULL &&
+        (gm_path_is_same(o->usual.json, o->output) || (o->script != NULL && gm_path_is_same(o->usual.json, o->script))))
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--json names %s, as another output does", o->usual.json);
     if (o->output != NULL && !gm_path_is_standard(o->output) && gm_path_is_same(o->output, trace))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "-o would overwrite the trace %s", trace);
     if (o->kept != NULL && o->output != NULL && gm_path_is_same(o->kept, o->output))
