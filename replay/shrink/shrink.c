@@ -363,7 +363,8 @@ static enum gm_status offer(struct search *w, struct gm_history *h, uint32_t oom
 {
     struct gm_demand program;
     struct gm_outcome o = {.hangs_on_placement = true};
-    enum gm_status status = gm_demand_make(&program, h, oom, with_layout) ? GM_OK : gm_no_memory(w->err);
+    const struct gm_demand_parts parts = {oom, with_layout, w->options->without_empties};
+    enum gm_status status = gm_demand_make(&program, h, &parts) ? GM_OK : gm_no_memory(w->err);
     if (status == GM_OK && program.ops.n == 0)
         status = gm_fail(w->err, GM_E_FORMAT, GM_NO_OFFSET, "device %lld asked for nothing", (long long)h->device);
     bool is_taken = false;
@@ -416,13 +417,17 @@ static enum gm_status set_goal(struct search *w, const struct gm_history *h, uin
     s->goal = w->options->goal;
     if (s->goal == GM_SHRINK_AUTO)
         s->goal = s->whole.has_failed || oom != GM_NEVER ? GM_SHRINK_OOM : GM_SHRINK_RESERVED;
-    if (s->goal == GM_SHRINK_OOM && !s->whole.has_failed) {
-        const uint64_t capacity = w->options->device.capacity;
+    const uint64_t capacity = w->options->device.capacity;
+    if (s->goal == GM_SHRINK_OOM && (!s->whole.has_failed || capacity == UINT64_MAX)) {
         return gm_fail(
             w->err, GM_E_FORMAT, GM_NO_OFFSET, "it does not run out of memory in the model: %s reserved at most, of %s",
             gm_size_format(peak, s->whole.reserved),
             capacity == UINT64_MAX ? "unlimited memory (--memory, --gpu)" : gm_size_format(memory, capacity));
     }
+    if (s->goal == GM_SHRINK_OOM && !s->whole.has_event)
+        return gm_fail(w->err, GM_E_FORMAT, GM_NO_OFFSET,
+                       "what fails first in the model is a request for %s that is refused at once, without an event",
+                       gm_size_format(memory, s->whole.rounded));
     s->is_recorded_request = s->goal == GM_SHRINK_OOM && oom != GM_NEVER && s->whole.op == s->program.ops.n - 1;
     if (s->whole.has_failed)
         s->program.ops.n = (size_t)s->whole.op + (s->goal == GM_SHRINK_OOM);

@@ -65,6 +65,7 @@ struct gm_shrink_device {
 /* What playing it came to. */
 struct gm_outcome {
     bool has_failed;
+    bool has_event;   /* else it was refused at once, and no trace shows it */
     bool is_pieces;   /* there would be room, but in pieces */
     uint32_t op;      /* that failed */
     uint32_t peak_op; /* that first reached the peak of reserved bytes */
@@ -87,6 +88,7 @@ struct gm_shrink_options {
     enum gm_shrink_goal goal; /* AUTO: OOM if the program runs out of memory, else RESERVED */
     double tolerance;         /* of the peaks, as a share of the whole program's; of the unused share, in itself */
     enum gm_shrink_join join;
+    bool without_empties; /* empty_cache() is left out from the beginning */
     uint64_t most_replays;
     bool (*is_over)(void *asked); /* no more replays are begun once it says so; may be NULL */
     void *asked;

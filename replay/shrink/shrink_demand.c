@@ -10,6 +10,7 @@
 struct making {
     struct gm_demand *p;
     struct gm_history *h;
+    const struct gm_demand_parts *parts;
     struct gm_releases releases;
     size_t next_release, next_segment;
     bool ok;
@@ -52,6 +53,8 @@ static struct gm_demand_item item_of(const struct gm_history *h, uint32_t a, uin
 /* `item` [allocation]. */
 static void put_live(struct making *m, uint32_t *item, uint32_t a)
 {
+    if (m->h->requested[a] == 0)
+        return;
     item[a] = put_item(m, item_of(m->h, a, gm_history_stream(m->h, a).v, GM_NEVER));
     if (m->h->let_go[a] == 0)
         put(m, GM_DEMAND_LET_GO, item[a], other_unit(m), GM_NEVER);
@@ -156,7 +159,7 @@ static void put_change(struct making *m, uint32_t *item, const struct gm_change 
         put(m, GM_DEMAND_LET_GO, item[a], other_unit(m), c->event);
     } else if (m->next_release < m->releases.count && m->releases.v[m->next_release].first == c->event) {
         const struct gm_release_run *run = &m->releases.v[m->next_release++];
-        if (run->cause != GM_RELEASE_REQUEST)
+        if (run->cause != GM_RELEASE_REQUEST && !m->parts->without_empties)
             put_release(m, run);
     }
 }
@@ -184,9 +187,9 @@ static void number_units(struct gm_demand *p)
     p->units += p->items.n;
 }
 
-bool gm_demand_make(struct gm_demand *program, struct gm_history *h, uint32_t refused, bool with_layout)
+bool gm_demand_make(struct gm_demand *program, struct gm_history *h, const struct gm_demand_parts *parts)
 {
-    struct making m = {.p = program, .h = h};
+    struct making m = {.p = program, .h = h, .parts = parts};
     struct gm_walk walk = gm_walk_start(h);
     struct gm_change c;
     uint32_t *item = malloc((h->allocation_count + 1) * sizeof *item);
@@ -194,14 +197,14 @@ bool gm_demand_make(struct gm_demand *program, struct gm_history *h, uint32_t re
     m.ok = item != NULL && program->is_custom != NULL && gm_releases_find(&m.releases, h);
     for (size_t a = 0; m.ok && a < h->allocation_count; a++)
         item[a] = GM_NEVER;
-    if (m.ok && with_layout)
+    if (m.ok && parts->with_layout)
         put_layout(&m, item);
     else if (m.ok)
         put_before(&m, item);
-    while (m.ok && walk.event < refused && gm_walk_next(&walk, &c))
+    while (m.ok && walk.event < parts->refused && gm_walk_next(&walk, &c))
         put_change(&m, item, &c);
-    if (m.ok && refused != GM_NEVER)
-        put_refused(&m, refused);
+    if (m.ok && parts->refused != GM_NEVER)
+        put_refused(&m, parts->refused);
     if (m.ok)
         number_units(program);
     gm_releases_free(&m.releases);

@@ -46,7 +46,8 @@ static void note_failure(struct player *w, const struct gm_demand_item *item)
     o->has_failed = true;
     o->op = w->op;
     o->active = w->model.space.active;
-    if (o->rounded == 0) /* refused without an event */
+    o->has_event = o->rounded > 0;
+    if (!o->has_event)
         o->rounded = item->requested;
     o->is_pieces = o->active <= most && o->rounded <= most - o->active;
 }

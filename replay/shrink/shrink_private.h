@@ -7,16 +7,15 @@
 
 #include "replay/shrink/shrink.h"
 
-/* shrink_demand.c: all that the history asked for up to event `end`; with_layout: preceded by requests that fill, and
- * free again, what was free before the trace. `refused`: an event, whose request comes last; GM_NEVER: none. false: no
+/* shrink_demand.c: all that the history asked for up to event `refused`, whose request comes last; GM_NEVER: none was
+ * refused. with_layout: preceded by requests that fill, and free again, what was free before the trace. false: no
  * memory; gm_demand_free in any case. */
-bool gm_demand_make(struct gm_demand *program, struct gm_history *h, uint32_t refused, bool with_layout);
+struct gm_demand_parts {
+    uint32_t refused;
+    bool with_layout, without_empties;
+};
+bool gm_demand_make(struct gm_demand *program, struct gm_history *h, const struct gm_demand_parts *parts);
 void gm_demand_free(struct gm_demand *program);
-static inline bool gm_demand_is_dropped(const bool *is_dropped, const struct gm_demand_op *op)
-{
-    return is_dropped != NULL && is_dropped[op->unit];
-}
-
 /* shrink_play.c. `recorder` may be NULL; the rows of its snapshot's events are the ops that are played, in order, of
  * the history `as`. */
 struct gm_play {
