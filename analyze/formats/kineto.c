@@ -499,14 +499,12 @@ static bool follow(struct reader *r, int *slot)
     struct event *e = &r->e;
     if (r->level == 0)
         begin_event(e);
-    if ((way->says & 1 << PH) != 0)
-        e->kind = way->phase;
-    if ((way->says & 1 << CAT) != 0)
-        e->span = way->span;
-    if ((way->says & 1 << PID) != 0)
-        e->place[0] = way->place[0];
-    if ((way->says & 1 << TID) != 0)
-        e->place[1] = way->place[1];
+    if (way->says != 0) {
+        e->kind = (way->says & 1 << PH) != 0 ? way->phase : e->kind;
+        e->span = (way->says & 1 << CAT) != 0 ? way->span : e->span;
+        e->place[0] = (way->says & 1 << PID) != 0 ? way->place[0] : e->place[0];
+        e->place[1] = (way->says & 1 << TID) != 0 ? way->place[1] : e->place[1];
+    }
     *slot = way->slot;
     r->way = found;
     r->level = way->level;

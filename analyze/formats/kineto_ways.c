@@ -70,9 +70,11 @@ unsigned gm_ways_find(struct gm_ways *ways, unsigned from, const struct gm_sourc
         struct gm_way *way = &ways->ways[found];
         if ((size_t)(source->end - source->p) >= (size_t)way->length + BLOCK &&
             are_equal(source->p, way->bytes, way->length)) {
-            *link = way->next; /* those met last are the first to be looked at */
-            way->next = parent->first;
-            parent->first = (uint16_t)found;
+            if (k > 0) { /* those met last are the first to be looked at */
+                *link = way->next;
+                way->next = parent->first;
+                parent->first = (uint16_t)found;
+            }
             return found;
         }
         link = &way->next;
