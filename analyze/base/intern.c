@@ -88,16 +88,20 @@ static size_t recent_place(const unsigned char *bytes, size_t length)
             first = first << 8 | bytes[i];
     }
     const uint64_t mixed = (first ^ (last << 23 | last >> 41) ^ length) * UINT64_C(0x9e3779b97f4a7c15);
-    return mixed >> 32 & (sizeof((struct gm_intern_recent *)NULL)->entries / sizeof(uint32_t) - 1);
+    return mixed >> 32 & (GM_INTERN_RECENT - 1);
 }
 
 uint32_t gm_intern_again(struct gm_intern *intern, struct gm_intern_recent *recent, const void *bytes, size_t length)
 {
-    uint32_t *known = &recent->entries[recent_place(bytes, length)];
-    const struct gm_intern_entry *entry = *known == 0 ? NULL : &intern->entries.v[*known - 1];
-    if (entry == NULL || entry->length != length || memcmp(entry->bytes, bytes, length) != 0)
-        *known = gm_intern_add(intern, bytes, length) + 1; /* 0 without memory */
-    return *known - 1;
+    uint32_t *known = recent->entries[recent_place(bytes, length)];
+    for (int k = 0; k < 2 && known[k] != 0; k++) {
+        const struct gm_intern_entry *entry = &intern->entries.v[known[k] - 1];
+        if (entry->length == length && memcmp(entry->bytes, bytes, length) == 0)
+            return known[k] - 1;
+    }
+    known[1] = known[0];
+    known[0] = gm_intern_add(intern, bytes, length) + 1; /* 0 without memory */
+    return known[0] - 1;
 }
 
 uint64_t gm_intern_bytes(const struct gm_intern *intern)

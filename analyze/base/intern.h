@@ -31,8 +31,9 @@ uint32_t gm_intern_add(struct gm_intern *intern, const void *bytes, size_t lengt
 uint32_t gm_intern_add_lasting(struct gm_intern *intern, const void *bytes, size_t length);
 /* As the first one, for what mostly was met lately: `recent` (zero-initialise) has where, so that it is compared and
  * not hashed. */
+enum { GM_INTERN_RECENT = 1 << 12 };
 struct gm_intern_recent {
-    uint32_t entries[1 << 12]; /* entry + 1; 0: none */
+    uint32_t entries[GM_INTERN_RECENT][2]; /* two for each place: entry + 1; 0: none */
 };
 uint32_t gm_intern_again(struct gm_intern *intern, struct gm_intern_recent *recent, const void *bytes, size_t length);
 /* The number of known bytes; GM_INTERN_NONE: they are not. */

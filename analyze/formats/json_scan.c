@@ -221,18 +221,18 @@ __attribute__((target("avx2"))) static const unsigned char *plain_end_by_32(cons
     return p;
 }
 
+/* Most strings are short. */
+static inline const unsigned char *plain_end_near(const unsigned char *p, const unsigned char *end)
+{
+    const unsigned char *const near = end - p > 32 ? p + 32 : p, *const stop = plain_end_by_16(p, near);
+    return stop < near ? stop : gm_json_plain_end(near, end);
+}
+
 /* Stacks are long: those go by 32 where the machine can. */
 const unsigned char *gm_json_plain_end(const unsigned char *p, const unsigned char *end)
 {
-    enum { NEAR = 48 };
-    if (end - p > NEAR + 32) {
-        const unsigned char *const near = p + NEAR;
-        p = plain_end_by_16(p, near);
-        if (p < near)
-            return p;
-        if (__builtin_cpu_supports("avx2"))
-            p = plain_end_by_32(p, end);
-    }
+    if (end - p >= 32 && __builtin_cpu_supports("avx2"))
+        p = plain_end_by_32(p, end);
     return gm_json_plain_end_bytewise(plain_end_by_16(p, end), end);
 }
 
@@ -253,6 +253,11 @@ const unsigned char *gm_json_blanks_end(const unsigned char *p, const unsigned c
 }
 
 #else
+
+static inline const unsigned char *plain_end_near(const unsigned char *p, const unsigned char *end)
+{
+    return gm_json_plain_end_bytewise(p, end);
+}
 
 const unsigned char *gm_json_plain_end(const unsigned char *p, const unsigned char *end)
 {
@@ -374,7 +379,7 @@ static enum gm_status take_string_slowly(struct gm_json_scan *j, struct gm_json_
 static enum gm_status take_string(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
 {
     struct gm_source *s = j->source;
-    const unsigned char *start = ++s->p, *stop = gm_json_plain_end(start, s->end);
+    const unsigned char *start = ++s->p, *stop = plain_end_near(start, s->end);
     token->kind = GM_TOKEN_STRING;
     if (stop == s->end || *stop != '"')
         return take_string_slowly(j, token, err);
@@ -478,22 +483,25 @@ static enum gm_status take_value(struct gm_json_scan *j, struct gm_json_token *t
     }
 }
 
-/* Moves on to the next character that is no blank; there is none if s->p == s->end then. */
-static enum gm_status skip_blanks(struct gm_json_scan *j, struct gm_error *err)
+static enum gm_status skip_many_blanks(struct gm_source *s, struct gm_error *err)
 {
-    struct gm_source *s = j->source;
     for (;;) {
-        if (s->p<s->end && * s->p> ' ')
-            return GM_OK;
-        if (s->end - s->p > 1 && *s->p == ' ' && s->p[1] > ' ') { /* as behind most colons and commas */
-            s->p++;
-            return GM_OK;
-        }
         s->p = gm_json_blanks_end(s->p, s->end);
         if (s->p < s->end || s->at_end)
             return GM_OK;
         GM_TRY(gm_source_more(s, 1, err));
     }
+}
+
+/* Moves on to the next character that is no blank; there is none if s->p == s->end then. Mostly none or one is before
+ * it. */
+static inline enum gm_status skip_blanks(const struct gm_json_scan *j, struct gm_error *err)
+{
+    struct gm_source *s = j->source;
+    if (s->end - s->p < 2)
+        return skip_many_blanks(s, err);
+    s->p += *s->p == ' ';
+    return *s->p > ' ' ? GM_OK : skip_many_blanks(s, err);
 }
 
 /* A key with its colon. What it points to stays: blanks are only skipped in the window if it lies there. */
@@ -569,7 +577,7 @@ static enum gm_status move_on(struct gm_json_scan *j, struct gm_error *err)
 enum gm_status gm_json_next(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
 {
     struct gm_source *s = j->source;
-    if (j->expected == GM_JSON_A_VALUE && s->p < s->end && *s->p > ' ') {
+    if (j->expected == GM_JSON_A_VALUE && s->p != s->end && *s->p > ' ') {
         token->at = gm_source_offset(s);
         return take_value(j, token, err);
     }

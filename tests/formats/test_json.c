@@ -329,12 +329,12 @@ TEST(locale)
     gm_text_free(&a.text);
 }
 
-/* What looks at sixteen bytes at once finds what looking at each one finds: every byte, at every place. */
+/* What looks at sixteen or more bytes at once finds what looking at each one finds: every byte, at every place. */
 TEST(wide_and_bytewise)
 {
-    unsigned char text[64];
+    unsigned char text[128];
     for (unsigned c = 0; c < 256; c++)
-        for (size_t length = 0; length <= 40; length++)
+        for (size_t length = 0; length <= 100; length += length < 70 ? 1 : 5)
             for (size_t at = 0; at <= length; at++) {
                 memset(text, c % 2 == 0 ? 'a' : 0xc3, sizeof text);
                 text[at] = (unsigned char)c;
@@ -346,4 +346,40 @@ TEST(wide_and_bytewise)
                 assert_ptr_equal(gm_json_blanks_end(text, text + length),
                                  gm_json_blanks_end_bytewise(text, text + length));
             }
+}
+
+/* A number that stands alone is read digit by digit, one with much behind it by eight at once: they are the same. */
+TEST(numbers_alone_and_not)
+{
+    static const char characters[] = "00112345678999.-e";
+    unsigned char *dice = noise(1 << 20, 5), *die = dice;
+    for (size_t i = 0; i < 50000; i++) {
+        char text[64];
+        const size_t length = 1 + *die++ % 20;
+        for (size_t k = 0; k < length; k++)
+            text[k] = characters[*die++ % (k % 3 == 0 ? 17 : 14)];
+        struct gm_json_token tokens[2];
+        struct gm_error errors[2] = {{.offset = 0}, {.offset = 0}};
+        enum gm_status status[2];
+        for (int k = 0; k < 2; k++) {
+            struct gm_source source;
+            memset(text + length, ',', sizeof text - length);
+            assert_int_equal(gm_source_open_memory(&source, text, k == 0 ? length + 1 : sizeof text, NULL), GM_OK);
+            struct gm_json_scan json = {.source = &source};
+            status[k] = gm_json_next(&json, &tokens[k], &errors[k]);
+            gm_json_scan_free(&json);
+        }
+        assert_int_equal(status[0], status[1]);
+        assert_int_equal(errors[0].offset, errors[1].offset);
+        assert_string_equal(errors[0].message, errors[1].message);
+        if (status[0] != GM_OK)
+            continue;
+        assert_int_equal(tokens[0].length, tokens[1].length);
+        assert_int_equal(tokens[0].number.kind, tokens[1].number.kind);
+        assert_int_equal(tokens[0].number.is_negative, tokens[1].number.is_negative);
+        assert_int_equal(tokens[0].number.decimals, tokens[1].number.decimals);
+        if (tokens[0].number.kind == GM_JSON_INTEGER || tokens[0].number.decimals > 0)
+            assert_int_equal(tokens[0].number.magnitude, tokens[1].number.magnitude);
+    }
+    free(dice);
 }
