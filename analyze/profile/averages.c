@@ -324,12 +324,6 @@ static bool takes_part(const struct averages *w, const struct gm_profile_span *s
     return (span->kind != GM_SPAN_PYTHON || w->has_python_nested) && !w->known[span->name].is_ignored;
 }
 
-static int64_t kernels_of(const struct averages *w, const struct gm_profile_span *span)
-{
-    const uint64_t external = span->kind > GM_SPAN_PYTHON ? 0 : gm_profile_detail_of(w->p, span)->external;
-    return gm_link_of(&w->pass->links, external)->device_ns;
-}
-
 static bool take(struct averages *w, uint32_t i)
 {
     const struct gm_profile_span *span = &w->p->spans.v[i];
@@ -346,7 +340,7 @@ static bool take(struct averages *w, uint32_t i)
             return false;
     }
     o.row.total = measure(w, span, !w->is_of_modules);
-    o.row.kernels = kernels_of(w, span);
+    o.row.kernels = gm_link_of(&w->pass->links, i)->device_ns;
     return GM_VEC_PUSH(&w->open, o);
 }
 

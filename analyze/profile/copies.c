@@ -84,7 +84,7 @@ static int64_t device_of(const struct gm_profile *p, const struct gm_profile_spa
 /* When the outermost operator of a copy began, or the copy. */
 static int64_t asked_at(const struct work *w, const struct gm_profile_span *copy)
 {
-    uint32_t i = gm_link_of(w->links, gm_profile_detail_of(w->p, copy)->external)->operator_span;
+    uint32_t i = gm_link_of(w->links, (size_t)(copy - w->p->spans.v))->operator_span;
     int64_t start = copy->start_ns;
     for (; i < w->p->spans.n && w->p->spans.v[i].kind == GM_SPAN_OPERATOR; i = w->p->spans.v[i].parent)
         start = w->p->spans.v[i].start_ns < start ? w->p->spans.v[i].start_ns : start;

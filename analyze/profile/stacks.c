@@ -12,6 +12,7 @@
  */
 #include "analyze/profile/stacks.h"
 
+#include "analyze/base/address_map.h"
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
 
@@ -151,7 +152,7 @@ static void find_owners(struct gm_profile_stacks *s, const struct forwards *f, c
         const struct gm_profile_span *span = &s->p->spans.v[i];
         uint32_t owner = s->of[i];
         if (gm_profile_span_is_on_device(span->kind))
-            s->of[i] = gm_link_of(links, gm_profile_detail_of(s->p, span)->external)->operator_span;
+            s->of[i] = gm_link_of(links, i)->operator_span;
         else
             s->of[i] = owner == GM_PROFILE_NONE ? i : forward_of(s, f, v, owner);
     }
