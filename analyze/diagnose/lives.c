@@ -369,6 +369,13 @@ static bool find_rounds_of_line(struct gm_lives *l, bool is_sure, bool is_by_byt
     return ok;
 }
 
+/* The steps of an optimizer end in the middle of a loop's body; there are as many of both, but for what an end of the
+ * trace cuts off. */
+static bool are_as_many(size_t rounds, size_t steps)
+{
+    return rounds + 2 >= steps && rounds <= steps;
+}
+
 /* Returns to earlier lines are exact; a period of allocations begins anywhere in a round. */
 static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, bool is_by_period)
 {
@@ -376,9 +383,11 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
     const bool has_steps = kept->step_count > ROUNDS_LEAST;
     bool ok = (has_steps && !is_by_period) || find_rounds_of_line(l, true, false);
     const size_t of_line = l->rounds.n;
-    if (ok && (!has_steps || is_by_period))
+    if (ok)
         ok = find_loop_backs(l, &found) && take_loops(l, &found) && (of_line > 0 || add_first_passes(l));
     free(found.v);
+    if (has_steps && !is_by_period && !are_as_many(l->rounds.n, kept->step_count))
+        l->rounds.n = 0;
     for (int is_by_bytes = 0; ok && is_by_bytes < 2 && !has_steps && l->rounds.n == 0; is_by_bytes++)
         ok = find_rounds_of_line(l, false, is_by_bytes != 0);
     if (!ok || !has_steps || l->rounds.n > ROUNDS_LEAST)

@@ -3,9 +3,10 @@
  * The allocations of one device as the rules of mistakes look at them: what each is for, which code made it, in which
  * round of the program's loop, and who is left to be blamed for it.
  *
- * A round is one pass of the loop that makes the run: a step where steps are known, else a return of the program to an
- * earlier line of the same function, outside modules, as far out as it does so twice, else, where one line makes half
- * of the run, its next call of what it calls least often. Loops of several functions, one after the other, all count.
+ * A round is one pass of the loop that makes the run: a return of the program to an earlier line of the same function,
+ * outside modules, as far out as it does so twice, if there are no steps or as many as it returns; a step; or, where
+ * one line makes half of the run, its next call of what it calls least often. Loops of several functions, one after the
+ * other, all count.
  */
 #ifndef GM_DIAGNOSE_LIVES_H
 #define GM_DIAGNOSE_LIVES_H

@@ -638,6 +638,18 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(diagnosed(steps(True))["loss-keeps-graph"]["severity"], "info")  # they may hang together
         self.expect_none(steps(False), "loss-keeps-graph")
 
+    def test_graph_of_what_comes_after_the_step(self):
+        """A second view of each batch, after the optimizer's step and before the next round of the loop."""
+        view = [*FORWARD[:2], ("<module>", "train.py", 25)]
+
+        def watch(t, r):
+            for _ in range(4):
+                t.free(t.alloc(24, view))
+                t.alloc(24, view)
+            t.alloc(1 / 1024, [("<module>", "train.py", 26)])
+        kept = train(8, after=watch)
+        self.expect(kept, "loss-keeps-graph", 880, 920)  # none is there in the next forward pass
+
     def test_kept_graph_is_not_of_the_line_that_ends_a_round(self):
         """A validation after the optimizer keeps its graph; the loss of training is the last that a round makes, and its
         graph goes."""
