@@ -190,12 +190,7 @@ static inline __attribute__((always_inline)) bool get_stream(struct gm_assembler
     }
     if (v->bits > INT64_MAX && GM_REF_INDEX(v->ref) == GM_NUMBER_POSITIVE)
         note_lost(g, GM_KEY_STREAM);
-    int64_t stream = (int64_t)v->bits;
-    if (a->last_stream_id.v == 0 || a->last_stream != stream) {
-        a->last_stream = stream;
-        a->last_stream_id = gm_intern_stream(a->m, stream);
-    }
-    *id = a->last_stream_id;
+    *id = gm_assembler_stream(a, (int64_t)v->bits);
     return id->v != 0;
 }
 

@@ -139,8 +139,16 @@ void gm_assembler_cut(struct gm_assembler *a, size_t height);
 enum gm_status gm_assembler_make_row(struct gm_assembler *a, const struct gm_read_value *pairs, size_t count,
                                      uint32_t *row, uint64_t offset, struct gm_error *err);
 
-/* The id of a pool, remembering the last one. */
+/* The ids of a pool and of a stream, remembering the last ones; v == 0: no memory. */
 struct gm_pool_id gm_assembler_pool(struct gm_assembler *a, struct gm_pool_key key);
+static inline struct gm_stream_id gm_assembler_stream(struct gm_assembler *a, int64_t stream)
+{
+    if (a->last_stream_id.v == 0 || a->last_stream != stream) {
+        a->last_stream = stream;
+        a->last_stream_id = gm_intern_stream(a->m, stream);
+    }
+    return a->last_stream_id;
+}
 
 /* Keeping what no column holds (analyze/snapshot/snapshot.h). While rows are made, a kept value is a reference of
  * the assembler; when loading ends, rows get the numbers that they have in the snapshot and values become loose

@@ -579,10 +579,17 @@ static enum gm_status run_hot(struct machine *d, struct gm_error *err)
             p += 2 + p[1];
             continue;
         }
-        case GM_OP_EMPTY_DICT:
+        case GM_OP_EMPTY_DICT: {
+            uint32_t event;
+            const unsigned char *end = gm_pickle_event(a, p, stop, (size_t)(limit - sp), &event);
+            *sp = (struct gm_read_value){.ref = end != NULL ? event : GM_REF(GM_KIND_OPEN, GM_OPEN_DICT)};
+            sp++;
+            p = end != NULL ? end : p + 1;
+            continue;
+        }
         case GM_OP_EMPTY_LIST:
             sp->bits = 0;
-            sp->ref = GM_REF(GM_KIND_OPEN, p[0] == GM_OP_EMPTY_DICT ? GM_OPEN_DICT : GM_OPEN_LIST);
+            sp->ref = GM_REF(GM_KIND_OPEN, GM_OPEN_LIST);
             sp->slot = 0;
             sp++;
             p++;

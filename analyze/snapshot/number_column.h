@@ -55,7 +55,7 @@ bool gm_number_put_far(struct gm_number_builder *b, struct gm_number_kind kind, 
 /* Puts the number of `row`, which is behind all rows that have one, and no further than the next. false: no memory. */
 static inline bool gm_number_put(struct gm_number_builder *b, struct gm_number_kind kind, size_t row, uint64_t value)
 {
-    if (row % GM_NEAR_ROWS == 0 && !gm_number_begin(b, kind, value))
+    if (row / GM_NEAR_ROWS == b->base.n && !gm_number_begin(b, kind, value))
         return false;
     const uint64_t above = value - b->base.v[row / GM_NEAR_ROWS], near = above >> kind.shift;
     if (near >= GM_FAR_NUMBER || near << kind.shift != above)

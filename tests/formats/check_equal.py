@@ -11,6 +11,7 @@ import math
 import os
 import pathlib
 import pickle
+import random
 import re
 import subprocess
 import sys
@@ -62,6 +63,73 @@ def check(program, path, snapshot, arrive):
     return error or difference(got, expected_lines(snapshot, arrive))
 
 
+def some_events(seed):
+    """A snapshot whose events are alike, but for odd ones: what is read at once stands beside what is not."""
+    r = random.Random(seed)
+    frames = [{"name": f"f{i}", "filename": f"/{i % 5}.py", "line": i} for i in range(40)]
+    stacks = [[r.choice(frames) for _ in range(r.choice([1, 2, 30, 255, 256, 257, 600]))] for _ in range(8)] + [[]]
+    context = "shared by all"
+
+    def event(i):
+        e = {"action": r.choice(["alloc", "free_requested", "free_completed", "segment_alloc"]),
+             "addr": 0x7F0000000000 + 512 * r.randrange(1 << r.randrange(1, 40)),
+             "size": r.choice([0, 1, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**32, 2**63 - 1, r.randrange(1 << 40)]),
+             "stream": r.choice([0, 0, 0, 7, 2**40, -1]), "time_us": 1700000000000000 + 1000 * i,
+             "compile_context": r.choice([context, context, "N/" + "A"[:r.randrange(2)], "x" * r.randrange(250, 260)]),
+             "frames": r.choice(stacks) if r.random() < 0.5 else [r.choice(frames) for _ in range(r.randrange(4))]}
+        if seed % 2:
+            e["pool_id"] = r.choice([(0, 0), (0, 1), (2**40, 7), (0, i % 3)])
+        if seed % 3 == 0:
+            e["user_metadata"] = r.choice(["", context, str(i)])
+        return e
+
+    def odd(e):
+        kind = r.randrange(14)
+        if kind < 5:
+            e[r.choice(list(e))] = r.choice([None, -5, 2**64 - 1, 2**63, 1.5, "text", [], {}, (1, 2), True, [frames[0], 3]])
+        elif kind == 5:
+            del e[r.choice([key for key in e if key != "action"])]
+        elif kind == 6:
+            e["new_key"] = r.choice([1, "a", [1], frames[0]])
+        elif kind == 7:
+            e.update(action="oom", device_free=r.randrange(1 << 36))
+        elif kind == 8:
+            e["frames"] = [{"name": "new", "filename": "new.py", "line": r.randrange(100)}]
+        elif kind == 9:
+            e = dict(reversed(e.items()))
+        elif kind == 10:
+            e["action"] = "unheard of"
+        elif kind == 11:
+            e.update(addr=-e["addr"], device_free=5)
+        elif kind == 12:
+            e["category"] = "new"
+        return e
+
+    events = [event(i) if r.random() < 0.9 else odd(event(i)) for i in range(1200)]
+    events += events[-3:]  # the same ones again
+    return {"segments": [], "device_traces": [events[:700], [], events[700:]]}
+
+
+def at_once(program):
+    """Events are read at once from protocol 4 on only (pickle_event.c): before, the plain way is the oracle."""
+    count = failures = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "events")
+        for seed in range(24):
+            said = []
+            for protocol in (2, 4, 5):
+                path.write_bytes(pickle.dumps(some_events(seed), protocol))
+                lines = subprocess.run([program, str(path)], stdout=subprocess.PIPE, check=True).stdout.split(b"\n")
+                said.append([line for line in lines if not line.startswith(b'["source"')])
+            count += 1
+            failures += said[0] != said[1] or said[0] != said[2]
+            for plain, other in zip(said[0] * 2, said[1] + said[2]):
+                if plain != other:
+                    print(f"events of seed {seed}:\n  at once {other[:600]}\n  plain   {plain[:600]}")
+                    break
+    return count, failures
+
+
 def own(program):
     count = failures = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -103,7 +171,7 @@ def real(program):
 
 def main():
     if sys.argv[2:] != ["--real"]:
-        count, failures = own(sys.argv[1])
+        count, failures = map(sum, zip(own(sys.argv[1]), at_once(sys.argv[1])))
     else:
         count, failures = real(sys.argv[1])
     print(count, "files,", failures, "failures")

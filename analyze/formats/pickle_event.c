@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events at once. Nearly all of a file are dictionaries with the keys of the one before, all of them strings of the
+ * memo, whose values are numbers or in the memo too. Such a row is read here without the stack and the table of fields;
+ * whatever else is met, nothing has happened yet and the plain way (pickle.c, assemble_row.c) reads the row from its
+ * beginning. What a row comes to is decided there: this knows only what it is if nothing about it is odd.
+ */
+#include "analyze/formats/assemble_value.h"
+#include "analyze/formats/pickle_ops.h"
+
+#include <string.h>
+
+enum {
+    MOST_FRAMES = 256,
+    MOST_MEMOISED = 7 /* the event, its pool, its frames, strings */,
+    MOST_VALUES = MOST_FRAMES + 64
+};
+
+/* An event while it is read. */
+struct reading {
+    struct gm_assembler *a;
+    const unsigned char *p, *stop; /* up to `stop` any opcode is complete in the window */
+    struct gm_event_row row;
+    uint64_t present;                  /* bit per key */
+    uint32_t memoised[MOST_MEMOISED];  /* references, in order */
+    size_t memoised_count, stack_slot; /* the latter: of the stack that `frames` become; 0: it has none */
+    uint32_t frames[MOST_FRAMES];
+    size_t depth;
+};
+
+/* The reference that a GET fetches, or GM_NO_REF. */
+static inline uint32_t get(struct reading *r)
+{
+    uint32_t slot;
+    if (r->p[0] == GM_OP_BINGET) {
+        slot = r->p[1];
+        r->p += 2;
+    } else if (r->p[0] == GM_OP_LONG_BINGET) {
+        memcpy(&slot, r->p + 1, sizeof slot);
+        r->p += 5;
+    } else {
+        return GM_NO_REF;
+    }
+    return slot < r->a->memo.n ? r->a->memo.v[slot] : GM_NO_REF;
+}
+
+/* A number that is not negative, in at most 8 bytes. */
+static inline bool number(struct reading *r, uint64_t *value)
+{
+    const unsigned char *p = r->p;
+    const unsigned n = p[0] == GM_OP_BININT1   ? 1
+                       : p[0] == GM_OP_BININT2 ? 2
+                       : p[0] == GM_OP_BININT  ? 4
+                       : p[0] == GM_OP_LONG1   ? p[1]
+                                               : 0;
+    p += p[0] == GM_OP_LONG1 ? 2 : 1;
+    if (n == 0 || n > 8 || (n > 2 && (p[n - 1] & 0x80) != 0) || (r->p[0] == GM_OP_LONG1 && (p[n - 1] & 0x80) != 0))
+        return false;
+    memcpy(value, p, sizeof *value);
+    *value &= UINT64_MAX >> (64 - 8 * n);
+    r->p = p + n;
+    return true;
+}
+
+/* One that was met before, or a short one. */
+static inline bool string(struct reading *r, uint32_t *id)
+{
+    if (r->p[0] != GM_OP_SHORT_BINUNICODE) {
+        const uint32_t ref = get(r);
+        *id = GM_REF_INDEX(ref);
+        return GM_REF_KIND(ref) == GM_KIND_STRING;
+    }
+    if (r->stop - r->p < 4) /* with what comes after it */
+        return false;
+    const unsigned length = r->p[1];
+    *id = gm_intern_string(r->a->m, r->p + 2, length).v;
+    r->p += 2 + length + 1;
+    r->memoised[r->memoised_count++] = GM_REF(GM_KIND_STRING, *id);
+    return *id != 0 && r->p[-1] == GM_OP_MEMOIZE;
+}
+
+static bool action(struct reading *r)
+{
+    uint32_t word;
+    const bool is_string = string(r, &word);
+    const uint32_t known = word - GM_WORD_FIRST_ACTION;
+    r->row.action = (uint8_t)known;
+    return is_string && known < GM_ACTION_COUNT && known != GM_ACTION_OOM;
+}
+
+static bool stream(struct reading *r)
+{
+    uint64_t handle;
+    const bool ok = number(r, &handle);
+    r->row.stream = ok ? gm_assembler_stream(r->a, (int64_t)handle).v : 0;
+    return r->row.stream != 0;
+}
+
+/* One that was met before, or a tuple of two numbers. */
+static bool pool(struct reading *r)
+{
+    struct gm_pool_key key;
+    const uint32_t ref = r->p[0] == GM_OP_BINGET || r->p[0] == GM_OP_LONG_BINGET ? get(r) : GM_NO_REF;
+    r->row.pool = GM_REF_INDEX(ref);
+    if (ref != GM_NO_REF)
+        return GM_REF_KIND(ref) == GM_KIND_POOL;
+    if (!number(r, &key.first) || !number(r, &key.second) || r->p[0] != GM_OP_TUPLE2 || r->p[1] != GM_OP_MEMOIZE)
+        return false;
+    r->p += 2;
+    r->row.pool = gm_assembler_pool(r->a, key).v;
+    r->memoised[r->memoised_count++] = GM_REF(GM_KIND_POOL, r->row.pool);
+    return r->row.pool != 0;
+}
+
+/* A list that was met before, an empty one, or one of frames that were met before. */
+static bool frames(struct reading *r)
+{
+    const uint32_t empty = GM_REF(GM_KIND_LIST, GM_NODE_EMPTY);
+    if (r->p[0] != GM_OP_EMPTY_LIST) {
+        const uint32_t ref = get(r);
+        r->row.stack.v = ref == empty ? GM_STACK_EMPTY : GM_REF_INDEX(ref);
+        return ref == empty || GM_REF_KIND(ref) == GM_KIND_STACK;
+    }
+    if (r->p[1] != GM_OP_MEMOIZE)
+        return false;
+    r->p += 2;
+    if (r->p[0] != GM_OP_MARK) {
+        r->row.stack.v = GM_STACK_EMPTY;
+        r->memoised[r->memoised_count++] = empty;
+        return true;
+    }
+    r->stack_slot = r->memoised_count++;
+    for (r->p++; r->p[0] != GM_OP_APPENDS; r->depth++) {
+        const uint32_t ref = r->p <= r->stop && r->depth < MOST_FRAMES ? get(r) : GM_NO_REF;
+        if (GM_REF_KIND(ref) != GM_KIND_FRAME)
+            return false;
+        r->frames[r->depth] = ref;
+    }
+    r->p++;
+    return r->depth > 0;
+}
+
+/* A key and its value. false: something is odd, or new. */
+static inline bool item(struct reading *r)
+{
+    const uint32_t key = r->p <= r->stop ? get(r) - GM_REF(GM_KIND_STRING, 0) : GM_KEY_COUNT;
+    uint64_t time;
+    if (key >= GM_KEY_COUNT || (r->present >> key & 1) != 0)
+        return false;
+    r->present |= UINT64_C(1) << key;
+    switch (key) {
+    case GM_KEY_ACTION:
+        return action(r);
+    case GM_KEY_ADDR:
+        return number(r, &r->row.addr);
+    case GM_KEY_SIZE:
+        return number(r, &r->row.size);
+    case GM_KEY_TIME_US:
+        time = 0;
+        return number(r, &time) && (r->row.time_us = (int64_t)time, true);
+    case GM_KEY_STREAM:
+        return stream(r);
+    case GM_KEY_POOL_ID:
+        return pool(r);
+    case GM_KEY_COMPILE_CONTEXT:
+        return string(r, &r->row.compile_context);
+    case GM_KEY_USER_METADATA:
+        return string(r, &r->row.user_metadata);
+    case GM_KEY_CATEGORY:
+        return string(r, &r->row.category);
+    case GM_KEY_FRAMES:
+        return frames(r);
+    default:
+        return false;
+    }
+}
+
+/* Makes the row; its memo's slots follow each other. */
+static bool make(struct reading *r)
+{
+    struct gm_assembler *a = r->a;
+    if (r->stack_slot != 0) {
+        r->row.stack = gm_intern_stack(a->m, r->frames, r->depth);
+        r->memoised[r->stack_slot] = GM_REF(GM_KIND_STACK, r->row.stack.v);
+        if (r->row.stack.v == 0)
+            return false;
+    }
+    r->memoised[0] = GM_REF(GM_KIND_EVENT, a->m->events.count);
+    if (!gm_builder_add_event(a->m, &r->row))
+        return false;
+    memcpy(a->memo.v + a->memo.n, r->memoised, r->memoised_count * sizeof *r->memoised);
+    a->memo.n += r->memoised_count;
+    return true;
+}
+
+const unsigned char *gm_pickle_event(struct gm_assembler *a, const unsigned char *p, const unsigned char *stop,
+                                     size_t room, uint32_t *ref)
+{
+    struct reading r;
+    if (a->last_event_keys == 0 || p[1] != GM_OP_MEMOIZE || p[2] != GM_OP_MARK || room < MOST_VALUES ||
+        a->memo.capacity - a->memo.n < MOST_MEMOISED || a->marks.n + 2 > GM_MAX_DEPTH)
+        return NULL;
+    r.a = a;
+    r.p = p + 3;
+    r.stop = stop;
+    r.row = (struct gm_event_row){.addr = GM_ABSENT, .size = GM_ABSENT, .time_us = GM_ABSENT_TIME};
+    r.present = 0;
+    r.memoised_count = 1;
+    r.stack_slot = r.depth = 0;
+    while (r.p[0] != GM_OP_SETITEMS)
+        if (!item(&r))
+            return NULL;
+    if (r.present != a->last_event_keys || !make(&r))
+        return NULL;
+    *ref = r.memoised[0];
+    return r.p + 1;
+}
