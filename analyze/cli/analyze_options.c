@@ -102,8 +102,9 @@ static const struct gm_option option_table[] = {
      GM_OPTION_INTEGER, AT(timeline.serving.sequences), .min = 1, .max = INT64_C(1) << 50},
     {0, "kineto", "FILE",
      "a trace of torch.profiler of the same run: operators, shapes, modules, kernels" GM_MORE
-     "Of one snapshot; FILE that is no trace is exit code 3: [kineto.md](kineto.md#beside-a-snapshot).",
-     GM_OPTION_TEXT, AT(kineto)},
+     "Of several snapshots, repeat it for each: whose it is, is told by ranks. FILE that is no trace is exit code 3: "
+     "[kineto.md](kineto.md#beside-a-snapshot).",
+     GM_OPTION_TEXTS, AT(kineto)},
     {0, "dims", "LIST",
      "explain sizes by a transformer's dimensions, and tell what it should need: batch=4, seq=512, hidden=2560, "
      "heads=32, "
@@ -118,7 +119,7 @@ static const struct gm_option option_table[] = {
      "the peak for folded, speedscope, pprof, modules; the timeline for perfetto; all of it for sqlite; each "
      "allocation with its operator for joined; several with "
      "commas" GM_MORE "Or repeat the option: [exports.md](exports.md). `joined` is of `--kineto`. Exit code 4 for "
-                      "`sqlite` if the program was built without it.",
+     "`sqlite` if the program was built without it.",
      GM_OPTION_CHOICES, AT(exports), .choices = gm_export_names},
     {0, "csv-full", NULL,
      "timeline.csv with every event, not only the extremes" GM_MORE "Its columns: [exports.md](exports.md).",
@@ -195,14 +196,14 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
     GM_THEN(status, gm_formats_check(usual, also, err));
     for (int i = 0; status == GM_OK && i < *count; i++)
         status = gm_paths_check_json(usual->json, operands[i], err);
-    if (status == GM_OK && options->kineto == NULL && (options->exports >> GM_EXPORT_JOINED & 1) != 0)
+    if (status == GM_OK && options->kineto.n == 0 && (options->exports >> GM_EXPORT_JOINED & 1) != 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--export joined tells what --kineto FILE joins");
-    if (status != GM_OK || options->kineto == NULL)
-        return status;
-    if (*count != 1)
+    if (status == GM_OK && options->kineto.n > 0 && options->kineto.n != (size_t)*count)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
-                       "--kineto adds a trace to the snapshot of the same process: one at a time");
-    return gm_paths_check_json(usual->json, options->kineto, err);
+                       "--kineto adds a trace to the snapshot of the same process: one for each snapshot");
+    for (size_t i = 0; status == GM_OK && i < options->kineto.n; i++)
+        status = gm_paths_check_json(usual->json, options->kineto.v[i], err);
+    return status;
 }
 
 const struct gm_program gm_analyze_program = {

@@ -3,7 +3,9 @@
 
 #include "analyze/base/sources.h"
 #include "analyze/export/export.h"
+#include "analyze/fleet/place.h"
 #include "analyze/formats/load.h"
+#include "analyze/snapshot/profile.h"
 #include "replay/trials/settings_advice.h"
 #include "replay/whatif/gpus.h"
 
@@ -54,25 +56,83 @@ static enum gm_status name_report(struct gm_report *report, const struct gm_anal
     return gm_shell_name(&report->arena, &report->run_name, &report->timestamp, of->name, of->when, err);
 }
 
-/* --kineto: messages about it name it, for the snapshot is what they begin with. */
-static enum gm_status load_beside(struct gm_snapshot *beside, const struct gm_snapshot *snapshot,
-                                  const struct gm_analyze_options *options, struct gm_error *err)
+/* One of --kineto; messages about it name it, for the snapshot is what they begin with. */
+static enum gm_status load_trace(struct gm_snapshot *beside, const char *path, const struct gm_usual_options *usual,
+                                 struct gm_error *err)
 {
-    const struct gm_load_options load = {.salvage = options->usual.salvage, .max_memory = options->usual.max_memory};
+    const struct gm_load_options load = {.salvage = usual->salvage, .max_memory = usual->max_memory};
     struct gm_error here;
-    if (snapshot->profile != NULL)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
-                       "--kineto adds a trace to a snapshot, and this is a trace of torch.profiler itself");
-    const enum gm_status status = gm_snapshot_load(beside, options->kineto, &load, &here);
+    const enum gm_status status = gm_snapshot_load(beside, path, &load, &here);
     if (status != GM_OK) {
-        gm_error_set(err, status, here.offset, "--kineto %s: %s", options->kineto, here.message);
+        gm_error_set(err, status, here.offset, "--kineto %s: %s", path, here.message);
         if (err != NULL)
             err->salvage = here.salvage;
         return status;
     }
     return beside->profile != NULL
                ? GM_OK
-               : gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "--kineto %s: no trace of torch.profiler", options->kineto);
+               : gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "--kineto %s: no trace of torch.profiler", path);
+}
+
+/* The one of several whose name has the rank, which it may not deny itself; *found is how many names have it. */
+static enum gm_status load_by_name(struct gm_snapshot *beside, int64_t rank, const struct gm_analyze_options *options,
+                                   size_t *found, struct gm_error *err)
+{
+    const struct gm_texts *traces = &options->kineto;
+    const char *path = NULL;
+    *found = 0;
+    for (size_t i = 0; i < traces->n; i++)
+        if (gm_place_detect(traces->v[i]).rank == rank) {
+            path = traces->v[i];
+            ++*found;
+        }
+    if (*found > 1)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--kineto: %zu traces have rank %lld in their names", *found,
+                       (long long)rank);
+    if (*found == 0)
+        return GM_OK;
+    GM_TRY(load_trace(beside, path, &options->usual, err));
+    return beside->profile->rank < 0 || beside->profile->rank == rank
+               ? GM_OK
+               : gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET,
+                         "--kineto %s: its name has rank %lld, it says rank %lld itself", path, (long long)rank,
+                         (long long)beside->profile->rank);
+}
+
+/* The one of those without a rank in their names that says it is of that rank. They are read until it is found. */
+static enum gm_status load_by_rank(struct gm_snapshot *beside, int64_t rank, const struct gm_analyze_options *options,
+                                   struct gm_error *err)
+{
+    const struct gm_texts *traces = &options->kineto;
+    for (size_t i = 0; i < traces->n; i++) {
+        if (gm_place_detect(traces->v[i]).rank >= 0)
+            continue;
+        GM_TRY(load_trace(beside, traces->v[i], &options->usual, err));
+        if (beside->profile->rank == rank)
+            return GM_OK;
+        gm_snapshot_free(beside);
+        *beside = (struct gm_snapshot){.profile = NULL};
+    }
+    return gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "no --kineto trace is of rank %lld, by its name or distributedInfo",
+                   (long long)rank);
+}
+
+/* --kineto: the trace of this snapshot. */
+static enum gm_status load_beside(struct gm_snapshot *beside, const struct gm_snapshot *snapshot,
+                                  const struct gm_analyze_options *options, struct gm_error *err)
+{
+    const int64_t rank = gm_place_detect(snapshot->source.path).rank;
+    size_t found;
+    if (snapshot->profile != NULL)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                       "--kineto adds a trace to a snapshot, and this is a trace of torch.profiler itself");
+    if (options->kineto.n == 1)
+        return load_trace(beside, options->kineto.v[0], &options->usual, err);
+    if (rank < 0)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                       "its path has no rank, by which one of several --kineto would be found");
+    GM_TRY(load_by_name(beside, rank, options, &found, err));
+    return found == 1 ? GM_OK : load_by_rank(beside, rank, options, err);
 }
 
 enum gm_status gm_analysis_begin(struct gm_judged *judged, const struct gm_snapshot *snapshot,
@@ -90,7 +150,7 @@ enum gm_status gm_analysis_begin(struct gm_judged *judged, const struct gm_snaps
     struct gm_timeline_options timeline = timeline_options(options, of->rules);
     timeline.sources = sources;
     timeline.every_event = every_event;
-    if (options->kineto != NULL) {
+    if (options->kineto.n > 0) {
         status = load_beside(&beside, snapshot, options, err);
         timeline.beside = &beside;
         timeline.wants_joined = (options->exports >> GM_EXPORT_JOINED & 1) != 0;

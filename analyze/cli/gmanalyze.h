@@ -19,10 +19,10 @@ struct gm_wanted_stream {
 
 struct gm_analyze_options {
     struct gm_usual_options usual;
-    const char *viewer;  /* where the page without a trace goes; NULL: nowhere */
-    const char *preface; /* lines before the reports; NULL: none. No option: gmdry has some */
-    const char *kineto;  /* a trace of torch.profiler beside the snapshot; NULL: none */
-    const char *watch;   /* a folder whose new snapshots are reported; NULL: none */
+    const char *viewer;     /* where the page without a trace goes; NULL: nowhere */
+    const char *preface;    /* lines before the reports; NULL: none. No option: gmdry has some */
+    struct gm_texts kineto; /* traces of torch.profiler beside the snapshots: none, or as many as these */
+    const char *watch;      /* a folder whose new snapshots are reported; NULL: none */
     bool tree, chart, explain, memory_summary, csv_full;
     struct gm_timeline_options timeline; /* as far as options say it */
     struct gm_wanted_stream stream;

@@ -278,6 +278,49 @@ class Join(unittest.TestCase):
         made["traceEvents"] = memory
         self.refused(self.with_trace(name, made))
 
+    def job(self, *traces):
+        """Snapshots of two ranks; and the traces' paths: of a name, what it is called and the rank that it states."""
+        snapshots = []
+        for rank, name in enumerate(("2.15.0_training", "2.15.0_lines")):
+            snapshots.append(os.path.join(self.folder, f"rank{rank}_memory.pickle.gz"))
+            shutil.copy(snapshot(name), snapshots[-1])
+        out = []
+        for name, called, rank in traces:
+            made = loaded(name)
+            if rank is not None:
+                made["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 2}
+            out += ["--kineto", os.path.join(self.folder, called)]
+            with open(out[-1], "w", encoding="utf-8") as file:
+                json.dump(made, file)
+        return self.run_on("--json", "-", *out, *snapshots)
+
+    def test_ranks(self):
+        for first, second in ((("b.rank1.json", None), ("a.rank0.json", None)),
+                              (("host_1.pt.trace.json", 1), ("host_2.pt.trace.json", 0)),
+                              (("rank1.json", 1), ("host.json", 0))):
+            done = self.job(("2.15.0_lines", *first), ("2.15.0_training", *second))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            analyses = json.loads(done.stdout)
+            self.assertEqual([os.path.basename(a["kineto"]["path"]) for a in analyses], [second[0], first[0]])
+            self.assertTrue(all(a["kineto"]["joined"] for a in analyses))
+
+    def test_ranks_that_fit_nobody(self):
+        lines, training = "2.15.0_lines", "2.15.0_training"
+        for code, words, *traces in (
+                (2, "one for each snapshot", (lines, "rank1.json", None)),
+                (3, "no --kineto trace is of rank 0", (lines, "x.json", 1), (training, "y.json", None)),
+                (3, "2 traces have rank 1", (lines, "rank1.json", 1), (training, "rank01.json", 0)),
+                (3, "it says rank 0 itself", (lines, "rank1.json", 0), (training, "rank0.json", 0))):
+            done = self.job(*traces)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(words, done.stderr)
+        done = self.job((lines, "rank0.json", None), (training, "rank1.json", None))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse(any(a["kineto"]["joined"] for a in json.loads(done.stdout)))
+        done = self.run_on("--kineto", trace(lines), "--kineto", trace(training), snapshot(lines), snapshot(training))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("its path has no rank", done.stderr)
+
     def test_options(self):
         out = self.run_on("--kineto", trace("2.15.0_lines"), snapshot("2.15.0_lines"), snapshot("2.15.0_again"))
         self.assertEqual(out.returncode, 2, out.stderr)
