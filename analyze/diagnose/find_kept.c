@@ -234,17 +234,6 @@ static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *s
     return l->kinds == NULL ? SINGLE : collect(c, l->kinds, l->habits, kind, set);
 }
 
-bool gm_kept_features(struct gm_case *c, struct gm_set *set)
-{
-    for (uint8_t kind = PILED; kind >= STALE; kind--) {
-        set->n = 0;
-        if (collect_kind(c, kind, set) == FEATURES && set->n > 0)
-            return true;
-    }
-    set->n = 0;
-    return false;
-}
-
 /* What holds a graph is made last: the line that made the last tensor of most rounds that outlives its round. */
 static const char *root_of(struct gm_case *c)
 {
@@ -311,6 +300,39 @@ static struct pass *next_backwards(const struct gm_lives *l, const struct gm_set
     for (size_t i = 0; passes != NULL && i < set->n; i++)
         passes[i] = h->born[set->v[i].allocation] == 0 ? now : passes[i];
     return passes;
+}
+
+/* What the same lines made is held to the end of a round, too: not freed by the backward pass after it. */
+static bool add_held(const struct gm_lives *l, const uint8_t *kinds, const struct gm_habit *habits, struct gm_set *set)
+{
+    const struct gm_history *h = l->h;
+    struct gm_set held = {.v = NULL};
+    bool ok = true;
+    for (size_t a = 0; ok && a < h->allocation_count; a++)
+        if (kinds[a] == 0 && is_of_round(l, a) && habits[h->stack[a]].piled >= LEAST_ROUNDS &&
+            h->freed[a] != GM_NEVER && l->phase[h->freed[a] - 1] != GM_PHASE_BACKWARD)
+            ok = gm_set_add(&held, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+    struct pass *passes = ok ? next_backwards(l, &held) : NULL;
+    ok = passes != NULL;
+    for (size_t i = 0; ok && i < held.n; i++)
+        if (passes[i].from < h->freed[held.v[i].allocation])
+            ok = gm_set_add(set, held.v[i].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+    free(passes);
+    free(held.v);
+    return ok;
+}
+
+bool gm_kept_features(struct gm_case *c, struct gm_set *set)
+{
+    for (uint8_t kind = PILED; kind >= STALE; kind--) {
+        set->n = 0;
+        if (collect_kind(c, kind, set) != FEATURES || set->n == 0)
+            continue;
+        c->failed |= kind == PILED && !add_held(c->lives, c->lives->kinds, c->lives->habits, set);
+        return true;
+    }
+    set->n = 0;
+    return false;
 }
 
 /* A graph that is not retained goes with the first backward pass after it, the last tensor first. */

@@ -363,6 +363,40 @@ static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_
     return ok;
 }
 
+enum { DEEPEST = 4, LEAST_CALLS = 3 };
+
+/* Where layers do not repeat: what one call of a module makes, so many modules deep. Returns how many of the round of
+ * the peak keep some; `*ok`: there is memory. */
+static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsigned level, bool *ok)
+{
+    struct GM_VEC(uint32_t) layer = {.v = NULL};
+    size_t calls = 0;
+    uint64_t open = 0;
+    set->n = 0;
+    for (uint32_t e = 0; *ok && e < l->h->count; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a == GM_NEVER || l->h->born[a] != e + 1)
+            continue;
+        if (gm_lives_is_of_backward(l, a)) {
+            open = layer.n = 0;
+            continue;
+        }
+        if (!is_activation(l, a))
+            continue;
+        const uint64_t call = gm_lives_module_call(l, l->h->stack[a], level);
+        if (call != open) {
+            const size_t before = set->n;
+            *ok = add_layer(set, l, layer.v, layer.n, e);
+            calls += set->n > before && gm_lives_at_peak(l, set->v[before].allocation);
+            layer.n = 0;
+            open = call;
+        }
+        *ok = *ok && (call == 0 || GM_VEC_PUSH(&layer, a));
+    }
+    free(layer.v);
+    return calls;
+}
+
 static void find_activations(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -373,8 +407,8 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
     c->failed |= counts == NULL || bytes_of_count == NULL;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         bytes += is_activation(l, a) && gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
+    struct anchor anchor = {0};
     if (!c->failed && l->has_backward && gm_is_share(bytes, l->at_peak, 0.5)) {
-        struct anchor anchor = {0};
         size_t segments = 1;
         find_anchor(l, counts, bytes_of_count, &anchor);
         c->failed |= anchor.stack != 0 && !collect_layers(&set, l, anchor.stack, anchor.each);
@@ -382,6 +416,11 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
             segments++;
         if (!c->failed && set.n == 0 && anchor.layers >= LONG_LOOP) /* each is one line */
             c->failed |= !collect_layers(&set, l, anchor.stack, anchor.each * segments);
+        bool ok = true;
+        for (unsigned level = 2; anchor.stack == 0 && level <= DEEPEST && ok; level++)
+            if (collect_calls(&set, l, level, &ok) >= LEAST_CALLS)
+                break;
+        c->failed |= !ok;
     }
     bytes = 0;
     for (size_t i = 0; i < set.n; i++)
@@ -393,12 +432,12 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
     uint64_t all_bytes = 0; /* as where the peak is told, with what other mistakes have of them */
     for (size_t a = 0; a < l->h->allocation_count; a++)
         all_bytes += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
-    const char *site = set.n == 0 ? NULL : gm_lives_caller(c->lives, &set);
+    const char *site = set.n == 0 || anchor.stack == 0 ? NULL : gm_lives_caller(c->lives, &set);
     char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,
         gm_case_printf(c,
-                       "activations of layers that repeat, kept from the forward to the backward pass, of %s that all "
+                       "activations of layers, kept from the forward to the backward pass, of %s that all "
                        "activations make (%s %%)",
                        gm_size_format(all, all_bytes), gm_share_format(share, all_bytes, l->at_peak)));
     if (f != NULL)
@@ -452,7 +491,7 @@ static const struct gm_rule rules[] = {
      .severity = "info",
      .when =
          "activations hold half of the peak, a quarter of it those of layers that repeat at least 3 times, or of one "
-         "line that runs at least 16 times, and none is checkpointed",
+         "line that runs at least 16 times, or else of at least 3 calls of modules, and none is checkpointed",
      .what_to_do = "`torch.utils.checkpoint`, or a smaller batch"},
     {.id = "optimizer-state-dominates",
      .title = "States of the optimizer make much of the peak",

@@ -468,6 +468,18 @@ bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a)
                                          : l->has_backward && l->h->stack[a] == GM_STACK_EMPTY);
 }
 
+uint64_t gm_lives_module_call(const struct gm_lives *l, uint32_t stack, unsigned level)
+{
+    uint32_t frames[DEPTH_MOST];
+    const size_t n = python_frames(l, stack, frames);
+    for (size_t d = 0; d + 1 < n; d++) {
+        const bool is_call = (l->frame_by[frames[d]] & ~l->frame_by[frames[d + 1]] & GM_BY_MODULE) != 0;
+        if (is_call && level-- <= 1)
+            return hash_above(l, frames, d) | 1;
+    }
+    return 0;
+}
+
 const struct gm_roster *gm_lives_roster(struct gm_lives *l)
 {
     return l->roster.v != NULL || gm_roster_make(&l->roster, l) ? &l->roster : NULL;

@@ -111,6 +111,10 @@ bool gm_lives_is_by_torch(struct gm_lives *l, size_t a);
 /* Whether modules make something: else the forward pass is functions of the program. */
 bool gm_lives_has_modules(const struct gm_lives *l);
 
+/* Which call of a module it was made in, so many modules deep (1: the outermost); the same for all calls of one line.
+ * 0: in none. */
+uint64_t gm_lives_module_call(const struct gm_lives *l, uint32_t stack, unsigned level);
+
 /* The moment at which so many others have been made after it. */
 uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned others);
 

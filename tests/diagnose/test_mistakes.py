@@ -723,6 +723,26 @@ class Mistakes(unittest.TestCase):
         self.expect_none(watched(True), "loss-keeps-graph")
         self.expect_none(watched(False), "hooks-keep-features")
 
+    def test_blocks_that_differ_from_each_other(self):
+        """A net whose blocks have sizes of their own, called from two lines: checkpoints at their calls."""
+        def block(line, n):
+            call = ("_call_impl", TORCH + "nn/modules/module.py", 1)
+            return [(f"part{n}", "unet.py", 3 + n), call, ("forward", "unet.py", line)] + FORWARD[1:]
+
+        def unet(blocks):
+            def forward(t, r):
+                made = []
+                for depth, line in enumerate(blocks):
+                    made += [t.alloc(60 / (1 + depth), block(line, n)) for n in range(3 + depth % 2)]
+                    made.append(t.alloc(2, [("forward", "unet.py", 40 + depth)] + FORWARD[1:]))
+                t.alloc(1 / 1024, ROOT)
+                while made:
+                    t.free(t.alloc(4, AUTOGRAD), made.pop())
+                return []
+            return train(4, forward, weights=2, size=4, width=1)
+        self.expect(unet([20, 21, 20, 22]), "activations-dominate", 150, 330, "unet.py:")
+        self.expect_none(unet([20, 21]), "activations-dominate")
+
     def test_outputs_that_are_held_are_no_graph(self):
         def engine(keep):
             old = []
