@@ -397,42 +397,51 @@ static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsign
     return calls;
 }
 
+/* What layers keep, of the kind that the peak's forward pass shows: they repeat, are passes of one line, or differ.
+ * Returns whether they repeat. */
+static bool collect_kept(struct gm_case *c, struct gm_set *set)
+{
+    const struct gm_lives *l = c->lives;
+    uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts);
+    uint64_t *bytes_of_count = calloc(l->h->allocation_count + 4, sizeof *bytes_of_count);
+    struct anchor anchor = {0};
+    size_t segments = 1;
+    bool ok = counts != NULL && bytes_of_count != NULL;
+    if (ok)
+        find_anchor(l, counts, bytes_of_count, &anchor);
+    while (segments * segments < anchor.layers)
+        segments++;
+    ok = ok && (anchor.stack == 0 || collect_layers(set, l, anchor.stack, anchor.each));
+    if (ok && set->n == 0 && anchor.layers >= LONG_LOOP) /* each is one line */
+        ok = collect_layers(set, l, anchor.stack, anchor.each * segments);
+    for (unsigned level = 2; anchor.stack == 0 && level <= DEEPEST && ok; level++)
+        if (collect_calls(set, l, level, &ok) >= LEAST_CALLS)
+            break;
+    free(counts);
+    free(bytes_of_count);
+    c->failed |= !ok;
+    return anchor.stack != 0;
+}
+
 static void find_activations(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    uint64_t bytes = 0;
-    uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts);
-    uint64_t *bytes_of_count = calloc(l->h->allocation_count + 4, sizeof *bytes_of_count);
-    c->failed |= counts == NULL || bytes_of_count == NULL;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        bytes += is_activation(l, a) && gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
-    struct anchor anchor = {0};
-    if (!c->failed && l->has_backward && gm_is_share(bytes, l->at_peak, 0.5)) {
-        size_t segments = 1;
-        find_anchor(l, counts, bytes_of_count, &anchor);
-        c->failed |= anchor.stack != 0 && !collect_layers(&set, l, anchor.stack, anchor.each);
-        while (segments * segments < anchor.layers)
-            segments++;
-        if (!c->failed && set.n == 0 && anchor.layers >= LONG_LOOP) /* each is one line */
-            c->failed |= !collect_layers(&set, l, anchor.stack, anchor.each * segments);
-        bool ok = true;
-        for (unsigned level = 2; anchor.stack == 0 && level <= DEEPEST && ok; level++)
-            if (collect_calls(&set, l, level, &ok) >= LEAST_CALLS)
-                break;
-        c->failed |= !ok;
+    uint64_t bytes = 0, all_bytes = 0; /* all: as where the peak is told, with what other mistakes have of them */
+    bool is_repeated = false;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const uint64_t size = gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
+        bytes += is_activation(l, a) ? size : 0;
+        all_bytes += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) ? size : 0;
     }
+    if (l->has_backward && gm_is_share(bytes, l->at_peak, 0.5))
+        is_repeated = collect_kept(c, &set);
     bytes = 0;
     for (size_t i = 0; i < set.n; i++)
         bytes += gm_lives_at_peak(l, set.v[i].allocation) ? l->h->requested[set.v[i].allocation] : 0;
     if (!gm_is_share(bytes, l->at_peak, 0.25))
         set.n = 0;
-    free(counts);
-    free(bytes_of_count);
-    uint64_t all_bytes = 0; /* as where the peak is told, with what other mistakes have of them */
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        all_bytes += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
-    const char *site = set.n == 0 || anchor.stack == 0 ? NULL : gm_lives_caller(c->lives, &set);
+    const char *site = set.n == 0 || !is_repeated ? NULL : gm_lives_caller(c->lives, &set);
     char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,
