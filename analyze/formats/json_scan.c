@@ -149,7 +149,7 @@ static size_t parse_number(const unsigned char *s, size_t n, struct gm_json_numb
     size_t i = first, taken = take_eight(s + i, &magnitude), decimals = 0;
     i += taken;
     if (taken == 8)
-        i += taken = take_eight(s + i, &magnitude);
+        i += take_eight(s + i, &magnitude);
     if (s[i] == '.' && (decimals = take_eight(s + i + 1, &fraction)) > 0)
         i += 1 + decimals;
     const bool goes_on = (s[i] >= '0' && s[i] <= '9') || s[i] == '.' || (s[i] | 0x20) == 'e';
@@ -590,6 +590,28 @@ enum gm_status gm_json_next(struct gm_json_scan *j, struct gm_json_token *token,
     GM_TRY(move_on(j, err));
     token->at = gm_source_offset(s);
     return take(j, token, err);
+}
+
+bool gm_json_pass(struct gm_json_scan *j)
+{
+    struct gm_source *s = j->source;
+    const unsigned char *p = s->p;
+    uint64_t number = 0;
+    if (s->end - p < 10)
+        return false;
+    if (*p == '"') {
+        p = plain_end_near(p + 1, s->end);
+        if (p == s->end || *p++ != '"')
+            return false;
+    } else {
+        p += take_eight(p, &number);
+        const bool is_number = p > s->p && (*s->p != '0' || p == s->p + 1);
+        if (!is_number || (*p != ',' && *p != '}' && *p != ' ' && *p != '\n'))
+            return false;
+    }
+    s->p = p;
+    j->expected = GM_JSON_A_COMMA_OR_END;
+    return true;
 }
 
 enum gm_status gm_json_skip(struct gm_json_scan *j, const struct gm_json_token *token, struct gm_error *err)

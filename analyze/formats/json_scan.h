@@ -64,6 +64,9 @@ struct gm_json_scan { /* zero-initialise but for `source`; gm_json_scan_free */
 /* The next token. Fails on what is no JSON (GM_E_CORRUPT), ends too early (GM_E_TRUNCATED) or is nested deeper than
  * GM_MAX_DEPTH (GM_E_LIMIT), saying where. */
 enum gm_status gm_json_next(struct gm_json_scan *json, struct gm_json_token *token, struct gm_error *err);
+/* Where a value begins: consumes it if it is a plain string or a short number, without looking closer. false, and
+ * nothing consumed: ask for tokens. */
+bool gm_json_pass(struct gm_json_scan *json);
 /* Consumes the rest of the value that `token` begins; nothing if it is complete already. */
 enum gm_status gm_json_skip(struct gm_json_scan *json, const struct gm_json_token *token, struct gm_error *err);
 /* Where the text at p ends that a string has as it is: at a quote, a backslash or a control character, or at `end`; and

@@ -480,11 +480,11 @@ static void learn(struct reader *r, const struct mark *begin, int slot, const st
     r->way = GM_WAY_NONE;
     if (way == NULL)
         return;
-    way->slot = (int8_t)slot;
+    way->slot = (int16_t)slot;
     way->level = (uint8_t)r->level;
     way->says = (uint8_t)r->says;
     way->phase = r->e.kind;
-    way->span = (int8_t)r->e.span;
+    way->span = (int16_t)r->e.span;
     memcpy(way->place, r->e.place, sizeof way->place);
     r->way = (unsigned)(way - r->ways->ways);
 }
@@ -515,8 +515,12 @@ static bool follow(struct reader *r, int *slot)
 /* To the next value that differs from event to event, *t, or behind the end of the event or of the list. */
 static enum gm_status next_value(struct reader *r, int *slot, struct gm_json_token *t, struct gm_error *err)
 {
-    if (follow(r, slot))
-        return *slot == END_OF_EVENT ? GM_OK : next(r, t, err);
+    while (follow(r, slot)) {
+        if (*slot == END_OF_EVENT)
+            return GM_OK;
+        if (*slot != UNREAD || !gm_json_pass(&r->json))
+            return next(r, t, err);
+    }
     const struct mark begin = mark_before(r->json.source, 0);
     r->says = 0;
     GM_TRY(walk(r, slot, t, err));

@@ -21,11 +21,11 @@ enum { GM_WAYS = 1024, GM_WAY_LENGTH = 256, GM_WAY_ROOT = 0, GM_WAY_NONE = GM_WA
 struct gm_way {
     uint16_t first, next; /* of those that begin where it ends; the next that begins where it begins; 0: none */
     uint16_t length;
-    int8_t slot;       /* the value behind it, as kineto.c numbers them */
+    int16_t slot;      /* the value behind it, as kineto.c numbers them */
     uint8_t level;     /* how deep in the event that is; 0: the event is complete */
     uint8_t says;      /* bits: which of these it says */
     uint8_t phase;     /* "ph" */
-    int8_t span;       /* "cat" */
+    int16_t span;      /* "cat" */
     uint32_t place[2]; /* "pid", "tid" */
     unsigned char bytes[GM_WAY_LENGTH];
 };
