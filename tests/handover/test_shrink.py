@@ -248,6 +248,18 @@ class Shrink(unittest.TestCase):
         self.assertIn("OOM", verdict.stdout)
         gmtrace("shrink", "--memory", "400GiB", "--goal", "oom", "-o", self.out, self.source, code=3)
 
+    def test_demo(self):
+        """What docs/handover.md shows."""
+        told = gmtrace("shrink", "--memory", "10GiB", "--join", "all", "-o", self.out, TESTS / "data" / "demo.gmtrace").stdout
+        page = (TESTS.parent / "docs" / "handover.md").read_text()
+        for line in told.splitlines()[:-1]:
+            self.assertIn(f"    {line}\n", page)
+        trace = load(self.out)["device_traces"][0]
+        self.assertLessEqual(len(trace), 40)
+        places, is_out, _ = played(trace, 10 << 30)
+        self.assertTrue(is_out)
+        self.assertEqual(places, placed(trace))
+
     def write(self, snapshot):
         self.source.write_bytes(pickle.dumps(snapshot))
         return self.source
