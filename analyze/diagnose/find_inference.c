@@ -91,6 +91,17 @@ static bool is_made_outside(const struct gm_lives *l, uint32_t e)
     return a != GM_NEVER && l->h->born[a] == e + 1 && (gm_lives_by(l, a) & GM_BY_MODULE) == 0;
 }
 
+/* Whether a stack made several of what is in a set from there on: it is of more than one layer. */
+static bool has_layers(const struct gm_lives *l, const struct gm_set *set, size_t from)
+{
+    enum { LOOKED_AT = 256 };
+    for (size_t i = from; i < set->n && i < from + LOOKED_AT; i++)
+        for (size_t k = from; k < i; k++)
+            if (l->h->stack[set->v[i].allocation] == l->h->stack[set->v[k].allocation])
+                return true;
+    return false;
+}
+
 /* What goes at once. Returns whether it is a graph, which has most of what the forward pass makes: features are few. */
 static bool collect_at_once(struct gm_case *c, struct gm_set *set)
 {
@@ -108,7 +119,7 @@ static bool collect_at_once(struct gm_case *c, struct gm_set *set)
         if (is_end && e > from)
             c->failed |= !add_graph(set, l, &large, from, e);
         groups += set->n > before;
-        inside += set->n > before && is_inside;
+        inside += set->n > before && is_inside && !has_layers(l, set, before);
         is_inside = (is_inside || set->n > before) && (e == l->h->count || !is_made_outside(l, e));
         from = is_end ? e + 1 : from;
     }

@@ -386,8 +386,9 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
     if (ok)
         ok = find_loop_backs(l, &found) && take_loops(l, &found) && (of_line > 0 || add_first_passes(l));
     free(found.v);
-    if (has_steps && !is_by_period && !are_as_many(l->rounds.n, kept->step_count))
-        l->rounds.n = 0;
+    const bool is_over = has_steps && l->rounds.n > 0 && l->rounds.v[l->rounds.n - 1] < kept->steps[1].first;
+    if (is_over || (has_steps && !is_by_period && !are_as_many(l->rounds.n, kept->step_count)))
+        l->rounds.n = 0; /* a loop that was over before the steps, or another one */
     for (int is_by_bytes = 0; ok && is_by_bytes < 2 && !has_steps && l->rounds.n == 0; is_by_bytes++)
         ok = find_rounds_of_line(l, false, is_by_bytes != 0);
     if (!ok || !has_steps || l->rounds.n > ROUNDS_LEAST)

@@ -263,6 +263,21 @@ class Mistakes(unittest.TestCase):
         self.expect(fail(8000), "giant-tensor", 8000, 8000, "net.py:10")
         self.expect_none(fail(100), "giant-tensor")
 
+    def test_passes_after_another_loop(self):
+        """A loop that was over before the first pass has no rounds for them; modules make all there is."""
+        t = Trace()
+        for _ in range(5):
+            t.alloc(2, [("<module>", "train.py", 5)])
+            t.alloc(1, [("<module>", "train.py", 6)])
+        for _ in range(4):
+            kept = []
+            for line in range(12):
+                stack = [("layer", "net.py", 30 + line % 3), ("forward", "net.py", 10), *FORWARD[1:]]
+                kept.append(t.alloc(24, stack))
+                t.free(t.alloc(8, stack))
+            t.free(*kept)
+        self.expect(t, "no-inference-mode", 200, 270)
+
     def test_pool_of_pages(self):
         def serve(stack):
             t = Trace()
