@@ -186,8 +186,9 @@ static void tell_stated(struct gm_doc *d, const struct gm_profile_report *p)
         if (s->pressure == NULL)
             continue;
         gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL,
-                   "Device %" PRId64 "%s%s has %s: %s is a warning, %s high, %s critical. The peak is %s%s.", s->device,
-                   s->name == NULL ? "" : ", ", s->name == NULL ? "" : s->name, gm_doc_bytes(d, s->capacity),
+                   "Device %" PRId64 "%s%s%s %s: %s is a warning, %s high, %s critical. The peak is %s%s.", s->device,
+                   s->name == NULL ? "" : ", ", s->name == NULL ? "" : s->name,
+                   s->is_of_option ? ", held against the card of --gpu with" : " has", gm_doc_bytes(d, s->capacity),
                    gm_doc_bytes(d, s->limits[0]), gm_doc_bytes(d, s->limits[1]), gm_doc_bytes(d, s->limits[2]),
                    s->pressure, strcmp(s->pressure, "below") == 0 ? " all of them" : "");
     }

@@ -133,7 +133,8 @@ enum gm_status gm_profile_stated(struct gm_profile_pass *pass, struct gm_error *
         if (rows[i].allocated.peak != GM_REPORT_NONE)
             rows[i].peak_site = site_of(pass, spans[i]);
         ok = name_device(pass, &rows[i]);
-        if (rows[i].device >= 0 && pass->card_bytes != 0)
+        rows[i].is_of_option = rows[i].device >= 0 && pass->card_bytes != 0;
+        if (rows[i].is_of_option)
             rows[i].capacity = pass->card_bytes;
         judge(&rows[i]);
         out[count++] = rows[i];

@@ -38,7 +38,8 @@ struct gm_stated_level {
 struct gm_stated_memory {
     int64_t device; /* -1: the host */
     const char *name;
-    uint64_t capacity; /* of the card, as the trace states it or --gpu names it */
+    uint64_t capacity; /* of the card, as the trace states it, or of the one that --gpu names: */
+    bool is_of_option;
     uint64_t
         limits[3]; /* of memory that is a warning, high, critical: 70, 75 and 78 of 80 GiB, and as much of others */
     const char *pressure; /* "below", "warning", "high", "critical": where the peak is; NULL: not known */

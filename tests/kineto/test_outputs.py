@@ -237,6 +237,11 @@ class Outputs(unittest.TestCase):
             self.assertEqual(stated["pressure"], "below")
             self.assertEqual([stated[k] for k in ("warning_bytes", "high_bytes", "critical_bytes")],
                              [gigabytes * 2**30 // 80 * n for n in (70, 75, 78)])
+        text = " ".join(self.in_run("analysis_report.txt").split())
+        self.assertRegex(text, "NVIDIA H100 80 GB, held against the card of --gpu with 2[0-9.]+ GiB: 21.00 GiB is a warning")
+        self.analysis(trace("cuda_2.15.0_blocks"))
+        text = " ".join(self.in_run("analysis_report.txt").split())
+        self.assertRegex(text, "NVIDIA H100 80 GB has 79[0-9.]+ GiB: 70.00 GiB is")
         out = self.run_on("--fail-above", "33MiB", trace("cuda_2.15.0_blocks"))
         self.assertEqual(out.returncode, 1)
 
