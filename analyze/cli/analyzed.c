@@ -166,8 +166,9 @@ enum gm_status gm_analysis_end(struct gm_judged *judged, const struct gm_snapsho
 {
     const struct gm_gpu *card = card_of(of->options);
     enum gm_status status = gm_ignore_ask(of->ignore, &judged->report, err);
+    judged->threads = of->threads;
     GM_THEN(status, gm_judge_end(judged, snapshot, err));
     if (status == GM_OK && card != NULL && judged->kept.count > 0)
-        status = gm_advice_plan(&judged->report, snapshot, &judged->kept, card, err);
+        status = gm_advice_plan(&judged->report, snapshot, &judged->kept, of->threads, card, err);
     return status;
 }

@@ -21,6 +21,7 @@ struct gm_analysis {
     const char *shown; /* what reports call the snapshot; NULL: its path */
     const char *name;  /* of the run */
     time_t when;
+    unsigned threads; /* for replays; 0: one */
 };
 
 /* gm_judge_begin with those options; `every_event` may be NULL. GM_E_USAGE if the snapshot has no such stream. */

@@ -55,12 +55,14 @@ static const char *shown_path(const struct gm_job *job)
 static struct gm_analysis analysis_of(const struct gm_job *job, const struct gm_analyze_context *context)
 {
     const struct gm_shell *shell = context->shell;
+    const bool is_idle = context->options.usual.no_charts; /* else the other threads draw */
     return (struct gm_analysis){.options = &context->options,
                                 .rules = shell->rules,
                                 .ignore = &shell->ignore,
                                 .shown = job->shown,
                                 .name = job->name,
-                                .when = shell->when};
+                                .when = shell->when,
+                                .threads = is_idle ? (unsigned)context->draw_threads : 1};
 }
 
 /* `csv` may be NULL. */
@@ -158,7 +160,7 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     if (status == GM_OK) {
         gm_ignore_count(&context->shell->ignore, report);
         tell_ignored(job, context, report);
-        gm_outputs_make(&files, &context->options, report);
+        gm_outputs_make(&files, &context->options, report, analysis.threads);
         gm_page_trace_call(&work->page, report->run_name, report->snapshot.path, report->timestamp);
         gm_page_add(&files, (const struct gm_page_trace *[]){&work->page}, 1, &context->shell->rules_text);
     }

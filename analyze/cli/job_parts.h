@@ -14,9 +14,10 @@
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/timeline/trace_analyze.h"
 
-/* All texts, as the options want them. What fails for want of memory is told by gm_outputs_write. */
+/* All texts, as the options want them, in up to `threads` threads. What fails for want of memory is told by
+ * gm_outputs_write. */
 void gm_outputs_make(struct gm_run_files *files, const struct gm_analyze_options *options,
-                     const struct gm_report *report);
+                     const struct gm_report *report, unsigned threads);
 /* The files into the job's run (begun here, unless --csv-full has begun it), which is then committed, or on failure
  * given up. */
 enum gm_status gm_outputs_write(struct gm_job *job, const struct gm_analyze_context *context,

@@ -68,9 +68,11 @@ static size_t list_remedies(struct gm_remedy *list[REMEDIES_MOST], const struct 
 }
 
 /* Replays what mending each finding would save, and has the rest of the diagnosis told again with those figures. */
-static enum gm_status replay_remedies(struct gm_report *report, const struct gm_snapshot *snapshot,
-                                      struct gm_kept *kept, struct gm_error *err)
+static enum gm_status replay_remedies(struct gm_judged *judged, const struct gm_snapshot *snapshot,
+                                      struct gm_error *err)
 {
+    struct gm_report *report = &judged->report;
+    struct gm_kept *kept = &judged->kept;
     struct gm_remedy *list[REMEDIES_MOST];
     const size_t n = kept->count == 0 ? 0 : list_remedies(list, &report->diagnosis);
     for (size_t i = 0; i < n; i++)
@@ -78,7 +80,7 @@ static enum gm_status replay_remedies(struct gm_report *report, const struct gm_
             if (kept->v[d].history.device == list[i]->device &&
                 !drop_site(list[i], report, snapshot, &kept->v[d].history))
                 return gm_no_memory(err);
-    enum gm_status status = n == 0 ? GM_OK : gm_advice_remedies(report, snapshot, kept, list, n, err);
+    enum gm_status status = n == 0 ? GM_OK : gm_advice_remedies(report, snapshot, kept, judged->threads, list, n, err);
     return status == GM_OK && n > 0 ? gm_diagnose_tell(report, err) : status;
 }
 
@@ -124,8 +126,9 @@ enum gm_status gm_judge_end(struct gm_judged *judged, const struct gm_snapshot *
 {
     struct gm_report *report = &judged->report;
     struct gm_kept *kept = &judged->kept;
-    enum gm_status status = judged->needs_replay ? gm_advice_replay(report, snapshot, kept, err) : GM_OK;
+    enum gm_status status =
+        judged->needs_replay ? gm_advice_replay(report, snapshot, kept, judged->threads, err) : GM_OK;
     report->oom_card = card_of_oom(report);
     GM_THEN(status, gm_diagnose(report, snapshot, kept->count > 0 ? kept : NULL, err));
-    return status == GM_OK ? replay_remedies(report, snapshot, kept, err) : status;
+    return status == GM_OK ? replay_remedies(judged, snapshot, err) : status;
 }

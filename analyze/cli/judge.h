@@ -16,6 +16,7 @@ struct gm_judged {
     struct gm_report report;
     struct gm_kept kept; /* the histories; none of a part of a trace */
     bool needs_replay;
+    unsigned threads; /* for replays, set by the caller; 0: one */
 };
 
 /* All that charts are made of. Of `timeline` the classifier and `keep` are filled in; `device`: this one only, -1: all;

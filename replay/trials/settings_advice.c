@@ -415,13 +415,13 @@ static const char *not_from_the_trace(struct advising *a, uint64_t replayed)
 }
 
 /* What is replayed: the recorded settings, and the devices with what is known of them. */
-static void prepare(struct advising *a, const struct gm_snapshot *snapshot, struct gm_kept *kept)
+static void prepare(struct advising *a, const struct gm_snapshot *snapshot, struct gm_kept *kept, unsigned threads)
 {
     size_t n = 0;
     for (size_t i = 0; i < kept->count; i++)
         if (kept->v[i].history.count > 0 && n < DEVICES_MOST)
             a->history[n++] = &kept->v[i].history;
-    a->search = (struct gm_search){.devices = a->searched, .device_count = n, .threads = 1};
+    a->search = (struct gm_search){.devices = a->searched, .device_count = n, .threads = threads > 0 ? threads : 1};
     if (n != a->advice->device_count)
         a->reason = "it has too many devices";
     else
@@ -459,10 +459,10 @@ static enum gm_status end(const struct advising *a, struct gm_error *err)
 }
 
 enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
-                                struct gm_error *err)
+                                unsigned threads, struct gm_error *err)
 {
     struct advising a = {.report = report, .advice = report->advice, .devices = report->advice->devices};
-    prepare(&a, snapshot, kept);
+    prepare(&a, snapshot, kept, threads);
     if (goes_on(&a))
         advise(&a);
     a.advice->reason = a.reason;
@@ -470,7 +470,7 @@ enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapsh
 }
 
 enum gm_status gm_advice_plan(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
-                              const struct gm_gpu *card, struct gm_error *err)
+                              unsigned threads, const struct gm_gpu *card, struct gm_error *err)
 {
     struct advising a = {.report = report, .advice = report->advice};
     const uint8_t *roles[DEVICES_MOST];
@@ -478,7 +478,7 @@ enum gm_status gm_advice_plan(struct gm_report *report, const struct gm_snapshot
     if (a.advice == NULL || a.advice->reason != NULL)
         return GM_OK;
     a.devices = a.advice->devices;
-    prepare(&a, snapshot, kept);
+    prepare(&a, snapshot, kept, threads);
     for (size_t i = 0; i < kept->count && goes_on(&a); i++)
         if (kept->v[i].history.count > 0)
             roles[n++] = kept->v[i].role;
@@ -495,14 +495,15 @@ enum gm_status gm_advice_plan(struct gm_report *report, const struct gm_snapshot
 }
 
 enum gm_status gm_advice_remedies(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
-                                  struct gm_remedy *const *remedies, size_t count, struct gm_error *err)
+                                  unsigned threads, struct gm_remedy *const *remedies, size_t count,
+                                  struct gm_error *err)
 {
     struct advising a = {.report = report, .advice = report->advice};
     const uint64_t events = sum(report).events;
     if (a.advice == NULL || a.advice->reason != NULL || count == 0 || events > GM_ADVICE_EVENTS)
         return GM_OK;
     a.devices = a.advice->devices;
-    prepare(&a, snapshot, kept);
+    prepare(&a, snapshot, kept, threads);
     for (size_t d = 0; d < a.search.device_count && goes_on(&a); d++)
         a.search.is_open |= a.devices[d].was_refused;
     const size_t most = events == 0 ? count : GM_ADVICE_PLAYED / (2 * events);

@@ -31,21 +31,22 @@ bool gm_advice_may_replay(const struct gm_report *report, bool is_partial);
  * otherwise. GM_E_NOMEM is the only error here and below. */
 enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *needs_replay, struct gm_error *err);
 
-/* Replays; then the verdict is final. `kept` are the histories of the
- * report's devices. Does not touch what charts are made of. */
+/* Replays, in up to `threads` threads (0: 1), which change nothing of it; then the verdict is final. `kept` are the
+ * histories of the report's devices. Does not touch what charts are made of. */
 enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
-                                struct gm_error *err);
+                                unsigned threads, struct gm_error *err);
 
 /* After gm_advice_begin: replays what the remedies do to the allocations, with those histories; those that cannot be
  * judged, for the reasons for which settings cannot, and those for which there is no time (GM_ADVICE_PLAYED) have no
  * saving. */
 struct gm_remedy;
 enum gm_status gm_advice_remedies(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
-                                  struct gm_remedy *const *remedies, size_t count, struct gm_error *err);
+                                  unsigned threads, struct gm_remedy *const *remedies, size_t count,
+                                  struct gm_error *err);
 
 /* Likewise, after the diagnosis: adds report->plan. Nothing of a run that cannot be judged. */
 struct gm_gpu;
 enum gm_status gm_advice_plan(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
-                              const struct gm_gpu *card, struct gm_error *err);
+                              unsigned threads, const struct gm_gpu *card, struct gm_error *err);
 
 #endif

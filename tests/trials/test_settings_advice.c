@@ -28,7 +28,7 @@ static const struct gm_settings_advice *judge(struct traced *t)
     struct gm_error err = {0};
     begin(t, false, true);
     assert_int_equal(gm_history_build(&device.history, &t->snapshot, 0, NULL, &err), GM_OK);
-    assert_int_equal(gm_advice_replay(&t->report, &t->snapshot, &kept, &err), GM_OK);
+    assert_int_equal(gm_advice_replay(&t->report, &t->snapshot, &kept, 2, &err), GM_OK);
     assert_int_equal(gm_diagnose(&t->report, NULL, NULL, &err), GM_OK);
     gm_history_free(&device.history);
     assert_non_null(t->report.advice);
