@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/fleet/retained.h"
 
+#include "analyze/base/hash.h"
 #include "analyze/base/new_file.h"
 #include "analyze/base/vec.h"
 #include "analyze/fleet/record.h"
@@ -47,8 +48,8 @@ bool gm_retained_key(char key[GM_RETAINED_KEY], const struct gm_found_file *file
         const uint64_t size = (uint64_t)st.st_size, gap = size > SAMPLE ? (size - SAMPLE) / (SAMPLES - 1) : 0;
         for (int i = 0; i < SAMPLES && (i == 0 || gap > 0); i++) {
             const size_t n = read_at(fd, sample, SAMPLE, gap * (uint64_t)i);
-            sums[0] = gm_record_sum(sample, n, sums[0]);
-            sums[1] = gm_record_sum(sample, n, sums[1]);
+            for (uint64_t k = 0; k < 2; k++)
+                sums[k] = gm_siphash_1_3((struct gm_hash_key){sums[k], k}, sample, n);
         }
         for (int i = 0; i < 2; i++)
             sums[i] = mix(mix(mix(sums[i], size), (uint64_t)st.st_mtim.tv_sec), (uint64_t)st.st_mtim.tv_nsec);
