@@ -56,17 +56,6 @@ static int nearest(const struct gm_palette *palette, uint32_t color)
     return best;
 }
 
-/* Letters' edges in six steps a channel: more cannot be seen at this resolution, but would cost bytes. */
-static uint32_t coarse(uint32_t color)
-{
-    uint32_t out = 0;
-    for (int shift = 0; shift < 24; shift += 8) {
-        uint32_t step = ((color >> shift & 0xff) * 5 + 127) / 255;
-        out |= step * 51 << shift;
-    }
-    return out;
-}
-
 /* The index of `color`, new if there is room. */
 static int16_t enter(struct gm_palette *palette, uint32_t color)
 {
@@ -79,29 +68,38 @@ static int16_t enter(struct gm_palette *palette, uint32_t color)
     return (int16_t)palette->n++;
 }
 
+/* The index of a pixel value that is met for the first time. Letters' edges come in six steps a channel: more cannot be
+ * seen at this resolution, but would cost bytes. */
+static int16_t meet(struct gm_png_scratch *scratch, struct gm_palette *palette, uint16_t pixel)
+{
+    const uint32_t color = unpack(pixel);
+    uint32_t coarse = 0, number = 0;
+    for (int shift = 0; shift < 24; shift += 8) {
+        const uint32_t step = ((color >> shift & 0xff) * (GM_PNG_STEPS - 1) + 127) / 255;
+        coarse |= step * (255 / (GM_PNG_STEPS - 1)) << shift;
+        number = number * GM_PNG_STEPS + step;
+    }
+    if (scratch->index_of_edge[number] < 0)
+        scratch->index_of_edge[number] = enter(palette, coarse);
+    return scratch->index_of_edge[number];
+}
+
 /* One row of pixels to one row of indices; `above`, `out_above`: the row before, NULL for the first. */
 static void index_row(struct gm_png_scratch *scratch, struct gm_palette *palette, const uint16_t *row, size_t width,
                       uint8_t *out, const uint16_t *above, const uint8_t *out_above)
 {
-    enum { GROUP = 4 };
-    for (size_t x = 0; x < width;) {
-        /* Charts are runs and columns: groups like those above or like the pixel before need no table. */
-        if (above != NULL && x + GROUP <= width && memcmp(row + x, above + x, GROUP * sizeof *row) == 0) {
+    enum { GROUP = 8 };
+    int16_t *index_of = scratch->index_of;
+    for (size_t x = 0, n; x < width; x += n) {
+        n = width - x < GROUP ? width - x : GROUP;
+        if (n == GROUP && above != NULL && memcmp(row + x, above + x, GROUP * sizeof *row) == 0) {
             memcpy(out + x, out_above + x, GROUP);
-            x += GROUP;
             continue;
         }
-        const uint16_t pixel = row[x];
-        int16_t known = scratch->index_of[pixel];
-        if (known < 0)
-            known = scratch->index_of[pixel] = enter(palette, coarse(unpack(pixel)));
-        const uint8_t index = (uint8_t)known;
-        out[x++] = index;
-        const uint64_t four = pixel * UINT64_C(0x0001000100010001);
-        uint64_t next;
-        while (x + GROUP <= width && (memcpy(&next, row + x, sizeof next), next == four)) {
-            memset(out + x, index, GROUP);
-            x += GROUP;
+        for (size_t i = x; i < x + n; i++) {
+            if (index_of[row[i]] < 0)
+                index_of[row[i]] = meet(scratch, palette, row[i]);
+            out[i] = (uint8_t)index_of[row[i]];
         }
     }
 }
@@ -115,6 +113,7 @@ enum gm_status gm_png_index(struct gm_png_scratch *scratch, struct gm_palette *p
     if (scratch->index_of == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
     memset(scratch->index_of, 0xff, PIXEL_VALUES * sizeof *scratch->index_of);
+    memset(scratch->index_of_edge, 0xff, sizeof scratch->index_of_edge);
     palette->n = 0;
     for (size_t i = 0; i < exact_count; i++)
         if (scratch->index_of[pack(exact[i])] < 0)

@@ -17,9 +17,12 @@ struct gm_pixels {
     size_t stride; /* pixels from row to row */
 };
 
+enum { GM_PNG_STEPS = 6 /* of a channel of a letter's edge */ };
+
 /* Buffers that are worth keeping from picture to picture. Zero-initialise. */
 struct gm_png_scratch {
     int16_t *index_of; /* of each of the 2^16 pixel values; -1: not met yet */
+    int16_t index_of_edge[GM_PNG_STEPS * GM_PNG_STEPS * GM_PNG_STEPS]; /* likewise, of the colours of letters' edges */
     struct libdeflate_compressor *compressor;
     uint8_t *packed; /* the compressed rows */
     size_t packed_capacity;
