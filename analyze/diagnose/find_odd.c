@@ -115,11 +115,12 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t asked = t->ooms[0].asked;
     if (asked < 4 * largest || asked < 2 * t->ooms[0].levels.requested)
         return;
-    struct gm_finding *f =
-        gm_case_say(c, rule, GM_CRITICAL, asked,
-                    "One tensor of %s was asked for, %s was in use, and no other tensor is larger "
-                    "than a quarter of it. %s.",
-                    gm_size_format(size[0], asked), gm_size_format(size[1], t->ooms[0].levels.requested), rule->fix);
+    struct gm_finding *f = gm_case_say(
+        c, rule, GM_CRITICAL, asked,
+        "One tensor of %s was asked for, %s was in use, and no other tensor is larger "
+        "than a quarter of it. What would have been made of it comes on top: %s is the least that "
+        "is saved. %s.",
+        gm_size_format(size[0], asked), gm_size_format(size[1], t->ooms[0].levels.requested), size[0], rule->fix);
     f->site = t->ooms[0].site;
     gm_case_is_mistake(f, rule);
 }
@@ -139,6 +140,7 @@ static const struct gm_rule rules[] = {
      .what_to_do = "Limit the size of a batch (`max_tokens`), not the number of its items"},
     {.id = "giant-tensor",
      .title = "One tensor is too large for the device",
+     .unit = " or more",
      .find = find_giant,
      .needs_lives = true,
      .brief = "make it in pieces",

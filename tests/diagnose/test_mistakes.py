@@ -261,6 +261,7 @@ class Mistakes(unittest.TestCase):
                             "frames": [{"name": n, "filename": f, "line": k} for n, f, k in FORWARD]})
             return t
         self.expect(fail(8000), "giant-tensor", 8000, 8000, "net.py:10")
+        self.assertIn("7.81 GiB is the least that is saved", diagnosed(fail(8000))["giant-tensor"]["detail"])
         self.expect_none(fail(100), "giant-tensor")
 
     def test_passes_after_another_loop(self):
