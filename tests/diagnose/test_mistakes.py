@@ -595,20 +595,24 @@ class Mistakes(unittest.TestCase):
         self.expect_none(job(1), "cache-of-finished-phase")
 
     def test_what_a_layer_leaves_at_its_end_is_no_graph(self):
-        def layers(keep):
+        call = ("_call_impl", TORCH + "nn/modules/module.py", 1)
+
+        def layers(keep, data=4):
             t = Trace()
             t.alloc(10, WEIGHTS)
             for _ in range(6):
-                t.alloc(4, [("read", "serve.py", 8), ("<module>", "serve.py", 20)])
-                made = []
+                if data:
+                    t.alloc(data, [("read", "serve.py", 8), ("<module>", "serve.py", 20)])
+                made = [t.alloc(10, [("first", "net.py", 9)] + FORWARD[1:])]
                 for _ in range(6):
-                    made += [t.alloc(10, [("layer", "net.py", 11 + n)] + FORWARD[1:]) for n in range(10)]
+                    made += [t.alloc(10, [("layer", "net.py", 11 + n), call, ("forward", "net.py", 30)] + FORWARD[1:]) for n in range(10)]
                     if not keep:
-                        t.free(*made)
-                        made = []
+                        t.free(*made[1:])
+                        del made[1:]
                 t.free(*made)
             return t
-        self.expect(layers(True), "no-inference-mode", 300, 620)
+        self.expect(layers(True), "no-inference-mode", 300, 640)
+        self.expect(layers(True, data=0), "no-inference-mode", 300, 640)  # the same input, again and again
         self.expect_none(layers(False), "no-inference-mode")
 
     def test_graphs_of_rounds_without_backward(self):
