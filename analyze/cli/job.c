@@ -153,7 +153,10 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
         gm_charts_start(&charts, context->shell->fonts, gm_charts_of_report(report), context->draw_threads, err);
     const struct gm_analysis analysis = analysis_of(job, context);
     GM_THEN(status, gm_analysis_end(&work->judged, &work->snapshot, &analysis, err));
-    if (status == GM_OK && work->judged.kept.count > 0)
+    const bool has_snapshot = work->judged.kept.count > 0;
+    if (!wants_sqlite(context))
+        gm_kept_free(&work->judged.kept);
+    if (status == GM_OK && has_snapshot)
         status = keep_for_page(work, context, err);
     if (!wants_sqlite(context))
         forget_snapshot(work);
