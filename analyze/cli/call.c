@@ -105,11 +105,13 @@ static enum gm_status check(const struct gm_program *program, void *options, cha
 }
 
 /* What is large goes back to the system as soon as it is freed. By itself the C library would keep columns that are
- * dead below others that live: a tenth of the peak of large files. */
+ * dead below others that live: a tenth of the peak of large files. What is small stays for the next file: told of one
+ * threshold only, it would be given back after each. */
 static void keep_memory_low(void)
 {
 #ifdef M_MMAP_THRESHOLD
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
 #endif
 }
 
