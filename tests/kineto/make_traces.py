@@ -24,8 +24,14 @@ import tempfile
 import threading
 
 import torch
-from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+from torch.utils.checkpoint import checkpoint
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
+
+try:
+    from torch.utils.checkpoint import set_checkpoint_early_stop
+except ImportError:  # before 2.1 nothing stops early
+    def set_checkpoint_early_stop(_):
+        return contextlib.nullcontext()
 
 VERSION = torch.__version__.split("+")[0]
 
@@ -133,6 +139,13 @@ def blocks(device):
 def convolution(device):
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU())
     return training(device, model, lambda i: torch.ones(2, 3, 8 + i % 2, 8), torch.optim.AdamW)
+
+
+def wide(device):
+    """Operators that take longer than the clock of old versions ticks."""
+    model = torch.nn.Sequential(torch.nn.Linear(512, 2048), torch.nn.ReLU(), torch.nn.LayerNorm(2048),
+                                torch.nn.Linear(2048, 16))
+    return training(device, model, lambda i: torch.ones(256, 512), torch.optim.AdamW)
 
 
 def lists(device):
@@ -292,6 +305,7 @@ PROGRAMS = {
                dict(profile_memory=True, record_shapes=True, with_stack=True)),
     "convolution": (convolution, 8, dict(wait=1, warmup=1, active=2, repeat=2),
                     dict(profile_memory=True, record_shapes=True)),
+    "wide": (wide, 3, dict(wait=0, warmup=1, active=2), dict(profile_memory=True, record_shapes=True)),
     "lists": (lists, 3, dict(wait=0, warmup=1, active=2), dict(profile_memory=True, record_shapes=True)),
     "threads": (threads, 3, dict(wait=0, warmup=1, active=2), dict(profile_memory=True)),
     "plain": (mlp, 3, None, dict()),
@@ -361,7 +375,8 @@ def make(folder, name, device):
     step(0)
     activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if device == "cuda" else [])
     made = []
-    if what.get("with_stack"):  # else key_averages() knows no stacks
+    if what.get("with_stack") and hasattr(getattr(torch._C, "_profiler", None), "_ExperimentalConfig"):
+        # without it key_averages() knows no stacks
         what = dict(what, experimental_config=torch._C._profiler._ExperimentalConfig(verbose=True))
 
     def ready(p):
