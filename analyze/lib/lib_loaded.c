@@ -122,10 +122,7 @@ GM_API const char *gm_warning(const struct gm_loaded *loaded, size_t i)
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-static const char *const block_states[] = {"inactive", "active_allocated", "active_pending_free"};
-static const char *const segment_types[] = {NULL, "small", "large"};
 static const char *const truths[] = {NULL, "false", "true"};
-static const char *const stages[] = {"other", "START", "END"};
 
 GM_API const char *gm_word(const char *list, size_t code)
 {
@@ -133,10 +130,10 @@ GM_API const char *gm_word(const char *list, size_t code)
         const char *name;
         const char *const *words;
         size_t count;
-    } lists[] = {{"block_state", block_states, 3},
-                 {"segment_type", segment_types, 3},
+    } lists[] = {{"block_state", gm_block_states, 3},
+                 {"segment_type", gm_segment_types, 3},
                  {"truth", truths, 3},
-                 {"stage", stages, 3}};
+                 {"stage", gm_stages, 3}};
     if (strcmp(list, "action") == 0)
         return code < GM_ACTION_COUNT ? gm_action_name((enum gm_action)code) : NULL;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)

@@ -6,6 +6,10 @@
 
 #include <string.h>
 
+const char *const gm_block_states[] = {"inactive", "active_allocated", "active_pending_free"};
+const char *const gm_segment_types[] = {NULL, "small", "large"};
+const char *const gm_stages[] = {"other", "START", "END"};
+
 const char *gm_action_name(enum gm_action action)
 {
     static const char *const names[] = {

@@ -136,6 +136,7 @@ enum { GM_STACK_EMPTY = 1 };
 
 enum gm_block_state { GM_BLOCK_INACTIVE, GM_BLOCK_ACTIVE_ALLOCATED, GM_BLOCK_ACTIVE_PENDING_FREE };
 enum gm_segment_type { GM_SEGMENT_TYPE_ABSENT, GM_SEGMENT_SMALL, GM_SEGMENT_LARGE };
+extern const char *const gm_block_states[], *const gm_segment_types[]; /* their words; NULL: absent */
 enum gm_truth { GM_TRUTH_ABSENT, GM_FALSE, GM_TRUE };
 
 /* What an event says happened; the words are the file's. `other` is an action that this program does not know. */
@@ -294,6 +295,7 @@ struct gm_trace {
 };
 
 enum gm_stage { GM_STAGE_OTHER, GM_STAGE_START, GM_STAGE_END };
+extern const char *const gm_stages[]; /* the words of them */
 struct gm_annotation {
     struct gm_string_id name;
     uint8_t stage; /* enum gm_stage */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One transaction without a journal, for a file that is thrown away if anything fails; a prepared statement for each
- * table; indexes when all rows are there. Values are bound in the order of the columns; the first error of a table
- * makes the rest of its calls do nothing.
+ * table; indexes when all rows are there. A row is an array of values in the order of the columns; after the first
+ * error nothing more is written.
  *
  * SQLite's integers have a sign: addresses and sizes of 2^63 and more are stored as that many less 2^64, so that
  * differences stay right and printf('%x', address) shows what the file has.
@@ -17,6 +17,420 @@
 #include <stdio.h>
 #include <string.h>
 
+struct work {
+    sqlite3 *db;
+    const struct gm_sqlite_source *of;
+    const struct gm_snapshot *snapshot;
+    struct gm_names names;
+    int code;             /* SQLITE_OK, or the first error */
+    const char *table;    /* that rows go to */
+    sqlite3_stmt *insert; /* into it; NULL before its first row */
+};
+
+/* ---- values of a row --------------------------------------------------------------------------------------------- */
+
+struct value {
+    enum { END, NOTHING, INTEGER, REAL, TEXT } type;
+    union {
+        int64_t integer;
+        double real;
+        size_t length;
+    };
+    const char *text;
+};
+
+static const struct value nothing = {.type = NOTHING};
+
+static struct value integer(int64_t value)
+{
+    return (struct value){.type = INTEGER, .integer = value};
+}
+
+_Static_assert(GM_ABSENT == GM_REPORT_NONE, "what is not known is NULL, whoever says so");
+_Static_assert(GM_ABSENT == GM_PROFILE_ABSENT, "likewise");
+
+static struct value number(uint64_t value)
+{
+    return value == GM_ABSENT ? nothing : integer((int64_t)value);
+}
+
+/* 0 is none. */
+static struct value id(uint64_t value)
+{
+    return value == 0 ? nothing : number(value);
+}
+
+/* GM_PROFILE_NONE, GM_NEVER and GM_NO_BLOCK are none. */
+static struct value row_index(uint32_t value)
+{
+    return value == UINT32_MAX ? nothing : number(value);
+}
+
+static struct value truth(uint8_t value)
+{
+    return value == GM_TRUTH_ABSENT ? nothing : integer(value == GM_TRUE);
+}
+
+static struct value when(int64_t time)
+{
+    return time == GM_ABSENT_TIME ? nothing : integer(time);
+}
+
+static struct value bytes(const char *s, size_t n)
+{
+    return (struct value){.type = TEXT, .length = n, .text = s};
+}
+
+/* NULL is none. */
+static struct value text(const char *s)
+{
+    return s == NULL ? nothing : bytes(s, strlen(s));
+}
+
+static struct value string(const struct work *w, uint32_t string_id)
+{
+    size_t n;
+    const char *s = gm_string(w->snapshot, (struct gm_string_id){string_id}, &n);
+    return string_id == 0 ? nothing : bytes(s, n);
+}
+
+/* A string of the profile. */
+static struct value said(const struct gm_profile *p, uint32_t said_id)
+{
+    size_t n;
+    const char *s = gm_profile_string(p, said_id, &n);
+    return said_id == GM_PROFILE_NONE ? nothing : bytes(s, n);
+}
+
+static struct value stream(const struct work *w, uint32_t stream_id)
+{
+    return stream_id == 0 ? nothing : integer(w->snapshot->streams[stream_id]);
+}
+
+/* Two columns. */
+#define POOL(w, id)                                                                                                    \
+    number((id) == 0 ? GM_ABSENT : (w)->snapshot->pools[id].first),                                                    \
+        number((id) == 0 ? GM_ABSENT : (w)->snapshot->pools[id].second)
+
+static bool is_plain_text(const char *s, size_t n)
+{
+    uint32_t code;
+    for (size_t i = 0, length; i < n; i += length)
+        if (s[i] == '\0' || (length = gm_utf8_decode(s + i, n - i, &code)) == 0)
+            return false;
+    return true;
+}
+
+static int prepare(struct work *w, const struct value *row)
+{
+    char sql[128];
+    int n = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES(?", w->table);
+    for (int i = 1; row[i].type != END; i++)
+        n += snprintf(sql + n, sizeof sql - (size_t)n, ",?");
+    snprintf(sql + n, sizeof sql - (size_t)n, ")");
+    return sqlite3_prepare_v2(w->db, sql, -1, &w->insert, NULL);
+}
+
+static int bind(sqlite3_stmt *insert, int column, const struct value *value)
+{
+    switch (value->type) {
+    case INTEGER:
+        return sqlite3_bind_int64(insert, column, value->integer);
+    case REAL:
+        return sqlite3_bind_double(insert, column, value->real);
+    case TEXT:
+        return is_plain_text(value->text, value->length)
+                   ? sqlite3_bind_text64(insert, column, value->text, value->length, SQLITE_STATIC, SQLITE_UTF8)
+                   : sqlite3_bind_blob64(insert, column, value->text, value->length, SQLITE_STATIC);
+    default:
+        return sqlite3_bind_null(insert, column);
+    }
+}
+
+static void put(struct work *w, const struct value *row)
+{
+    if (w->code == SQLITE_OK && w->insert == NULL)
+        w->code = prepare(w, row);
+    for (int i = 0; w->code == SQLITE_OK && row[i].type != END; i++)
+        w->code = bind(w->insert, i + 1, &row[i]);
+    if (w->code != SQLITE_OK)
+        return;
+    (void)sqlite3_step(w->insert); /* what went wrong is what reset returns */
+    w->code = sqlite3_reset(w->insert);
+}
+#define PUT(w, ...) put(w, (const struct value[]){__VA_ARGS__, {.type = END}})
+
+/* ---- what the file says ------------------------------------------------------------------------------------------ */
+
+static void add_meta(struct work *w)
+{
+    const struct gm_report *report = w->of->report;
+    PUT(w, text("schema"), text("gmanalyze.sqlite/1"));
+    PUT(w, text("version"), text(GM_VERSION));
+    PUT(w, text("path"), text(report->snapshot.path));
+    PUT(w, text("format"), text(report->snapshot.format));
+}
+
+static struct value setting(const struct work *w, const struct gm_setting *s)
+{
+    return s->type == GM_SETTING_STRING ? string(w, s->string.v)
+           : s->type == GM_SETTING_NONE ? nothing
+           : s->type == GM_SETTING_REAL ? (struct value){.type = REAL, .real = s->real}
+                                        : integer(s->integer);
+}
+
+static void add_settings(struct work *w)
+{
+    const struct gm_setting *s = w->snapshot->settings;
+    for (size_t i = 0; i < w->snapshot->setting_count; i++)
+        PUT(w, text(s[i].key), setting(w, &s[i]));
+}
+
+static void add_frames(struct work *w)
+{
+    const struct gm_frames *f = &w->snapshot->frames;
+    for (uint32_t i = 1; i < f->count; i++)
+        PUT(w, number(i), string(w, f->name[i].v), string(w, f->filename[i].v), number(f->line[i]));
+}
+
+static void add_stacks(struct work *w)
+{
+    for (uint32_t i = 1; i < w->snapshot->stacks.count; i++) {
+        size_t depth;
+        const struct gm_frame_id *frames = gm_stack_frames(w->snapshot, (struct gm_stack_id){i}, &depth);
+        for (size_t k = 0; k < depth; k++)
+            PUT(w, number(i), number(k), number(frames[k].v));
+    }
+}
+
+static void add_sites(struct work *w)
+{
+    static const struct gm_frame_row none = {.line = GM_ABSENT};
+    for (uint32_t i = 1; i < w->snapshot->stacks.count; i++) {
+        const char *site = gm_names_site(&w->names, (struct gm_stack_id){i});
+        const struct gm_frame_row *told = gm_names_telling_frame(&w->names, (struct gm_stack_id){i});
+        const struct gm_frame_row *frame = told == NULL ? &none : told;
+        if (site == NULL)
+            w->code = SQLITE_NOMEM;
+        PUT(w, number(i), text(site), text(frame->name), text(frame->filename), number(frame->line));
+    }
+}
+
+static void put_segments(struct work *w, const struct gm_segments *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        PUT(w, number(i), integer(t->device[i]), number(t->address[i]), number(t->total_size[i]),
+            stream(w, t->stream[i].v), POOL(w, t->pool[i].v), text(gm_segment_types[t->type[i]]),
+            truth(t->is_expandable[i]), id(t->stack[i].v));
+}
+
+static void add_segments(struct work *w)
+{
+    put_segments(w, &w->snapshot->segments);
+}
+
+static void add_host_segments(struct work *w)
+{
+    put_segments(w, &w->snapshot->host_segments);
+}
+
+static void put_blocks(struct work *w, const struct gm_blocks *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        PUT(w, number(i), number(b->segment[i]), number(b->address[i]), number(b->size[i]), number(b->requested[i]),
+            text(gm_block_states[b->state[i]]), id(b->stack[i].v));
+}
+
+static void add_blocks(struct work *w)
+{
+    put_blocks(w, &w->snapshot->blocks);
+}
+
+static void add_host_blocks(struct work *w)
+{
+    put_blocks(w, &w->snapshot->host_blocks);
+}
+
+static void add_traces(struct work *w)
+{
+    for (size_t d = 0; d < w->snapshot->trace_count; d++) {
+        const struct gm_trace *trace = &w->snapshot->traces[d];
+        PUT(w, number(d), number(trace->count), number(trace->max_entries), truth((uint8_t)trace->overflowed));
+    }
+}
+
+/* `h`, of the same device, may be NULL. */
+static void put_events(struct work *w, const struct gm_history *h, const struct gm_trace *trace, size_t device)
+{
+    const struct gm_events *e = &w->snapshot->events;
+    for (size_t i = 0; w->code == SQLITE_OK && i < trace->count; i++) {
+        const size_t row = trace->first + i;
+        const uint32_t pool = gm_rare_at(&e->pool, row);
+        PUT(w, number(device), number(i),
+            e->action[row] == GM_ACTION_OTHER ? string(w, gm_rare_at(&e->action_name, row))
+                                              : text(gm_action_name((enum gm_action)e->action[row])),
+            number(gm_event_addr(e, row)), number(gm_event_size(e, row)), stream(w, gm_rare_at(&e->stream, row)),
+            POOL(w, pool), when(gm_event_time_us(e, row)), id(e->stack[row].v),
+            string(w, gm_rare_at(&e->compile_context, row)), string(w, gm_rare_at(&e->user_metadata, row)),
+            row_index(h == NULL || i >= h->count ? GM_NEVER : h->of_event[i]));
+    }
+}
+
+static const struct gm_history *history_of(const struct work *w, size_t device)
+{
+    for (size_t d = 0; d < w->of->kept->count; d++)
+        if (w->of->kept->v[d].history.device == (int64_t)device)
+            return &w->of->kept->v[d].history;
+    return NULL;
+}
+
+static void add_events(struct work *w)
+{
+    for (size_t d = 0; d < w->snapshot->trace_count; d++)
+        put_events(w, history_of(w, d), &w->snapshot->traces[d], d);
+}
+
+static void add_host_events(struct work *w)
+{
+    for (size_t d = 0; d < w->snapshot->host_trace_count; d++)
+        put_events(w, NULL, &w->snapshot->host_traces[d], d);
+}
+
+static void add_annotations(struct work *w)
+{
+    for (size_t i = 0; i < w->snapshot->annotation_count; i++) {
+        const struct gm_annotation *a = &w->snapshot->annotations[i];
+        PUT(w, number(i), integer(a->device), when(a->time_us),
+            text(a->stage == GM_STAGE_OTHER ? NULL : gm_stages[a->stage]), string(w, a->name.v));
+    }
+}
+
+/* ---- what was concluded ------------------------------------------------------------------------------------------ */
+
+/* The event that led to a moment: -1 before event 0. */
+static struct value event_before(uint32_t moment)
+{
+    return moment == GM_NEVER ? nothing : integer((int64_t)moment - 1);
+}
+
+/* The step that an event is in, or NULL. */
+static const struct gm_kept_step *step_of(const struct gm_kept_device *k, uint32_t event)
+{
+    size_t i = 0;
+    GM_BISECT(i, k->step_count, n, k->steps[n].last < event);
+    return i < k->step_count && k->steps[i].first <= event ? &k->steps[i] : NULL;
+}
+
+static void put_allocation(struct work *w, const struct gm_kept_device *k, size_t a)
+{
+    const struct gm_history *h = &k->history;
+    const bool is_born = h->born[a] > 0;
+    const uint32_t event = is_born ? h->born[a] - 1 : 0;
+    const struct gm_kept_step *step = is_born ? step_of(k, event) : NULL;
+    PUT(w, integer(h->device), number(a), number(gm_history_address(h, a)), number(h->requested[a]),
+        number(h->is_reconstructed ? h->block[a] : GM_ABSENT), event_before(h->born[a]), event_before(h->let_go[a]),
+        event_before(h->freed[a]), stream(w, gm_history_stream(h, a).v), id(h->stack[a]),
+        text(gm_role_name(k->role[a])), text(gm_category_name(w->of->rules, k->category[a])),
+        text(is_born && k->phase != NULL ? gm_phase_name((enum gm_phase)k->phase[event]) : NULL),
+        number(step == NULL ? GM_ABSENT : step->number), row_index(h->final_block[a]));
+}
+
+static void add_allocations(struct work *w)
+{
+    const struct gm_kept *kept = w->of->kept;
+    for (size_t d = 0; d < kept->count; d++)
+        for (size_t a = 0; w->code == SQLITE_OK && a < kept->v[d].history.allocation_count; a++)
+            put_allocation(w, &kept->v[d], a);
+}
+
+static void add_steps(struct work *w)
+{
+    const struct gm_kept *kept = w->of->kept;
+    for (size_t d = 0; d < kept->count; d++)
+        for (size_t i = 0; i < kept->v[d].step_count; i++) {
+            const struct gm_kept_step *step = &kept->v[d].steps[i];
+            PUT(w, integer(kept->v[d].history.device), number(step->number), number(step->first), number(step->last),
+                number(step->is_partial));
+        }
+}
+
+static void put_peak(struct work *w, int64_t device, const char *kind, const struct gm_moment *m)
+{
+    PUT(w, integer(device), text(kind), integer(m->event == GM_REPORT_NONE ? -1 : (int64_t)m->event),
+        number(m->time_us), number(m->levels.requested), number(m->levels.allocated), number(m->levels.active),
+        number(m->levels.reserved));
+}
+
+static void add_peaks(struct work *w)
+{
+    const struct gm_report *report = w->of->report;
+    for (size_t d = 0; report->timelines != NULL && d < report->device_count; d++) {
+        const struct gm_device_report *device = &report->devices[d];
+        const struct gm_peak *p = &report->peaks[d];
+        struct gm_moment requested = {p->event, p->time_us, p->levels};
+        requested.levels.requested = p->requested;
+        if (device->trace.events == 0)
+            continue;
+        put_peak(w, device->device, "requested", &requested);
+        put_peak(w, device->device, "allocated", &report->timelines[d].peak_allocated);
+        put_peak(w, device->device, "active", &report->timelines[d].peak_active);
+        put_peak(w, device->device, "reserved", &report->timelines[d].peak_reserved);
+    }
+}
+
+static void add_findings(struct work *w)
+{
+    const struct gm_diagnosis *diagnosis = &w->of->report->diagnosis;
+    for (size_t i = 0; i < diagnosis->finding_count; i++) {
+        const struct gm_finding *f = &diagnosis->findings[i];
+        PUT(w, text(f->id), text(gm_severity_name(f->severity)), text(f->title), text(f->detail), text(f->site),
+            number(f->bytes));
+    }
+}
+
+/* ---- a trace of torch.profiler ----------------------------------------------------------------------------------- */
+
+static void add_threads(struct work *w)
+{
+    const struct gm_profile *p = w->snapshot->profile;
+    for (size_t i = 0; p != NULL && i < p->threads.n; i++)
+        PUT(w, number(i), said(p, p->threads.v[i].process), said(p, p->threads.v[i].thread));
+}
+
+static void add_spans(struct work *w)
+{
+    static const char *const kinds[] = {[GM_SPAN_OPERATOR] = "operator",
+                                        [GM_SPAN_ANNOTATION] = "annotation",
+                                        [GM_SPAN_PYTHON] = "python",
+                                        [GM_SPAN_RUNTIME] = "runtime",
+                                        [GM_SPAN_OTHER] = "other",
+                                        [GM_SPAN_KERNEL] = "kernel",
+                                        [GM_SPAN_MEMCPY] = "memcpy",
+                                        [GM_SPAN_MEMSET] = "memset",
+                                        [GM_SPAN_DEVICE_ANNOTATION] = "device_annotation"};
+    const struct gm_profile *p = w->snapshot->profile;
+    for (size_t i = 0; p != NULL && i < p->spans.n; i++) {
+        const struct gm_profile_span *span = &p->spans.v[i];
+        const struct gm_profile_detail *detail = gm_profile_detail_of(p, span);
+        PUT(w, number(i), row_index(span->parent), number(span->thread), text(kinds[span->kind]), said(p, span->name),
+            integer(p->base_ns + span->start_ns), integer(span->duration_ns), id(detail->external),
+            id(detail->correlation), id(detail->bytes), said(p, detail->shapes), said(p, detail->types),
+            said(p, detail->call_stack));
+    }
+}
+
+static void add_instants(struct work *w)
+{
+    const struct gm_profile *p = w->snapshot->profile;
+    for (size_t i = 0; p != NULL && i < p->memory.n; i++) {
+        const struct gm_profile_memory *m = &p->memory.v[i];
+        PUT(w, number(i), integer(p->base_ns + m->time_ns), integer(m->bytes), number(m->address), number(m->allocated),
+            number(m->reserved), integer(m->device), integer(m->device_type), number(m->thread), row_index(m->span));
+    }
+}
+
+/* ---- all --------------------------------------------------------------------------------------------------------- */
+
 #define SEGMENT_TABLE                                                                                                  \
     "(segment_id INTEGER PRIMARY KEY, device INTEGER NOT NULL, address INTEGER, total_bytes INTEGER, stream INTEGER,"  \
     " pool_first INTEGER, pool_second INTEGER, type TEXT, is_expandable INTEGER, stack_id INTEGER)"
@@ -28,75 +442,50 @@
     " pool_first INTEGER, pool_second INTEGER, time_us INTEGER, stack_id INTEGER, compile_context TEXT,"               \
     " user_metadata TEXT, allocation INTEGER, PRIMARY KEY(device, event)) WITHOUT ROWID"
 
-enum table {
-    META,
-    SETTINGS,
-    FRAMES,
-    STACKS,
-    SITES,
-    SEGMENTS,
-    BLOCKS,
-    TRACES,
-    EVENTS,
-    HOST_SEGMENTS,
-    HOST_BLOCKS,
-    HOST_EVENTS,
-    ANNOTATIONS,
-    ALLOCATIONS,
-    STEPS,
-    PEAKS,
-    FINDINGS,
-    THREADS,
-    SPANS,
-    INSTANTS,
-    TABLES
-};
-
 static const struct {
     const char *name;
-    int columns;
+    void (*add)(struct work *w);
     const char *definition;
-} tables[TABLES] = {
-    [META] = {"meta", 2, "(key TEXT PRIMARY KEY, value)"},
-    [SETTINGS] = {"settings", 2, "(key TEXT, value)"},
-    [FRAMES] = {"frames", 4, "(frame_id INTEGER PRIMARY KEY, name TEXT, filename TEXT, line INTEGER)"},
-    [STACKS] = {"stacks", 3,
-                "(stack_id INTEGER NOT NULL, depth INTEGER NOT NULL, frame_id INTEGER NOT NULL REFERENCES frames,"
-                " PRIMARY KEY(stack_id, depth)) WITHOUT ROWID"},
-    [SITES] = {"sites", 5,
-               "(stack_id INTEGER PRIMARY KEY, site TEXT NOT NULL, function TEXT, filename TEXT, line INTEGER)"},
-    [SEGMENTS] = {"segments", 10, SEGMENT_TABLE},
-    [BLOCKS] = {"blocks", 7, BLOCK_TABLE("segments")},
-    [TRACES] = {"traces", 4,
-                "(device INTEGER PRIMARY KEY, events INTEGER, max_entries INTEGER, is_overflowed INTEGER)"},
-    [EVENTS] = {"events", 13, EVENT_TABLE},
-    [HOST_SEGMENTS] = {"host_segments", 10, SEGMENT_TABLE},
-    [HOST_BLOCKS] = {"host_blocks", 7, BLOCK_TABLE("host_segments")},
-    [HOST_EVENTS] = {"host_events", 13, EVENT_TABLE},
-    [ANNOTATIONS] = {"annotations", 5,
-                     "(annotation_id INTEGER PRIMARY KEY, device INTEGER, time_us INTEGER, stage TEXT, name TEXT)"},
-    [ALLOCATIONS] = {"allocations", 15,
-                     "(device INTEGER NOT NULL, allocation INTEGER NOT NULL, address INTEGER, requested_bytes INTEGER,"
-                     " block_bytes INTEGER, born_event INTEGER NOT NULL, let_go_event INTEGER, freed_event INTEGER,"
-                     " stream INTEGER, stack_id INTEGER, role TEXT, category TEXT, phase TEXT, step INTEGER,"
-                     " block_id INTEGER REFERENCES blocks, PRIMARY KEY(device, allocation)) WITHOUT ROWID"},
-    [STEPS] = {"steps", 5,
-               "(device INTEGER NOT NULL, step INTEGER NOT NULL, first_event INTEGER, last_event INTEGER,"
-               " is_partial INTEGER)"},
-    [PEAKS] = {"peaks", 8,
-               "(device INTEGER NOT NULL, kind TEXT NOT NULL, event INTEGER NOT NULL, time_us INTEGER,"
-               " requested_bytes INTEGER, allocated_bytes INTEGER, active_bytes INTEGER, reserved_bytes INTEGER,"
-               " PRIMARY KEY(device, kind)) WITHOUT ROWID"},
-    [FINDINGS] = {"findings", 6, "(id TEXT, severity TEXT, title TEXT, detail TEXT, site TEXT, bytes INTEGER)"},
-    [THREADS] = {"profile_threads", 3, "(thread_id INTEGER PRIMARY KEY, process TEXT, thread TEXT)"},
-    [SPANS] = {"profile_spans", 13,
-               "(span_id INTEGER PRIMARY KEY, parent_id INTEGER REFERENCES profile_spans, thread_id INTEGER NOT NULL"
-               " REFERENCES profile_threads, kind TEXT NOT NULL, name TEXT, start_ns INTEGER, duration_ns INTEGER,"
-               " external_id INTEGER, correlation INTEGER, bytes INTEGER, shapes TEXT, types TEXT, call_stack TEXT)"},
-    [INSTANTS] = {"profile_memory", 10,
-                  "(memory_id INTEGER PRIMARY KEY, time_ns INTEGER, bytes INTEGER, address INTEGER, allocated_bytes"
-                  " INTEGER, reserved_bytes INTEGER, device INTEGER, device_type INTEGER, thread_id INTEGER NOT NULL"
-                  " REFERENCES profile_threads, span_id INTEGER REFERENCES profile_spans)"},
+} tables[] = {
+    {"meta", add_meta, "(key TEXT PRIMARY KEY, value)"},
+    {"settings", add_settings, "(key TEXT, value)"},
+    {"frames", add_frames, "(frame_id INTEGER PRIMARY KEY, name TEXT, filename TEXT, line INTEGER)"},
+    {"stacks", add_stacks,
+     "(stack_id INTEGER NOT NULL, depth INTEGER NOT NULL, frame_id INTEGER NOT NULL REFERENCES frames,"
+     " PRIMARY KEY(stack_id, depth)) WITHOUT ROWID"},
+    {"sites", add_sites,
+     "(stack_id INTEGER PRIMARY KEY, site TEXT NOT NULL, function TEXT, filename TEXT, line INTEGER)"},
+    {"segments", add_segments, SEGMENT_TABLE},
+    {"blocks", add_blocks, BLOCK_TABLE("segments")},
+    {"traces", add_traces, "(device INTEGER PRIMARY KEY, events INTEGER, max_entries INTEGER, is_overflowed INTEGER)"},
+    {"events", add_events, EVENT_TABLE},
+    {"host_segments", add_host_segments, SEGMENT_TABLE},
+    {"host_blocks", add_host_blocks, BLOCK_TABLE("host_segments")},
+    {"host_events", add_host_events, EVENT_TABLE},
+    {"annotations", add_annotations,
+     "(annotation_id INTEGER PRIMARY KEY, device INTEGER, time_us INTEGER, stage TEXT, name TEXT)"},
+    {"allocations", add_allocations,
+     "(device INTEGER NOT NULL, allocation INTEGER NOT NULL, address INTEGER, requested_bytes INTEGER,"
+     " block_bytes INTEGER, born_event INTEGER NOT NULL, let_go_event INTEGER, freed_event INTEGER,"
+     " stream INTEGER, stack_id INTEGER, role TEXT, category TEXT, phase TEXT, step INTEGER,"
+     " block_id INTEGER REFERENCES blocks, PRIMARY KEY(device, allocation)) WITHOUT ROWID"},
+    {"steps", add_steps,
+     "(device INTEGER NOT NULL, step INTEGER NOT NULL, first_event INTEGER, last_event INTEGER,"
+     " is_partial INTEGER)"},
+    {"peaks", add_peaks,
+     "(device INTEGER NOT NULL, kind TEXT NOT NULL, event INTEGER NOT NULL, time_us INTEGER,"
+     " requested_bytes INTEGER, allocated_bytes INTEGER, active_bytes INTEGER, reserved_bytes INTEGER,"
+     " PRIMARY KEY(device, kind)) WITHOUT ROWID"},
+    {"findings", add_findings, "(id TEXT, severity TEXT, title TEXT, detail TEXT, site TEXT, bytes INTEGER)"},
+    {"profile_threads", add_threads, "(thread_id INTEGER PRIMARY KEY, process TEXT, thread TEXT)"},
+    {"profile_spans", add_spans,
+     "(span_id INTEGER PRIMARY KEY, parent_id INTEGER REFERENCES profile_spans, thread_id INTEGER NOT NULL"
+     " REFERENCES profile_threads, kind TEXT NOT NULL, name TEXT, start_ns INTEGER, duration_ns INTEGER,"
+     " external_id INTEGER, correlation INTEGER, bytes INTEGER, shapes TEXT, types TEXT, call_stack TEXT)"},
+    {"profile_memory", add_instants,
+     "(memory_id INTEGER PRIMARY KEY, time_ns INTEGER, bytes INTEGER, address INTEGER, allocated_bytes"
+     " INTEGER, reserved_bytes INTEGER, device INTEGER, device_type INTEGER, thread_id INTEGER NOT NULL"
+     " REFERENCES profile_threads, span_id INTEGER REFERENCES profile_spans)"},
 };
 
 static const char before[] = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
@@ -117,583 +506,25 @@ static const char after[] =
     " FROM stacks s JOIN frames f USING(frame_id);"
     "COMMIT;";
 
-struct work {
-    sqlite3 *db;
-    const struct gm_sqlite_source *of;
-    const struct gm_snapshot *snapshot;
-    struct gm_names names;
-    int code; /* SQLITE_OK, or the first error */
-};
-
-/* ---- rows of one table ------------------------------------------------------------------------------------------- */
-
-struct rows {
-    sqlite3_stmt *insert;
-    const struct gm_snapshot *snapshot;
-    int column; /* the last that was bound */
-    int code;   /* SQLITE_OK, or the first error */
-};
-
-static struct rows rows_of(const struct work *w, enum table table)
+static void run(struct work *w, const char *sql)
 {
-    struct rows rows = {.snapshot = w->snapshot};
-    char sql[128];
-    int n = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES(?", tables[table].name);
-    for (int i = 1; i < tables[table].columns; i++)
-        n += snprintf(sql + n, sizeof sql - (size_t)n, ",?");
-    snprintf(sql + n, sizeof sql - (size_t)n, ")");
-    rows.code = sqlite3_prepare_v2(w->db, sql, -1, &rows.insert, NULL);
-    return rows;
-}
-
-static void put_signed(struct rows *r, int64_t value)
-{
-    if (r->code == SQLITE_OK)
-        r->code = sqlite3_bind_int64(r->insert, ++r->column, value);
-}
-
-static void put_null(struct rows *r)
-{
-    if (r->code == SQLITE_OK)
-        r->code = sqlite3_bind_null(r->insert, ++r->column);
-}
-
-_Static_assert(GM_ABSENT == GM_REPORT_NONE, "what is not known is NULL, whoever says so");
-_Static_assert(GM_ABSENT == GM_PROFILE_ABSENT, "likewise");
-
-static void put_number(struct rows *r, uint64_t value)
-{
-    if (value == GM_ABSENT)
-        put_null(r);
-    else
-        put_signed(r, (int64_t)value);
-}
-
-/* 0 is none. */
-static void put_id(struct rows *r, uint64_t id)
-{
-    put_number(r, id == 0 ? GM_ABSENT : id);
-}
-
-/* GM_PROFILE_NONE, GM_NEVER and GM_NO_BLOCK are none. */
-static void put_index(struct rows *r, uint32_t index)
-{
-    put_number(r, index == UINT32_MAX ? GM_ABSENT : index);
-}
-
-static void put_truth(struct rows *r, uint8_t truth)
-{
-    put_number(r, truth == GM_TRUTH_ABSENT ? GM_ABSENT : truth == GM_TRUE);
-}
-
-static bool is_plain_text(const char *s, size_t n)
-{
-    uint32_t code;
-    for (size_t i = 0, length; i < n; i += length)
-        if (s[i] == '\0' || (length = gm_utf8_decode(s + i, n - i, &code)) == 0)
-            return false;
-    return true;
-}
-
-static void put_bytes(struct rows *r, const char *s, size_t n)
-{
-    if (r->code != SQLITE_OK)
-        return;
-    r->code = is_plain_text(s, n) ? sqlite3_bind_text64(r->insert, ++r->column, s, n, SQLITE_STATIC, SQLITE_UTF8)
-                                  : sqlite3_bind_blob64(r->insert, ++r->column, s, n, SQLITE_STATIC);
-}
-
-static void put_text(struct rows *r, const char *s)
-{
-    if (s == NULL)
-        put_null(r);
-    else
-        put_bytes(r, s, strlen(s));
-}
-
-static void put_string(struct rows *r, uint32_t id)
-{
-    size_t n;
-    const char *s = gm_string(r->snapshot, (struct gm_string_id){id}, &n);
-    if (id == 0)
-        put_null(r);
-    else
-        put_bytes(r, s, n);
-}
-
-static void put_said(struct rows *r, const struct gm_profile *p, uint32_t string)
-{
-    size_t n;
-    const char *s = gm_profile_string(p, string, &n);
-    if (string == GM_PROFILE_NONE)
-        put_null(r);
-    else
-        put_bytes(r, s, n);
-}
-
-static void put_stream(struct rows *r, uint32_t stream)
-{
-    if (stream == 0)
-        put_null(r);
-    else
-        put_signed(r, r->snapshot->streams[stream]);
-}
-
-static void put_pool(struct rows *r, uint32_t pool)
-{
-    put_number(r, pool == 0 ? GM_ABSENT : r->snapshot->pools[pool].first);
-    put_number(r, pool == 0 ? GM_ABSENT : r->snapshot->pools[pool].second);
-}
-
-static void put_time(struct rows *r, int64_t time)
-{
-    if (time == GM_ABSENT_TIME)
-        put_null(r);
-    else
-        put_signed(r, time);
-}
-
-static void end_row(struct rows *r)
-{
-    r->column = 0;
-    if (r->code != SQLITE_OK)
-        return;
-    (void)sqlite3_step(r->insert); /* what went wrong is what reset returns */
-    r->code = sqlite3_reset(r->insert);
-}
-
-/* Whether all of them are there. */
-static bool end_rows(struct work *w, struct rows *r)
-{
-    const int code = sqlite3_finalize(r->insert);
     if (w->code == SQLITE_OK)
-        w->code = r->code != SQLITE_OK ? r->code : code;
-    return w->code == SQLITE_OK;
+        w->code = sqlite3_exec(w->db, sql, NULL, NULL, NULL);
 }
 
-/* ---- what the file says ------------------------------------------------------------------------------------------ */
-
-static bool add_meta(struct work *w)
-{
-    const struct gm_report *report = w->of->report;
-    const char *const pairs[][2] = {{"schema", "gmanalyze.sqlite/1"},
-                                    {"version", GM_VERSION},
-                                    {"path", report->snapshot.path},
-                                    {"format", report->snapshot.format}};
-    struct rows r = rows_of(w, META);
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        put_text(&r, pairs[i][0]);
-        put_text(&r, pairs[i][1]);
-        end_row(&r);
-    }
-    return end_rows(w, &r);
-}
-
-static void put_setting(struct rows *r, const struct gm_setting *setting)
-{
-    if (setting->type == GM_SETTING_STRING)
-        put_string(r, setting->string.v);
-    else if (setting->type == GM_SETTING_NONE)
-        put_null(r);
-    else if (setting->type != GM_SETTING_REAL)
-        put_signed(r, setting->integer);
-    else if (r->code == SQLITE_OK)
-        r->code = sqlite3_bind_double(r->insert, ++r->column, setting->real);
-}
-
-static bool add_settings(struct work *w)
-{
-    struct rows r = rows_of(w, SETTINGS);
-    for (size_t i = 0; i < w->snapshot->setting_count; i++) {
-        put_text(&r, w->snapshot->settings[i].key);
-        put_setting(&r, &w->snapshot->settings[i]);
-        end_row(&r);
-    }
-    return end_rows(w, &r);
-}
-
-static bool add_frames(struct work *w)
-{
-    const struct gm_frames *f = &w->snapshot->frames;
-    struct rows r = rows_of(w, FRAMES);
-    for (uint32_t i = 1; i < f->count; i++) {
-        put_number(&r, i);
-        put_string(&r, f->name[i].v);
-        put_string(&r, f->filename[i].v);
-        put_number(&r, f->line[i]);
-        end_row(&r);
-    }
-    return end_rows(w, &r);
-}
-
-static bool add_stacks(struct work *w)
-{
-    struct rows r = rows_of(w, STACKS);
-    for (uint32_t i = 1; i < w->snapshot->stacks.count; i++) {
-        size_t depth;
-        const struct gm_frame_id *frames = gm_stack_frames(w->snapshot, (struct gm_stack_id){i}, &depth);
-        for (size_t k = 0; k < depth; k++) {
-            put_number(&r, i);
-            put_number(&r, k);
-            put_number(&r, frames[k].v);
-            end_row(&r);
-        }
-    }
-    return end_rows(w, &r);
-}
-
-static bool add_sites(struct work *w)
-{
-    struct rows r = rows_of(w, SITES);
-    for (uint32_t i = 1; i < w->snapshot->stacks.count; i++) {
-        const char *site = gm_names_site(&w->names, (struct gm_stack_id){i});
-        const struct gm_frame_row *frame = gm_names_telling_frame(&w->names, (struct gm_stack_id){i});
-        if (site == NULL)
-            r.code = SQLITE_NOMEM;
-        put_number(&r, i);
-        put_text(&r, site);
-        put_text(&r, frame == NULL ? NULL : frame->name);
-        put_text(&r, frame == NULL ? NULL : frame->filename);
-        put_number(&r, frame == NULL ? GM_ABSENT : frame->line);
-        end_row(&r);
-    }
-    return end_rows(w, &r);
-}
-
-static bool add_segments(struct work *w, enum table table, const struct gm_segments *t)
-{
-    static const char *const types[] = {NULL, "small", "large"};
-    struct rows r = rows_of(w, table);
-    for (size_t i = 0; i < t->count; i++) {
-        put_number(&r, i);
-        put_signed(&r, t->device[i]);
-        put_number(&r, t->address[i]);
-        put_number(&r, t->total_size[i]);
-        put_stream(&r, t->stream[i].v);
-        put_pool(&r, t->pool[i].v);
-        put_text(&r, types[t->type[i]]);
-        put_truth(&r, t->is_expandable[i]);
-        put_id(&r, t->stack[i].v);
-        end_row(&r);
-    }
-    return end_rows(w, &r);
-}
-
-static bool add_blocks(struct work *w, enum table table, const struct gm_blocks *b)
-{
-    static const char *const states[] = {"inactive", "active_allocated", "active_pending_free"};
-    struct rows r = rows_of(w, table);
-    for (size_t i = 0; i < b->count; i++) {
-        put_number(&r, i);
-        put_number(&r, b->segment[i]);
-        put_number(&r, b->address[i]);
-        put_number(&r, b->size[i]);
-        put_number(&r, b->requested[i]);
-        put_text(&r, states[b->state[i]]);
-        put_id(&r, b->stack[i].v);
-        end_row(&r);
-    }
-    return end_rows(w, &r);
-}
-
-static bool add_state(struct work *w)
-{
-    const struct gm_snapshot *s = w->snapshot;
-    return add_segments(w, SEGMENTS, &s->segments) && add_blocks(w, BLOCKS, &s->blocks) &&
-           add_segments(w, HOST_SEGMENTS, &s->host_segments) && add_blocks(w, HOST_BLOCKS, &s->host_blocks);
-}
-
-/* `h`, of the same device, may be NULL. */
-static void add_event(struct rows *r, const struct gm_history *h, size_t row, size_t device, size_t event)
-{
-    const struct gm_events *e = &r->snapshot->events;
-    put_number(r, device);
-    put_number(r, event);
-    if (e->action[row] == GM_ACTION_OTHER)
-        put_string(r, gm_rare_at(&e->action_name, row));
-    else
-        put_text(r, gm_action_name((enum gm_action)e->action[row]));
-    put_number(r, gm_event_addr(e, row));
-    put_number(r, gm_event_size(e, row));
-    put_stream(r, gm_rare_at(&e->stream, row));
-    put_pool(r, gm_rare_at(&e->pool, row));
-    put_time(r, gm_event_time_us(e, row));
-    put_id(r, e->stack[row].v);
-    put_string(r, gm_rare_at(&e->compile_context, row));
-    put_string(r, gm_rare_at(&e->user_metadata, row));
-    put_index(r, h == NULL || event >= h->count ? GM_NEVER : h->of_event[event]);
-    end_row(r);
-}
-
-static const struct gm_history *history_of(const struct work *w, size_t device)
-{
-    for (size_t d = 0; d < w->of->kept->count; d++)
-        if (w->of->kept->v[d].history.device == (int64_t)device)
-            return &w->of->kept->v[d].history;
-    return NULL;
-}
-
-static bool add_events(struct work *w)
-{
-    const struct gm_snapshot *s = w->snapshot;
-    struct rows r = rows_of(w, EVENTS), host = rows_of(w, HOST_EVENTS);
-    for (size_t d = 0; d < s->trace_count; d++)
-        for (size_t i = 0; r.code == SQLITE_OK && i < s->traces[d].count; i++)
-            add_event(&r, history_of(w, d), s->traces[d].first + i, d, i);
-    for (size_t d = 0; d < s->host_trace_count; d++)
-        for (size_t i = 0; host.code == SQLITE_OK && i < s->host_traces[d].count; i++)
-            add_event(&host, NULL, s->host_traces[d].first + i, d, i);
-    const bool is_done = end_rows(w, &r);
-    return end_rows(w, &host) && is_done;
-}
-
-static bool add_traces(struct work *w)
-{
-    struct rows r = rows_of(w, TRACES);
-    for (size_t d = 0; d < w->snapshot->trace_count; d++) {
-        const struct gm_trace *trace = &w->snapshot->traces[d];
-        put_number(&r, d);
-        put_number(&r, trace->count);
-        put_number(&r, trace->max_entries);
-        put_truth(&r, (uint8_t)trace->overflowed);
-        end_row(&r);
-    }
-    return end_rows(w, &r);
-}
-
-static bool add_annotations(struct work *w)
-{
-    static const char *const stages[] = {NULL, "START", "END"};
-    struct rows r = rows_of(w, ANNOTATIONS);
-    for (size_t i = 0; i < w->snapshot->annotation_count; i++) {
-        const struct gm_annotation *a = &w->snapshot->annotations[i];
-        put_number(&r, i);
-        put_signed(&r, a->device);
-        put_time(&r, a->time_us);
-        put_text(&r, stages[a->stage]);
-        put_string(&r, a->name.v);
-        end_row(&r);
-    }
-    return end_rows(w, &r);
-}
-
-/* ---- what was concluded ------------------------------------------------------------------------------------------ */
-
-/* The event that led to a moment: -1 before event 0. */
-static void put_moment(struct rows *r, uint32_t moment)
-{
-    if (moment == GM_NEVER)
-        put_null(r);
-    else
-        put_signed(r, (int64_t)moment - 1);
-}
-
-/* The step that an event is in, or NULL. */
-static const struct gm_kept_step *step_of(const struct gm_kept_device *k, uint32_t event)
-{
-    size_t i = 0;
-    GM_BISECT(i, k->step_count, n, k->steps[n].last < event);
-    return i < k->step_count && k->steps[i].first <= event ? &k->steps[i] : NULL;
-}
-
-static void add_allocation(struct rows *r, const struct gm_kept_device *k, const struct gm_category_rules *rules,
-                           size_t a)
-{
-    const struct gm_history *h = &k->history;
-    const bool is_born = h->born[a] > 0;
-    const uint32_t event = is_born ? h->born[a] - 1 : 0;
-    const struct gm_kept_step *step = is_born ? step_of(k, event) : NULL;
-    put_signed(r, h->device);
-    put_number(r, a);
-    put_number(r, gm_history_address(h, a));
-    put_number(r, h->requested[a]);
-    put_number(r, h->is_reconstructed ? h->block[a] : GM_ABSENT);
-    put_moment(r, h->born[a]);
-    put_moment(r, h->let_go[a]);
-    put_moment(r, h->freed[a]);
-    put_stream(r, gm_history_stream(h, a).v);
-    put_id(r, h->stack[a]);
-    put_text(r, gm_role_name(k->role[a]));
-    put_text(r, gm_category_name(rules, k->category[a]));
-    put_text(r, is_born && k->phase != NULL ? gm_phase_name((enum gm_phase)k->phase[event]) : NULL);
-    put_number(r, step == NULL ? GM_ABSENT : step->number);
-    put_index(r, h->final_block[a]);
-    end_row(r);
-}
-
-static bool add_allocations(struct work *w)
-{
-    const struct gm_kept *kept = w->of->kept;
-    struct rows r = rows_of(w, ALLOCATIONS);
-    for (size_t d = 0; d < kept->count; d++)
-        for (size_t a = 0; r.code == SQLITE_OK && a < kept->v[d].history.allocation_count; a++)
-            add_allocation(&r, &kept->v[d], w->of->rules, a);
-    return end_rows(w, &r);
-}
-
-static bool add_steps(struct work *w)
-{
-    const struct gm_kept *kept = w->of->kept;
-    struct rows r = rows_of(w, STEPS);
-    for (size_t d = 0; d < kept->count; d++)
-        for (size_t i = 0; i < kept->v[d].step_count; i++) {
-            const struct gm_kept_step *step = &kept->v[d].steps[i];
-            put_signed(&r, kept->v[d].history.device);
-            put_number(&r, step->number);
-            put_number(&r, step->first);
-            put_number(&r, step->last);
-            put_number(&r, step->is_partial);
-            end_row(&r);
-        }
-    return end_rows(w, &r);
-}
-
-static void add_peak(struct rows *r, int64_t device, const char *kind, const struct gm_moment *m)
-{
-    put_signed(r, device);
-    put_text(r, kind);
-    put_signed(r, m->event == GM_REPORT_NONE ? -1 : (int64_t)m->event);
-    put_number(r, m->time_us);
-    put_number(r, m->levels.requested);
-    put_number(r, m->levels.allocated);
-    put_number(r, m->levels.active);
-    put_number(r, m->levels.reserved);
-    end_row(r);
-}
-
-static bool add_peaks(struct work *w)
-{
-    const struct gm_report *report = w->of->report;
-    struct rows r = rows_of(w, PEAKS);
-    for (size_t d = 0; report->timelines != NULL && d < report->device_count; d++) {
-        const struct gm_device_report *device = &report->devices[d];
-        const struct gm_peak *p = &report->peaks[d];
-        struct gm_moment requested = {p->event, p->time_us, p->levels};
-        requested.levels.requested = p->requested;
-        if (device->trace.events == 0)
-            continue;
-        add_peak(&r, device->device, "requested", &requested);
-        add_peak(&r, device->device, "allocated", &report->timelines[d].peak_allocated);
-        add_peak(&r, device->device, "active", &report->timelines[d].peak_active);
-        add_peak(&r, device->device, "reserved", &report->timelines[d].peak_reserved);
-    }
-    return end_rows(w, &r);
-}
-
-static bool add_findings(struct work *w)
-{
-    const struct gm_diagnosis *diagnosis = &w->of->report->diagnosis;
-    struct rows r = rows_of(w, FINDINGS);
-    for (size_t i = 0; i < diagnosis->finding_count; i++) {
-        const struct gm_finding *f = &diagnosis->findings[i];
-        put_text(&r, f->id);
-        put_text(&r, gm_severity_name(f->severity));
-        put_text(&r, f->title);
-        put_text(&r, f->detail);
-        put_text(&r, f->site);
-        put_number(&r, f->bytes);
-        end_row(&r);
-    }
-    return end_rows(w, &r);
-}
-
-/* ---- a trace of torch.profiler ----------------------------------------------------------------------------------- */
-
-static bool add_threads(struct work *w, const struct gm_profile *p)
-{
-    struct rows r = rows_of(w, THREADS);
-    for (size_t i = 0; i < p->threads.n; i++) {
-        put_number(&r, i);
-        put_said(&r, p, p->threads.v[i].process);
-        put_said(&r, p, p->threads.v[i].thread);
-        end_row(&r);
-    }
-    return end_rows(w, &r);
-}
-
-static bool add_spans(struct work *w, const struct gm_profile *p)
-{
-    static const char *const kinds[] = {[GM_SPAN_OPERATOR] = "operator",
-                                        [GM_SPAN_ANNOTATION] = "annotation",
-                                        [GM_SPAN_PYTHON] = "python",
-                                        [GM_SPAN_RUNTIME] = "runtime",
-                                        [GM_SPAN_OTHER] = "other",
-                                        [GM_SPAN_KERNEL] = "kernel",
-                                        [GM_SPAN_MEMCPY] = "memcpy",
-                                        [GM_SPAN_MEMSET] = "memset",
-                                        [GM_SPAN_DEVICE_ANNOTATION] = "device_annotation"};
-    struct rows r = rows_of(w, SPANS);
-    for (size_t i = 0; i < p->spans.n; i++) {
-        const struct gm_profile_span *span = &p->spans.v[i];
-        const struct gm_profile_detail *detail = gm_profile_detail_of(p, span);
-        put_number(&r, i);
-        put_index(&r, span->parent);
-        put_number(&r, span->thread);
-        put_text(&r, kinds[span->kind]);
-        put_said(&r, p, span->name);
-        put_signed(&r, p->base_ns + span->start_ns);
-        put_signed(&r, span->duration_ns);
-        put_id(&r, detail->external);
-        put_id(&r, detail->correlation);
-        put_id(&r, detail->bytes);
-        put_said(&r, p, detail->shapes);
-        put_said(&r, p, detail->types);
-        put_said(&r, p, detail->call_stack);
-        end_row(&r);
-    }
-    return end_rows(w, &r);
-}
-
-static bool add_instants(struct work *w, const struct gm_profile *p)
-{
-    struct rows r = rows_of(w, INSTANTS);
-    for (size_t i = 0; i < p->memory.n; i++) {
-        const struct gm_profile_memory *m = &p->memory.v[i];
-        put_number(&r, i);
-        put_signed(&r, p->base_ns + m->time_ns);
-        put_signed(&r, m->bytes);
-        put_number(&r, m->address);
-        put_number(&r, m->allocated);
-        put_number(&r, m->reserved);
-        put_signed(&r, m->device);
-        put_signed(&r, m->device_type);
-        put_number(&r, m->thread);
-        put_index(&r, m->span);
-        end_row(&r);
-    }
-    return end_rows(w, &r);
-}
-
-static bool add_profile(struct work *w)
-{
-    const struct gm_profile *p = w->snapshot->profile;
-    return p == NULL || (add_threads(w, p) && add_spans(w, p) && add_instants(w, p));
-}
-
-/* ---- all --------------------------------------------------------------------------------------------------------- */
-
-static bool run(struct work *w, const char *sql)
-{
-    w->code = sqlite3_exec(w->db, sql, NULL, NULL, NULL);
-    return w->code == SQLITE_OK;
-}
-
-static bool make_tables(struct work *w)
+static void make(struct work *w)
 {
     char sql[768];
-    for (int i = 0; i < TABLES; i++) {
+    run(w, before);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         snprintf(sql, sizeof sql, "CREATE TABLE %s%s", tables[i].name, tables[i].definition);
-        if (!run(w, sql))
-            return false;
+        run(w, sql);
+        w->table = tables[i].name;
+        tables[i].add(w);
+        (void)sqlite3_finalize(w->insert); /* what went wrong is in w->code */
+        w->insert = NULL;
     }
-    return true;
-}
-
-static bool make(struct work *w)
-{
-    return run(w, before) && make_tables(w) && add_meta(w) && add_settings(w) && add_frames(w) && add_stacks(w) &&
-           add_sites(w) && add_state(w) && add_traces(w) && add_events(w) && add_annotations(w) && add_allocations(w) &&
-           add_steps(w) && add_peaks(w) && add_findings(w) && add_profile(w) && run(w, after);
+    run(w, after);
 }
 
 static int asks_to_stop(void *gives_up)
@@ -730,7 +561,7 @@ enum gm_status gm_sqlite_write(const char *path, const struct gm_sqlite_source *
     if (w.code == SQLITE_OK) {
         if (gives_up != NULL)
             sqlite3_progress_handler(w.db, STEPS_BETWEEN, asks_to_stop, &gives_up);
-        (void)make(&w); /* w.code tells */
+        make(&w);
     }
     const int code = sqlite3_close(w.db);
     gm_names_free(&w.names);
