@@ -10,6 +10,7 @@
 #include "analyze/formats/kineto_ways.h"
 #include "analyze/snapshot/profile.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -18,6 +19,9 @@ enum { SHAPES_MOST = 1 << 16 };    /* bytes of an operator's shapes; the rest is
 #define MOST_NS (INT64_C(1) << 61) /* 73 years before or after 1970, or the start of the machine */
 
 enum seen { HAS_TIME = 1, HAS_DURATION = 2, HAS_NAME = 4, HAS_BYTES = 8, HAS_DETAIL = 16, IS_ODD = 32 };
+
+/* As what a value of an event's args is taken; from TAKES_ID on they are of spans. */
+enum takes { TAKES_BYTES, TAKES_SIZE, TAKES_INT32, TAKES_ID, TAKES_ID32, TAKES_SEQUENCE, TAKES_LIST, TAKES_STRING };
 
 struct event {
     unsigned seen;      /* enum seen */
@@ -57,11 +61,13 @@ static enum gm_status next(struct reader *r, struct gm_json_token *t, struct gm_
 struct word {
     const char *text;
     size_t length;
+    enum takes takes; /* of an event's args: as what, and where in struct event */
+    size_t at;
 };
-#define WORD(text)                                                                                                     \
-    {                                                                                                                  \
-        text, sizeof(text) - 1                                                                                         \
-    }
+/* clang-format off */
+#define WORD(text) {text, sizeof(text) - 1, 0, 0}
+#define ARG(text, takes, field) {text, sizeof(text) - 1, takes, offsetof(struct event, field)}
+/* clang-format on */
 
 /* Which of the words a token is, or -1. */
 static int find_word(const struct word *words, size_t count, const struct gm_json_token *t)
@@ -180,27 +186,23 @@ static enum gm_status take_list(struct reader *r, const struct gm_json_token *fi
 {
     const struct gm_source *s = r->json.source;
     struct gm_known_list *place = NULL;
-    if (string != NULL)
-        *string = GM_PROFILE_NONE;
+    uint32_t unwanted, *const out = string != NULL ? string : &unwanted;
+    *out = GM_PROFILE_NONE;
     if (first->kind != GM_TOKEN_BEGIN_LIST)
         return gm_json_skip(&r->json, first, err);
     const struct mark begin = mark_before(s, 1);
     const struct gm_known_list *known = r->ways == NULL ? NULL : gm_ways_list(r->ways, begin.p, s->end, &place);
     if (known != NULL && (string == NULL || known->string != GM_PROFILE_NONE)) {
-        if (string != NULL)
-            *string = known->string;
+        *out = known->string;
         gm_json_leap_out(&r->json, known->length - 1);
         return GM_OK;
     }
-    uint32_t number = GM_PROFILE_NONE;
     GM_TRY(string != NULL ? read_list(r, err) : gm_json_skip(&r->json, first, err));
     if (string != NULL)
-        GM_TRY(intern(r, r->text.v, r->text.n, &number, err));
-    if (string != NULL)
-        *string = number;
+        GM_TRY(intern(r, r->text.v, r->text.n, out, err));
     const uint64_t length = gm_source_offset(s) - begin.offset;
     if (place != NULL && is_in_window(s, &begin) && length <= sizeof place->bytes) {
-        *place = (struct gm_known_list){.length = (uint16_t)length, .string = number};
+        *place = (struct gm_known_list){.length = (uint16_t)length, .string = *out};
         memcpy(place->bytes, begin.p, length);
     }
     return GM_OK;
@@ -208,66 +210,59 @@ static enum gm_status take_list(struct reader *r, const struct gm_json_token *fi
 
 /* ---- the keys of an event ---------------------------------------------------------------------------------------- */
 
-/* What "args" say: of memory, then (from FIRST_DETAIL on) of spans. */
-enum { FIRST_DETAIL = 6 };
-static const struct word arg_words[] = {
-    WORD("Bytes"),       WORD("Addr"),        WORD("Total Allocated"), WORD("Total Reserved"),
-    WORD("Device Type"), WORD("Device Id"),   WORD("External id"),     WORD("external id"),
-    WORD("bytes"),       WORD("Input Dims"),  WORD("Input type"),      WORD("Concrete Inputs"),
-    WORD("Call stack"),  WORD("correlation"), WORD("Sequence number"), WORD("Fwd thread id")};
+static const struct word arg_words[] = {ARG("Bytes", TAKES_BYTES, memory.bytes),
+                                        ARG("Addr", TAKES_SIZE, memory.address),
+                                        ARG("Total Allocated", TAKES_SIZE, memory.allocated),
+                                        ARG("Total Reserved", TAKES_SIZE, memory.reserved),
+                                        ARG("Device Type", TAKES_INT32, memory.device_type),
+                                        ARG("Device Id", TAKES_INT32, memory.device),
+                                        ARG("External id", TAKES_ID, detail.external),
+                                        ARG("external id", TAKES_ID, detail.external),
+                                        ARG("bytes", TAKES_ID, detail.bytes),
+                                        ARG("Input Dims", TAKES_LIST, detail.shapes),
+                                        ARG("Input type", TAKES_LIST, detail.types),
+                                        ARG("Concrete Inputs", TAKES_LIST, detail.values),
+                                        ARG("Call stack", TAKES_STRING, detail.call_stack),
+                                        ARG("correlation", TAKES_ID32, detail.correlation),
+                                        ARG("Sequence number", TAKES_SEQUENCE, detail.sequence),
+                                        ARG("Fwd thread id", TAKES_ID32, detail.forward_thread)};
 
-static enum gm_status take_memory(struct reader *r, int word, const struct gm_json_token *t, struct gm_error *err)
+static enum gm_status take_arg(struct reader *r, const struct word *word, const struct gm_json_token *t,
+                               struct gm_error *err)
 {
-    struct gm_profile_memory *m = &r->e.memory;
+    void *to = (char *)&r->e + word->at;
     int64_t value = INT64_MIN;
-    (void)token_integer(t, &value);
-    const bool fits = value >= INT32_MIN && value <= INT32_MAX;
-    if (word == 0 && value != INT64_MIN) {
-        m->bytes = value;
-        r->e.seen |= HAS_BYTES;
-    } else if (word == 1) {
-        m->address = token_unsigned(t, GM_PROFILE_ABSENT);
-    } else if (word == 2) {
-        m->allocated = token_unsigned(t, GM_PROFILE_ABSENT);
-    } else if (word == 3) {
-        m->reserved = token_unsigned(t, GM_PROFILE_ABSENT);
-    } else if (fits) {
-        *(word == 4 ? &m->device_type : &m->device) = (int32_t)value;
-    } else {
-        r->e.seen |= IS_ODD;
-    }
-    return gm_json_skip(&r->json, t, err);
-}
-
-static enum gm_status take_detail(struct reader *r, int word, const struct gm_json_token *t, struct gm_error *err)
-{
-    struct gm_profile_detail *d = &r->e.detail;
-    r->e.seen |= HAS_DETAIL;
-    switch (word) {
-    case 0:
-    case 1:
-        d->external = token_unsigned(t, 0);
+    const bool is_integer = token_integer(t, &value);
+    r->e.seen |= word->takes >= TAKES_ID ? (unsigned)HAS_DETAIL : 0;
+    switch (word->takes) {
+    case TAKES_BYTES:
+        if (is_integer) {
+            *(int64_t *)to = value;
+            r->e.seen |= HAS_BYTES;
+        }
         break;
-    case 2:
-        d->bytes = token_unsigned(t, 0);
+    case TAKES_SIZE:
+        *(uint64_t *)to = token_unsigned(t, GM_PROFILE_ABSENT);
         break;
-    case 3:
-        return take_list(r, t, &d->shapes, err);
-    case 4:
-        return take_list(r, t, &d->types, err);
-    case 5:
-        return take_list(r, t, &d->values, err);
-    case 6:
-        return take_string(r, t, &d->call_stack, err);
-    case 7:
-        d->correlation = (uint32_t)token_unsigned(t, 0);
+    case TAKES_INT32:
+        if (value >= INT32_MIN && value <= INT32_MAX)
+            *(int32_t *)to = (int32_t)value;
+        else
+            r->e.seen |= IS_ODD;
         break;
-    case 8:
-        if (!token_integer(t, &d->sequence))
-            d->sequence = -1;
+    case TAKES_ID:
+        *(uint64_t *)to = token_unsigned(t, 0);
         break;
-    default:
-        d->forward_thread = (uint32_t)token_unsigned(t, 0);
+    case TAKES_ID32:
+        *(uint32_t *)to = (uint32_t)token_unsigned(t, 0);
+        break;
+    case TAKES_SEQUENCE:
+        *(int64_t *)to = is_integer ? value : -1;
+        break;
+    case TAKES_LIST:
+        return take_list(r, t, to, err);
+    case TAKES_STRING:
+        return take_string(r, t, to, err);
     }
     return gm_json_skip(&r->json, t, err);
 }
@@ -276,32 +271,23 @@ static enum gm_status take_detail(struct reader *r, int word, const struct gm_js
 static int span_kind(const struct gm_json_token *t)
 {
     static const struct {
-        const char *word;
         int kind;
-    } kinds[] = {{"cpu_op", GM_SPAN_OPERATOR},
-                 {"Operator", GM_SPAN_OPERATOR},
-                 {"python_function", GM_SPAN_PYTHON},
-                 {"user_annotation", GM_SPAN_ANNOTATION},
-                 {"cuda_runtime", GM_SPAN_RUNTIME},
-                 {"cuda_driver", GM_SPAN_RUNTIME},
-                 {"Runtime", GM_SPAN_RUNTIME},
-                 {"hip_runtime", GM_SPAN_RUNTIME},
-                 {"xpu_runtime", GM_SPAN_RUNTIME},
-                 {"xpu_driver", GM_SPAN_RUNTIME},
-                 {"mtia_runtime", GM_SPAN_RUNTIME},
-                 {"privateuse1_runtime", GM_SPAN_RUNTIME},
-                 {"privateuse1_driver", GM_SPAN_RUNTIME},
-                 {"kernel", GM_SPAN_KERNEL},
-                 {"gpu_memcpy", GM_SPAN_MEMCPY},
-                 {"Memcpy", GM_SPAN_MEMCPY},
-                 {"gpu_memset", GM_SPAN_MEMSET},
-                 {"Memset", GM_SPAN_MEMSET},
-                 {"gpu_user_annotation", GM_SPAN_DEVICE_ANNOTATION},
-                 {"cuda_sync", -1}, /* waits that are drawn on a stream */
-                 {"Trace", -1}};
+        const char *words[10];
+    } kinds[] = {{GM_SPAN_OPERATOR, {"cpu_op", "Operator"}},
+                 {GM_SPAN_PYTHON, {"python_function"}},
+                 {GM_SPAN_ANNOTATION, {"user_annotation"}},
+                 {GM_SPAN_RUNTIME,
+                  {"cuda_runtime", "cuda_driver", "Runtime", "hip_runtime", "xpu_runtime", "xpu_driver", "mtia_runtime",
+                   "privateuse1_runtime", "privateuse1_driver"}},
+                 {GM_SPAN_KERNEL, {"kernel"}},
+                 {GM_SPAN_MEMCPY, {"gpu_memcpy", "Memcpy"}},
+                 {GM_SPAN_MEMSET, {"gpu_memset", "Memset"}},
+                 {GM_SPAN_DEVICE_ANNOTATION, {"gpu_user_annotation"}},
+                 {-1, {"cuda_sync", "Trace"}}}; /* waits that are drawn on a stream */
     for (size_t i = 0; t->kind == GM_TOKEN_STRING && i < sizeof kinds / sizeof *kinds; i++)
-        if (strlen(kinds[i].word) == t->length && strncasecmp(kinds[i].word, (const char *)t->text, t->length) == 0)
-            return kinds[i].kind;
+        for (const char *const *word = kinds[i].words; *word != NULL; word++)
+            if (strlen(*word) == t->length && strncasecmp(*word, (const char *)t->text, t->length) == 0)
+                return kinds[i].kind;
     return GM_SPAN_OTHER;
 }
 
@@ -325,8 +311,7 @@ static enum gm_status take_value(struct reader *r, int slot, const struct gm_jso
 {
     struct event *e = &r->e;
     if (slot >= FIRST_ARG)
-        return slot - FIRST_ARG < FIRST_DETAIL ? take_memory(r, slot - FIRST_ARG, t, err)
-                                               : take_detail(r, slot - FIRST_ARG - FIRST_DETAIL, t, err);
+        return take_arg(r, &arg_words[slot - FIRST_ARG], t, err);
     switch (slot) {
     case PH:
         e->kind = t->kind == GM_TOKEN_STRING && t->length == 1 ? t->text[0] : 0;
