@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the command line -----------------------------------------------------------------------------------------------
- */
+/* ---- the command line -------------------------------------------------------------------------------------------- */
 
 enum { NAMES = GM_DIM_COUNT + 1 };
 /* Names on the command line: those of dimensions, and behind them others for the same. */
@@ -59,8 +58,7 @@ bool gm_dims_parse(const char *text, void *value)
     return true;
 }
 
-/* ---- what is told
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- what is told ------------------------------------------------------------------------------------------------ */
 
 static bool tell_dims(struct gm_dims_report *out, const struct gm_model *model, const struct gm_dims *given,
                       struct gm_arena *arena)

@@ -10,6 +10,7 @@
 #include "analyze/timeline/dims/dims_work.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 enum {
     MOST_EXPERTS = 512,
@@ -42,24 +43,23 @@ struct search {
     struct gm_model *model;
     const struct gm_census *census;
     struct gm_arena *arena;
-    bool casts;  /* autocast: weights of 4 bytes have copies of half the size */
-    bool keeps;  /* what a forward pass makes is kept for backward: so are scores of attention */
-    bool failed; /* no memory */
-    uint64_t
-        queries;    /* numbers of a row of q: of heads whose width is not hidden / heads it is not hidden; 0: unknown */
-    unsigned looks; /* at what may be a router's, so far */
+    bool casts;       /* autocast: weights of 4 bytes have copies of half the size */
+    bool keeps;       /* what a forward pass makes is kept for backward: so are scores of attention */
+    bool failed;      /* no memory */
+    uint64_t queries; /* numbers of a row of q, which are not hidden where a head is not hidden / heads; 0: unknown */
+    unsigned looks;   /* at what may be a router's, so far */
 };
 
-static uint64_t *known(struct search *s, enum gm_dim dim)
+static uint64_t known(const struct search *s, enum gm_dim dim)
 {
-    return &s->model->dims.v[dim];
+    return s->model->dims.v[dim];
 }
 
 static void learn(struct search *s, enum gm_dim dim, uint64_t value, const char *source)
 {
-    if (value == 0 || *known(s, dim) > 0)
+    if (value == 0 || known(s, dim) > 0)
         return;
-    *known(s, dim) = value;
+    s->model->dims.v[dim] = value;
     s->model->source[dim] = source;
     s->failed = s->failed || source == NULL;
 }
@@ -75,13 +75,16 @@ static uint32_t parameters(const struct gm_size_count *count)
     return count->live[GM_ROLE_PARAMETER];
 }
 
-/* Parameters of that many bytes; 0 if it is more than 64 bits. */
+/* Allocations of rows*numbers that have `each` bytes. */
+static struct gm_size_count sized(const struct search *s, uint64_t rows, uint64_t numbers, uint64_t each)
+{
+    const uint64_t bytes = gm_known_mul(gm_known_mul(rows, numbers), each);
+    return bytes == 0 ? (struct gm_size_count){.size = 0} : gm_census_find(s->census, bytes);
+}
+
 static uint32_t parameters_of(const struct search *s, uint64_t numbers, uint64_t each)
 {
-    uint64_t bytes;
-    if (__builtin_mul_overflow(numbers, each, &bytes))
-        return 0;
-    const struct gm_size_count count = gm_census_find(s->census, bytes);
+    const struct gm_size_count count = sized(s, 1, numbers, each);
     return parameters(&count);
 }
 
@@ -93,14 +96,16 @@ static uint64_t of_forward(const struct search *s, const struct gm_size_count *c
     return count->kept + (uint64_t)(parameters(count) > 0 ? 0 : count->passing);
 }
 
-/* The same of rows*numbers that have `each` bytes. */
 static uint64_t made_of(const struct search *s, uint64_t rows, uint64_t numbers, uint64_t each)
 {
-    uint64_t bytes;
-    if (__builtin_mul_overflow(rows, numbers, &bytes) || __builtin_mul_overflow(bytes, each, &bytes) || bytes == 0)
-        return 0;
-    const struct gm_size_count count = gm_census_find(s->census, bytes);
+    const struct gm_size_count count = sized(s, rows, numbers, each);
     return of_forward(s, &count);
+}
+
+/* n / unit; 0: that leaves a rest, or the unit is none. */
+static uint64_t exact(uint64_t n, uint64_t unit)
+{
+    return unit == 0 || n % unit > 0 ? 0 : n / unit;
 }
 
 /* The number whose square n is; 0: there is none. */
@@ -117,8 +122,7 @@ static uint64_t root_of(uint64_t n)
     return low * low == n ? low : 0;
 }
 
-/* ---- parameters ----------------------------------------------------------------------------------------------------
- */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
 /* Parameters of so many numbers; norms may be of 4 bytes where matrices are of 2. */
 static uint64_t norms_of(const struct search *s, uint64_t numbers, uint64_t each)
@@ -144,14 +148,14 @@ static void find_sides(struct search *s, struct guess *g)
         return;
     for (size_t i = 0; i < s->census->n && n < MOST_SIDES; i++) {
         const struct gm_size_count *c = &s->census->v[i];
-        const uint64_t side = c->size % (g->hidden * g->weight) > 0 ? 0 : c->size / g->hidden / g->weight;
+        const uint64_t side = exact(c->size, g->hidden * g->weight);
         if (side > 1 && parameters(c) > 0)
             sides[n++] = side;
     }
     for (size_t i = 0; i < s->census->n && looks < MOST_ROWS; i++)
         for (uint64_t each = 2; each <= g->weight; each += 2) { /* autocast makes narrower ones, nothing wider ones */
             const struct gm_size_count *c = &s->census->v[i];
-            const uint64_t rows = c->size % (g->hidden * each) > 0 ? 0 : c->size / g->hidden / each;
+            const uint64_t rows = exact(c->size, g->hidden * each);
             unsigned found = 0;
             uint64_t made = 0;
             if (rows == 0 || of_forward(s, c) == 0)
@@ -182,7 +186,7 @@ static bool is_likelier(const struct guess *a, const struct guess *b)
 
 static void weigh(struct search *s, struct guess *best, struct guess g)
 {
-    const uint64_t given = *known(s, GM_DIM_HIDDEN);
+    const uint64_t given = known(s, GM_DIM_HIDDEN);
     if (g.hidden < LEAST_HIDDEN || g.hidden > UINT32_MAX || (given > 0 && g.hidden != given) ||
         norms_of(s, g.hidden, g.weight) < 2)
         return;
@@ -217,19 +221,14 @@ static void find_hidden(struct search *s)
         for (size_t w = 0; w < WIDTHS && parameters(&s->census->v[i]) > 0; w++) {
             const struct gm_size_count *c = &s->census->v[i];
             const uint64_t count = parameters(c), each = widths[w], all = gm_known_mul(c->size, count);
-            const uint64_t h = c->size % each > 0 ? 0 : root_of(c->size / each);
-            const uint64_t third = c->size % (3 * each) > 0 ? 0 : root_of(c->size / each / 3);
-            const uint64_t norms = norms_of(s, h, each), of_third = norms_of(s, third, each);
-            weigh(
-                s, &best,
-                (struct guess){.hidden = h, .weight = each, .bytes = gm_known_mul(all, norms < count ? norms : count)});
+            const uint64_t h = root_of(exact(c->size, each)), third = root_of(exact(c->size, 3 * each));
+            weigh(s, &best, (struct guess){h, each, .bytes = gm_known_mul(all, gm_min(norms_of(s, h, each), count))});
             if (parameters_of(s, gm_known_mul(third, third), each) >= count)
                 weigh(s, &best,
-                      (struct guess){.hidden = third,
-                                     .weight = each,
-                                     .bytes = gm_known_mul(all, of_third < count ? of_third : count) - 1});
+                      (struct guess){third, each,
+                                     .bytes = gm_known_mul(all, gm_min(norms_of(s, third, each), count)) - 1});
             if (c->size == vector)
-                weigh(s, &best, (struct guess){.hidden = c->size / each, .weight = each, .bytes = count});
+                weigh(s, &best, (struct guess){c->size / each, each, .bytes = count});
         }
     if (best.hidden == 0 || (best.bytes < best.hidden && best.sides == 0))
         return;
@@ -243,7 +242,7 @@ static void find_hidden(struct search *s)
 
 static uint32_t squares_of(const struct search *s)
 {
-    const uint64_t hidden = s->model->dims.v[GM_DIM_HIDDEN];
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN);
     return hidden == 0 ? 0 : parameters_of(s, hidden * hidden, s->model->weight);
 }
 
@@ -251,29 +250,22 @@ static uint32_t squares_of(const struct search *s)
  * more than of what follows attention, which is a square. */
 static uint64_t other_side(const struct search *s, const struct gm_size_count *count)
 {
-    const uint64_t hidden = s->model->dims.v[GM_DIM_HIDDEN], row = hidden * s->model->weight;
-    const uint64_t side = row == 0 || count->size % row > 0 ? 0 : count->size / row;
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN);
+    const uint64_t side = exact(count->size, hidden * s->model->weight);
     const bool is_joined = side == 3 * hidden && parameters(count) <= squares_of(s);
     return side > hidden && !is_joined && parameters(count) > 0 ? side : 0;
-}
-
-static void learn_experts(struct search *s, uint64_t experts, uint64_t ffn, uint64_t layers, const char *source)
-{
-    learn(s, GM_DIM_EXPERTS, experts, source);
-    learn(s, GM_DIM_FFN, ffn, source);
-    learn(s, GM_DIM_LAYERS, layers, gm_arena_printf(s->arena, "routers of hidden*%" PRIu64, experts));
 }
 
 /* Whether activations are of as many rows of hidden and of that many numbers. */
 static bool has_rows(struct search *s, uint64_t numbers)
 {
-    const uint64_t hidden = s->model->dims.v[GM_DIM_HIDDEN];
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN);
     if (s->looks++ >= MOST_LOOKS)
         return false;
     for (size_t i = 0; i < s->census->n; i++)
         for (size_t w = 0; w < WIDTHS; w++) {
             const struct gm_size_count *c = &s->census->v[i];
-            const uint64_t rows = c->size % (hidden * widths[w]) > 0 ? 0 : c->size / hidden / widths[w];
+            const uint64_t rows = exact(c->size, hidden * widths[w]);
             if (rows > 0 && of_forward(s, c) > 0 && made_of(s, rows, numbers, widths[w]) > 0)
                 return true;
         }
@@ -283,7 +275,7 @@ static bool has_rows(struct search *s, uint64_t numbers)
 /* Whether so many vectors of that many bytes may be biases of as many matrices. */
 static bool are_biases(const struct search *s, uint64_t bytes, uint64_t count)
 {
-    const uint64_t hidden = s->model->dims.v[GM_DIM_HIDDEN], each = s->model->weight;
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN), each = s->model->weight;
     return parameters_of(s, gm_known_mul(hidden, bytes / 4), each) >= count ||
            parameters_of(s, gm_known_mul(hidden, bytes / 2), each) >= count;
 }
@@ -293,38 +285,38 @@ static bool are_biases(const struct search *s, uint64_t bytes, uint64_t count)
  * rank look like routers: activations are of as many rows of hidden and of experts, and none of ffn. */
 static void find_experts_of(struct search *s, uint64_t experts, uint64_t layers)
 {
-    const uint64_t hidden = *known(s, GM_DIM_HIDDEN), each = s->model->weight;
-    for (size_t i = 0; i < s->census->n && *known(s, GM_DIM_EXPERTS) != experts; i++) {
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN), each = s->model->weight;
+    for (size_t i = 0; i < s->census->n && known(s, GM_DIM_EXPERTS) != experts; i++) {
         const struct gm_size_count *c = &s->census->v[i];
-        const uint64_t side = c->size % (hidden * each) > 0 ? 0 : c->size / hidden / each, count = parameters(c);
-        const uint64_t one = side % experts > 0 ? 0 : side / experts;
+        const uint64_t side = exact(c->size, hidden * each), count = parameters(c);
+        const uint64_t one = exact(side, experts);
         const bool has_both = count == experts * layers && parameters_of(s, 2 * hidden * side, each) == count;
         const bool has_own = count == 3 * experts * layers || count == 2 * experts * layers || has_both;
         const bool has_joined = count == 3 * layers || count == 2 * layers ||
                                 (count == layers && parameters_of(s, 2 * hidden * side, each) == layers);
-        if (has_own && side != hidden && FEW_OF_HIDDEN * side >= hidden)
-            learn_experts(s, experts, side, layers,
-                          gm_arena_printf(s->arena,
-                                          "%" PRIu64 " matrices of hidden and so many, beside %" PRIu64
-                                          " of hidden*%" PRIu64,
-                                          count, layers, experts));
-        else if (has_joined && FEW_OF_HIDDEN * one >= hidden && has_rows(s, experts) && !has_rows(s, side) &&
-                 !has_rows(s, 2 * side))
-            learn_experts(s, experts, one, layers,
-                          gm_arena_printf(s->arena,
-                                          "%" PRIu64 " matrices of %" PRIu64 " times hidden and so many, "
-                                          "beside %" PRIu64 " of hidden*%" PRIu64,
-                                          count, experts, layers, experts));
+        const bool is_own = has_own && side != hidden && FEW_OF_HIDDEN * side >= hidden;
+        if (!is_own && (!has_joined || FEW_OF_HIDDEN * one < hidden || !has_rows(s, experts) || has_rows(s, side) ||
+                        has_rows(s, 2 * side)))
+            continue;
+        char times[GM_NUMBER_TEXT] = "";
+        if (!is_own)
+            snprintf(times, sizeof times, "%" PRIu64 " times ", experts);
+        const char *source = gm_arena_printf(
+            s->arena, "%" PRIu64 " matrices of %shidden and so many, beside %" PRIu64 " of hidden*%" PRIu64, count,
+            times, layers, experts);
+        learn(s, GM_DIM_EXPERTS, experts, source);
+        learn(s, GM_DIM_FFN, is_own ? side : one, source);
+        learn(s, GM_DIM_LAYERS, layers, gm_arena_printf(s->arena, "routers of hidden*%" PRIu64, experts));
     }
 }
 
 /* Routers: one of hidden*experts in each layer, of the width of weights or else in fp32. */
 static void find_experts(struct search *s)
 {
-    const uint64_t hidden = *known(s, GM_DIM_HIDDEN), given = *known(s, GM_DIM_EXPERTS);
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN), given = known(s, GM_DIM_EXPERTS);
     const uint64_t each[] = {s->model->weight, 4};
     for (size_t w = 0; w < 2; w++)
-        for (uint64_t n = 2; hidden > 0 && n <= MOST_EXPERTS && n < hidden && *known(s, GM_DIM_FFN) == 0; n++) {
+        for (uint64_t n = 2; hidden > 0 && n <= MOST_EXPERTS && n < hidden && known(s, GM_DIM_FFN) == 0; n++) {
             const uint64_t routers = parameters_of(s, hidden * n, each[w]);
             if (routers > 1 && (given == 0 || given == n) && !are_biases(s, hidden * n * each[w], routers))
                 find_experts_of(s, n, routers);
@@ -347,7 +339,7 @@ static void find_ffn(struct search *s)
             count = parameters(c);
         }
     }
-    const uint64_t half = ffn % 2 > 0 ? 0 : ffn / 2, hidden = *known(s, GM_DIM_HIDDEN);
+    const uint64_t half = exact(ffn, 2), hidden = known(s, GM_DIM_HIDDEN);
     if (half > 0 && half != hidden && parameters_of(s, half * hidden, s->model->weight) == count)
         ffn = half; /* gate and up are one matrix */
     learn(s, GM_DIM_FFN, ffn, count_of(s, count, "matrices of hidden and so many"));
@@ -356,7 +348,7 @@ static void find_ffn(struct search *s)
 /* All experts' matrices in one, or two of each. */
 static bool is_of_experts(const struct search *s, uint64_t side)
 {
-    const uint64_t all = gm_known_mul(s->model->dims.v[GM_DIM_EXPERTS], s->model->dims.v[GM_DIM_FFN]);
+    const uint64_t all = gm_known_mul(known(s, GM_DIM_EXPERTS), known(s, GM_DIM_FFN));
     return all > 0 && (side == all || side == gm_known_mul(2, all));
 }
 
@@ -368,7 +360,7 @@ static void find_vocab(struct search *s)
     for (size_t i = 0; i < s->census->n; i++) {
         const struct gm_size_count *c = &s->census->v[i];
         const uint64_t side = other_side(s, c);
-        if (side > vocab && side != *known(s, GM_DIM_FFN) && parameters(c) <= 2 && !is_of_experts(s, side)) {
+        if (side > vocab && side != known(s, GM_DIM_FFN) && parameters(c) <= 2 && !is_of_experts(s, side)) {
             vocab = side;
             count = parameters(c);
         }
@@ -380,17 +372,17 @@ static void find_vocab(struct search *s)
  * others. Then three of hidden*ffn beside two of them tell layers, too. */
 static void find_queries(struct search *s, uint32_t ffns)
 {
-    const uint64_t hidden = *known(s, GM_DIM_HIDDEN);
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN);
     for (size_t i = 0; i < s->census->n; i++) {
         const struct gm_size_count *c = &s->census->v[i];
-        const uint64_t side = other_side(s, c), count = parameters(c), layers = *known(s, GM_DIM_LAYERS);
-        if (side == 0 || side == *known(s, GM_DIM_FFN) || side == *known(s, GM_DIM_VOCAB) || is_of_experts(s, side))
+        const uint64_t side = other_side(s, c), count = parameters(c), layers = known(s, GM_DIM_LAYERS);
+        if (side == 0 || side == known(s, GM_DIM_FFN) || side == known(s, GM_DIM_VOCAB) || is_of_experts(s, side))
             continue;
         if (layers == 0 && ffns % 3 == 0 && ffns > 3 && count == ffns / 3 * 2)
             learn(s, GM_DIM_LAYERS, ffns / 3,
                   gm_arena_printf(s->arena, "%u matrices of hidden*ffn and %" PRIu64 " of hidden*%" PRIu64, ffns, count,
                                   side));
-        if (count > 2 && count == 2 * *known(s, GM_DIM_LAYERS) && s->queries == 0)
+        if (count > 2 && count == 2 * known(s, GM_DIM_LAYERS) && s->queries == 0)
             s->queries = side;
     }
     if (s->queries == 0 && squares_of(s) > 0)
@@ -402,7 +394,7 @@ static void find_queries(struct search *s, uint32_t ffns)
 static void find_layers(struct search *s)
 {
     static const uint32_t squares_in_one[] = {4, 2, 1}, ffns_in_one[] = {3, 2, 1};
-    const uint64_t hidden = *known(s, GM_DIM_HIDDEN), each = s->model->weight, side = *known(s, GM_DIM_FFN);
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN), each = s->model->weight, side = known(s, GM_DIM_FFN);
     const uint32_t squares = squares_of(s);
     const uint32_t ffns = side == 0 ? 0 : parameters_of(s, hidden * side, each);
     for (size_t i = 0; i < 3; i++)
@@ -418,26 +410,25 @@ static void find_layers(struct search *s)
  */
 static void find_head(struct search *s)
 {
-    const uint64_t norms = 2 * *known(s, GM_DIM_LAYERS), hidden = *known(s, GM_DIM_HIDDEN), each = s->model->weight;
+    const uint64_t norms = 2 * known(s, GM_DIM_LAYERS), hidden = known(s, GM_DIM_HIDDEN), each = s->model->weight;
     for (uint64_t head = LEAST_HEAD; norms > 0 && head <= MOST_HEAD && head < hidden; head++)
         if (s->queries > 0 && s->queries % head == 0 && norms_of(s, head, each) == norms &&
             parameters_of(s, hidden * head, each) == 0)
             learn(s, GM_DIM_HEAD, head, count_of(s, norms, "parameters of so many numbers: norms of q and k"));
-    if (*known(s, GM_DIM_HEAD) > 0 && s->queries % *known(s, GM_DIM_HEAD) == 0)
-        learn(s, GM_DIM_HEADS, s->queries / *known(s, GM_DIM_HEAD),
+    if (known(s, GM_DIM_HEAD) > 0 && s->queries % known(s, GM_DIM_HEAD) == 0)
+        learn(s, GM_DIM_HEADS, s->queries / known(s, GM_DIM_HEAD),
               gm_arena_printf(s->arena, "matrices of hidden*%" PRIu64 ", of heads of that width", s->queries));
 }
 
-/* ---- what steps make -----------------------------------------------------------------------------------------------
- */
+/* ---- what steps make --------------------------------------------------------------------------------------------- */
 
 /* Whether each matrix was cast as often as any other. */
 static bool has_casts(const struct search *s)
 {
-    const uint64_t hidden = s->model->dims.v[GM_DIM_HIDDEN], ffn = s->model->dims.v[GM_DIM_FFN];
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN), ffn = known(s, GM_DIM_FFN);
     const uint64_t squares = parameters_of(s, hidden * hidden, 4), ffns = parameters_of(s, hidden * ffn, 4);
-    const uint64_t of_squares = gm_census_find(s->census, hidden * hidden * 2).made;
-    const uint64_t of_ffns = gm_census_find(s->census, hidden * ffn * 2).made;
+    const uint64_t of_squares = sized(s, hidden, hidden, 2).made;
+    const uint64_t of_ffns = sized(s, hidden, ffn, 2).made;
     return squares > 0 && ffns > 0 && of_squares > 0 && of_squares % squares == 0 && of_ffns % ffns == 0 &&
            of_squares / squares == of_ffns / ffns;
 }
@@ -455,13 +446,13 @@ typedef uint64_t counted(const struct search *s, uint64_t rows, uint64_t numbers
 
 static struct rows with_rows(const struct search *s, uint64_t rows, counted *count)
 {
-    const bool has_experts = s->model->dims.v[GM_DIM_EXPERTS] > 0;
+    const bool has_experts = known(s, GM_DIM_EXPERTS) > 0;
     const enum gm_dim sides[] = {GM_DIM_HIDDEN, has_experts ? GM_DIM_EXPERTS : GM_DIM_FFN, GM_DIM_VOCAB};
     struct rows out = {.rows = rows};
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
         uint64_t bytes = 0;
         for (size_t w = 0; w < WIDTHS; w++) {
-            const uint64_t side = s->model->dims.v[sides[i]];
+            const uint64_t side = known(s, sides[i]);
             if (has_experts && (widths[w] == 2) != (s->casts || s->model->weight == 2))
                 continue;
             bytes = gm_sat_add(bytes, gm_known_mul(count(s, rows, side, widths[w]), rows * side * widths[w]));
@@ -477,7 +468,7 @@ static bool has_better_rows(const struct search *s, const struct rows *a, const 
 {
     if (a->sides != b->sides)
         return a->sides > b->sides;
-    if (s->model->dims.v[GM_DIM_EXPERTS] > 0 && (a->rows == 2 * b->rows || b->rows == 2 * a->rows))
+    if (known(s, GM_DIM_EXPERTS) > 0 && (a->rows == 2 * b->rows || b->rows == 2 * a->rows))
         return a->rows < b->rows; /* what routers and losses cast to fp32 looks like twice as many */
     if (a->bytes != b->bytes)
         return a->bytes > b->bytes;
@@ -486,20 +477,20 @@ static bool has_better_rows(const struct search *s, const struct rows *a, const 
 
 static void find_tokens(struct search *s)
 {
-    const uint64_t hidden = *known(s, GM_DIM_HIDDEN);
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN);
     struct rows best = {0};
     s->casts = has_casts(s);
     for (size_t i = 0; hidden > 0 && i < s->census->n; i++)
         for (size_t w = 0; w < WIDTHS; w++) {
             const struct gm_size_count *c = &s->census->v[i];
-            const uint64_t rows = c->size % (hidden * widths[w]) > 0 ? 0 : c->size / hidden / widths[w];
+            const uint64_t rows = exact(c->size, hidden * widths[w]);
             if (rows == 0 || of_forward(s, c) == 0)
                 continue;
             const struct rows now = with_rows(s, rows, made_of);
             if (now.bytes > 0 && has_better_rows(s, &now, &best))
                 best = now;
         }
-    const bool may_cast = !s->casts && s->model->weight == 4 && gm_census_find(s->census, hidden * hidden * 2).made > 0;
+    const bool may_cast = !s->casts && s->model->weight == 4 && sized(s, hidden, hidden, 2).made > 0;
     learn(s, GM_DIM_TOKENS, best.rows,
           may_cast         ? "doubtful: or twice as many, if autocast made numbers of half the width"
           : best.sides > 1 ? "what was made with so many rows of hidden, ffn or vocab"
@@ -508,7 +499,7 @@ static void find_tokens(struct search *s)
 
 static bool is_possible(const struct search *s, enum gm_dim dim, uint64_t value)
 {
-    return s->model->dims.v[dim] == 0 || s->model->dims.v[dim] == value;
+    return known(s, dim) == 0 || known(s, dim) == value;
 }
 
 /* Whether that many bytes are as many as what a router, or a norm, keeps for each token. */
@@ -523,7 +514,7 @@ static bool is_of_router(const struct search *s, uint64_t bytes)
 /* How much speaks for a seq: masks, positions, rotary tables. */
 static unsigned signs_of(const struct search *s, uint64_t seq, uint64_t head)
 {
-    const uint64_t hidden = s->model->dims.v[GM_DIM_HIDDEN];
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN);
     const struct {
         uint64_t numbers, each;
     } signs[] = {{seq, 1}, {seq, 4}, {seq, 2}, {hidden, s->model->weight}, {head, 4}, {head / 2, 4}};
@@ -562,7 +553,7 @@ static bool is_another(const struct search *s, uint64_t bytes)
 
 static uint64_t width_of_queries(const struct search *s)
 {
-    return s->queries > 0 ? s->queries : s->model->dims.v[GM_DIM_HIDDEN];
+    return s->queries > 0 ? s->queries : known(s, GM_DIM_HIDDEN);
 }
 
 static unsigned usual(uint64_t head)
@@ -572,18 +563,13 @@ static unsigned usual(uint64_t head)
 
 static uint64_t scores_of(const struct search *s, uint64_t tokens, uint64_t row, uint64_t each)
 {
-    uint64_t bytes;
-    if (!s->keeps)
-        return made_of(s, tokens, row, each);
-    if (__builtin_mul_overflow(tokens, row, &bytes) || __builtin_mul_overflow(bytes, each, &bytes))
-        return 0;
-    return gm_census_find(s->census, bytes).kept;
+    return s->keeps ? sized(s, tokens, row, each).kept : made_of(s, tokens, row, each);
 }
 
 /* Scores with that row: of the width of activations, which is a sign, or in fp32, as softmax may have them. */
 static void count_scores(const struct search *s, struct scores *out)
 {
-    const uint64_t tokens = s->model->dims.v[GM_DIM_TOKENS], row = out->heads * out->seq;
+    const uint64_t tokens = known(s, GM_DIM_TOKENS), row = out->heads * out->seq;
     for (uint64_t each = s->model->activation; each <= 4; each += 2) {
         const uint64_t made = is_another(s, row * each) ? 0 : scores_of(s, tokens, row, each);
         out->bytes = gm_sat_add(out->bytes, gm_known_mul(made, tokens * row * each));
@@ -595,7 +581,7 @@ static void count_scores(const struct search *s, struct scores *out)
  * large: but both widths are made of the right one, as casts are kept. */
 static struct scores scores_with(const struct search *s, uint64_t head)
 {
-    const uint64_t tokens = s->model->dims.v[GM_DIM_TOKENS], heads = width_of_queries(s) / head;
+    const uint64_t tokens = known(s, GM_DIM_TOKENS), heads = width_of_queries(s) / head;
     struct scores best = {0};
     for (uint64_t seq = LEAST_SEQ; seq <= tokens && seq <= MOST_SEQ; seq++) {
         if (tokens % seq > 0 || !is_possible(s, GM_DIM_SEQ, seq) || !is_possible(s, GM_DIM_HEADS, heads))
@@ -611,7 +597,7 @@ static struct scores scores_with(const struct search *s, uint64_t head)
 /* What most speaks for, and in *next what speaks for it next to that; bytes 0: there are no scores. */
 static struct scores find_scores(const struct search *s, struct scores *next)
 {
-    const uint64_t tokens = s->model->dims.v[GM_DIM_TOKENS], queries = width_of_queries(s);
+    const uint64_t tokens = known(s, GM_DIM_TOKENS), queries = width_of_queries(s);
     struct scores all[MOST_HEAD + 1] = {{0}}, best = {0};
     uint64_t most = 0;
     for (uint64_t head = LEAST_HEAD; head <= MOST_HEAD && head <= queries; head++) {
@@ -634,7 +620,7 @@ static struct scores find_scores(const struct search *s, struct scores *next)
 /* Heads and seq of which the scores of attention are made, if any are; what nearly as much speaks for is said. */
 static void find_heads(struct search *s)
 {
-    const uint64_t tokens = *known(s, GM_DIM_TOKENS), hidden = *known(s, GM_DIM_HIDDEN);
+    const uint64_t tokens = known(s, GM_DIM_TOKENS), hidden = known(s, GM_DIM_HIDDEN);
     struct scores next = {0};
     if (tokens == 0 || tokens >= UINT32_MAX || hidden >= UINT32_MAX)
         return;
@@ -659,7 +645,7 @@ static void find_heads(struct search *s)
 static void find_heads_of_fused(struct search *s)
 {
     static const uint64_t usual_heads[] = {64, 128};
-    const uint64_t tokens = *known(s, GM_DIM_TOKENS), layers = *known(s, GM_DIM_LAYERS), queries = width_of_queries(s);
+    const uint64_t tokens = known(s, GM_DIM_TOKENS), layers = known(s, GM_DIM_LAYERS), queries = width_of_queries(s);
     uint64_t heads = 0, fits = 0;
     for (size_t i = 0; s->keeps && tokens > 0 && layers > 0 && i < 2; i++) {
         const uint64_t n = queries / usual_heads[i], bytes = gm_known_mul(gm_known_mul(tokens, n), 4);
@@ -677,16 +663,15 @@ static void find_heads_of_fused(struct search *s)
  * rows, what its router keeps: indices of 8 bytes and weights for so many. */
 static void find_topk(struct search *s)
 {
-    const uint64_t tokens = *known(s, GM_DIM_TOKENS), experts = *known(s, GM_DIM_EXPERTS);
-    const uint64_t hidden = *known(s, GM_DIM_HIDDEN), ffn = *known(s, GM_DIM_FFN), each = s->model->activation;
-    const uint64_t layers = *known(s, GM_DIM_LAYERS);
+    const uint64_t tokens = known(s, GM_DIM_TOKENS), experts = known(s, GM_DIM_EXPERTS);
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN), ffn = known(s, GM_DIM_FFN), each = s->model->activation;
+    const uint64_t layers = known(s, GM_DIM_LAYERS);
     for (uint64_t k = 1; tokens > 0 && k <= experts && k <= MOST_EXPERTS; k++)
         if (made_of(s, gm_known_mul(tokens, k), hidden, each) > 0 && made_of(s, gm_known_mul(tokens, k), ffn, each) > 0)
             learn(s, GM_DIM_TOPK, k, "rows of hidden and of ffn for each token");
     for (uint64_t i = 1; tokens > 0 && i <= experts && i <= MOST_EXPERTS; i++) {
         const uint64_t k = i < experts ? i + 1 : 1; /* 1 last: norms, too, keep a number for each token */
-        if (layers > 0 && gm_census_find(s->census, gm_known_mul(tokens, 8 * k)).kept >= layers &&
-            gm_census_find(s->census, gm_known_mul(tokens, 4 * k)).kept >= layers)
+        if (layers > 0 && sized(s, tokens, k, 8).kept >= layers && sized(s, tokens, k, 4).kept >= layers)
             learn(s, GM_DIM_TOPK, k, "doubtful: indices and weights of so many for each token");
     }
 }
@@ -694,16 +679,15 @@ static void find_topk(struct search *s)
 /* Smaller than hidden, twice in each layer: keys and values that several heads share. */
 static void find_kv_heads(struct search *s)
 {
-    const uint64_t hidden = *known(s, GM_DIM_HIDDEN), head = *known(s, GM_DIM_HEAD), layers = *known(s, GM_DIM_LAYERS);
-    const uint64_t heads = gm_min(*known(s, GM_DIM_HEADS), MOST_HEADS);
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN), head = known(s, GM_DIM_HEAD), layers = known(s, GM_DIM_LAYERS);
+    const uint64_t heads = gm_min(known(s, GM_DIM_HEADS), MOST_HEADS);
     for (uint64_t n = 1; layers > 0 && head > 0 && n < heads; n++)
-        if (n * head != *known(s, GM_DIM_FFN) && parameters_of(s, n * head * hidden, s->model->weight) >= 2 * layers)
+        if (n * head != known(s, GM_DIM_FFN) && parameters_of(s, n * head * hidden, s->model->weight) >= 2 * layers)
             learn(s, GM_DIM_KV_HEADS, n, "two matrices of hidden and so many heads in each layer");
-    learn(s, GM_DIM_KV_HEADS, *known(s, GM_DIM_HEADS), "heads");
+    learn(s, GM_DIM_KV_HEADS, known(s, GM_DIM_HEADS), "heads");
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------
- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static void complete(struct gm_dims *d, enum gm_dim product, enum gm_dim one, enum gm_dim other)
 {
@@ -724,7 +708,7 @@ static void complete_tokens(struct gm_dims *dims)
 /* Bytes of a number of a parameter where hidden was given. */
 static void find_weight(struct search *s)
 {
-    const uint64_t hidden = *known(s, GM_DIM_HIDDEN);
+    const uint64_t hidden = known(s, GM_DIM_HIDDEN);
     if (s->model->weight == 0)
         s->model->weight = parameters_of(s, hidden, 4) == 0 && parameters_of(s, hidden, 2) > 0 ? 2 : 4;
 }
@@ -732,11 +716,11 @@ static void find_weight(struct search *s)
 /* Bytes of a number of an activation: as most of those with tokens*hidden numbers have; of narrow weights no wider. */
 static void find_activation(struct search *s)
 {
-    const uint64_t tokens = *known(s, GM_DIM_TOKENS), hidden = *known(s, GM_DIM_HIDDEN);
+    const uint64_t tokens = known(s, GM_DIM_TOKENS), hidden = known(s, GM_DIM_HIDDEN);
     const uint64_t narrow = made_of(s, tokens, hidden, 2);
     const bool is_narrow = s->model->weight == 2 ? narrow > 0 : narrow > made_of(s, tokens, hidden, 4);
     s->model->activation = is_narrow ? 2 : 4;
-    s->keeps = gm_census_find(s->census, gm_known_mul(tokens * hidden, s->model->activation)).kept > 0;
+    s->keeps = sized(s, tokens, hidden, s->model->activation).kept > 0;
 }
 
 bool gm_dims_infer(struct gm_model *model, const struct gm_census *census, struct gm_arena *arena)

@@ -30,8 +30,7 @@ static uint64_t dim(const struct needs *n, enum gm_dim which)
     return n->model->dims.v[which];
 }
 
-/* ---- measured ------------------------------------------------------------------------------------------------------
- */
+/* ---- measured ---------------------------------------------------------------------------------------------------- */
 
 struct level {
     uint64_t now, most;
@@ -73,8 +72,7 @@ static void measure(struct needs *n, const struct gm_trace_pass *pass)
     n->most_logits = of_logits.most;
 }
 
-/* ---- needed --------------------------------------------------------------------------------------------------------
- */
+/* ---- needed ------------------------------------------------------------------------------------------------------ */
 
 /* What a large difference may come from. */
 struct remarks {
