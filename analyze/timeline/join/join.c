@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- beginning and end of all -------------------------------------------------------------------------------------
- */
+/* ---- beginning and end of all ------------------------------------------------------------------------------------ */
 
 bool gm_join_new(struct gm_join **join, struct gm_report *report, const struct gm_snapshot *snapshot,
                  const struct gm_snapshot *beside)
@@ -55,8 +54,7 @@ void gm_join_free(struct gm_join *join)
     free(join);
 }
 
-/* ---- one device -----------------------------------------------------------------------------------------------------
- */
+/* ---- one device -------------------------------------------------------------------------------------------------- */
 
 struct row_work {
     uint32_t detail; /* a span or GM_PROFILE_NONE: whose name, shapes and types it has */
@@ -128,8 +126,7 @@ static void find_peak(struct work *w)
     w->out->time_us = gm_history_time(&pass->history, w->out->event);
 }
 
-/* ---- rows
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 struct key {
     uint32_t name, shapes, types, is_backward;
@@ -199,8 +196,7 @@ static bool count_allocations(struct work *w)
     return true;
 }
 
-/* ---- kernels -------------------------------------------------------------------------------------------------------
- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 /* Which kernel took most of a row: sums by row and name. Operators that nest with Python between them have the same
  * kernels, so there may be more to add than there are kernels; beyond some times as many nobody is named. */
@@ -250,8 +246,7 @@ static bool count_kernels(struct work *w)
     return ok;
 }
 
-/* ---- what is told ---------------------------------------------------------------------------------------------------
- */
+/* ---- what is told ------------------------------------------------------------------------------------------------ */
 
 GM_ORDERING(by_weight, struct row_work, GM_DOWN(row.at_peak.requested) || GM_DOWN(row.all.requested) || GM_UP(number));
 
@@ -345,8 +340,7 @@ static bool tell_sizes(struct work *w)
     return ok;
 }
 
-/* ---- call sites ----------------------------------------------------------------------------------------------------
- */
+/* ---- call sites -------------------------------------------------------------------------------------------------- */
 
 struct site_sum { /* of one call site and one row of w->operators */
     uint32_t site, row;
@@ -412,8 +406,7 @@ static bool tell_sites(struct work *w)
     return ok;
 }
 
-/* ---- steps and phases ----------------------------------------------------------------------------------------------
- */
+/* ---- steps and phases -------------------------------------------------------------------------------------------- */
 
 struct device_time {
     struct gm_join_busy *v;
@@ -564,8 +557,7 @@ bool gm_trace_join(struct gm_trace_pass *pass)
     return ok;
 }
 
-/* ---- the largest blocks -------------------------------------------------------------------------------------------
- */
+/* ---- the largest blocks ------------------------------------------------------------------------------------------ */
 
 static bool tell_block(const struct work *w, struct gm_join_block *out, uint64_t requested, uint32_t span)
 {

@@ -114,8 +114,7 @@ static bool fits(const struct matching *w, const struct told *t, size_t row)
     return block >= size && block - size <= gm_max(size, UNSPLIT_MOST);
 }
 
-/* ---- both files ---------------------------------------------------------------------------------------------------
- */
+/* ---- both files -------------------------------------------------------------------------------------------------- */
 
 static bool is_told(const struct gm_profile_memory *m)
 {
@@ -185,8 +184,7 @@ static bool read_snapshot(struct matching *w)
     return true;
 }
 
-/* ---- the offset ----------------------------------------------------------------------------------------------------
- */
+/* ---- the offset -------------------------------------------------------------------------------------------------- */
 
 /* Where in `rows` those of an event's key are that are not before a time. */
 static size_t from_time(const struct matching *w, const struct told *t, int64_t time)
@@ -268,8 +266,7 @@ static bool find_start(struct matching *w, bool is_same_clock, struct start *sta
     return *percent >= 50;
 }
 
-/* ---- event by event ------------------------------------------------------------------------------------------------
- */
+/* ---- event by event ---------------------------------------------------------------------------------------------- */
 
 /* The nearest one that is free; GM_PROFILE_NONE: none is near enough. */
 static uint32_t nearest(const struct matching *w, const struct told *t, int64_t time)
@@ -359,8 +356,7 @@ static void forget_matches(struct matching *w)
         w->spread[b] = 0;
 }
 
-/* ---- how far they agree ---------------------------------------------------------------------------------------------
- */
+/* ---- how far they agree ------------------------------------------------------------------------------------------ */
 
 static void count(struct gm_join_count *c, uint64_t bytes)
 {

@@ -91,8 +91,7 @@ static bool has_type(const char *s, size_t n, const char *type)
     return false;
 }
 
-/* ---- formulas -------------------------------------------------------------------------------------------------------
- */
+/* ---- formulas ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t count_of(const struct gm_join_shape *shape)
 {
@@ -132,20 +131,15 @@ static bool broadcast(const struct inputs *in, struct gm_join_shape *out)
 
 /* What operators that end in another input's dimension make of inputs `left` and `right` (from 0, of tensors). */
 struct product {
-    const char *name;
+    const char *names[5]; /* of aten:: */
     uint8_t left, right;
     bool keeps_last; /* `left` as a whole and a dimension more: a look-up */
     bool is_of_rows; /* the other's first dimension, not its last */
 };
-static const struct product products[] = {{"aten::mm", 0, 1, false, false},
-                                          {"aten::bmm", 0, 1, false, false},
-                                          {"aten::matmul", 0, 1, false, false},
-                                          {"aten::linear", 0, 1, false, true},
-                                          {"aten::addmm", 1, 2, false, false},
-                                          {"aten::baddbmm", 1, 2, false, false},
-                                          {"aten::_addmm_activation", 1, 2, false, false},
-                                          {"aten::embedding", 1, 0, true, false},
-                                          {"aten::_scaled_mm", 0, 1, false, false}};
+static const struct product products[] = {{{"mm", "bmm", "matmul", "_scaled_mm"}, 0, 1, false, false},
+                                          {{"linear"}, 0, 1, false, true},
+                                          {{"addmm", "baddbmm", "_addmm_activation"}, 1, 2, false, false},
+                                          {{"embedding"}, 1, 0, true, false}};
 
 static bool multiply(const struct product *product, const struct inputs *in, struct gm_join_shape *out)
 {
@@ -229,35 +223,16 @@ static bool try_joined(struct candidate *c, uint64_t bytes)
 static const char *other_type(const char *name, size_t length)
 {
     static const struct {
-        const char *name, *shown;
-    } others[] = {{"aten::topk", "int64"},
-                  {"aten::sort", "int64"},
-                  {"aten::argsort", "int64"},
-                  {"aten::argmax", "int64"},
-                  {"aten::argmin", "int64"},
-                  {"aten::max", "int64"},
-                  {"aten::min", "int64"},
-                  {"aten::multinomial", "int64"},
-                  {"aten::max_pool2d_with_indices", "int64"},
-                  {"aten::max_pool3d_with_indices", "int64"},
-                  {"aten::adaptive_max_pool2d", "int64"},
-                  {"aten::eq", "bool"},
-                  {"aten::ne", "bool"},
-                  {"aten::lt", "bool"},
-                  {"aten::le", "bool"},
-                  {"aten::gt", "bool"},
-                  {"aten::ge", "bool"},
-                  {"aten::isnan", "bool"},
-                  {"aten::isfinite", "bool"},
-                  {"aten::logical_not", "bool"},
-                  {"aten::any", "bool"},
-                  {"aten::all", "bool"},
-                  {"aten::native_dropout", "bool"},
-                  {"aten::native_layer_norm", "fp32"},
-                  {"aten::_flash_attention_forward", "fp32"},
-                  {"aten::_efficient_attention_forward", "fp32"}};
+        const char *shown, *names[16]; /* of aten:: */
+    } others[] = {
+        {"int64",
+         {"topk", "sort", "argsort", "argmax", "argmin", "max", "min", "multinomial", "max_pool2d_with_indices",
+          "max_pool3d_with_indices", "adaptive_max_pool2d"}},
+        {"bool",
+         {"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isfinite", "logical_not", "any", "all", "native_dropout"}},
+        {"fp32", {"native_layer_norm", "_flash_attention_forward", "_efficient_attention_forward"}}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (gm_is_text(name, length, others[i].name))
+        if (gm_join_is_aten(name, length, others[i].names))
             return others[i].shown;
     return "";
 }
@@ -289,7 +264,7 @@ static bool try_operator(struct candidate *c, uint32_t span, uint64_t bytes)
         return true;
     c->has_gaps = false;
     for (size_t k = 0; k < sizeof products / sizeof *products; k++)
-        if (gm_is_text(name, length, products[k].name) && multiply(&products[k], &c->in, &made) &&
+        if (gm_join_is_aten(name, length, products[k].names) && multiply(&products[k], &c->in, &made) &&
             try_shape(c, &made, bytes))
             return true;
     for (size_t k = 0; k < c->in.n; k++)

@@ -118,8 +118,7 @@ static bool surround(struct walk *w)
     return true;
 }
 
-/* ---- kernels -------------------------------------------------------------------------------------------------------
- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 GM_ORDERING(by_caller, struct gm_join_kernel, GM_UP(caller) || GM_UP(span));
 
@@ -187,8 +186,7 @@ size_t gm_join_kernels_in(const struct gm_join *join, uint32_t span, size_t *fir
     return end;
 }
 
-/* ---- when a device was busy ----------------------------------------------------------------------------------------
- */
+/* ---- when a device was busy -------------------------------------------------------------------------------------- */
 
 GM_ORDERING(by_start, struct gm_join_busy, GM_UP(from_ns) || GM_DOWN(to_ns));
 

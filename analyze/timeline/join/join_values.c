@@ -81,8 +81,7 @@ static bool is_true(const struct values *values, size_t place)
     return gm_is_text(values->v[place].text, values->v[place].length, "True");
 }
 
-/* ---- rules ----------------------------------------------------------------------------------------------------------
- */
+/* ---- rules ------------------------------------------------------------------------------------------------------- */
 
 /* What is known of an operator. */
 struct call {
@@ -232,47 +231,32 @@ static bool by_window(struct call *c)
     return true;
 }
 
-/* ---- operators -----------------------------------------------------------------------------------------------------
- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 /* By PyTorch's schemas; what a call of another does inside is of these. `type`: the place of what numbers are made. */
 static const struct {
-    const char *name;
+    const char *names[10]; /* of aten:: */
     bool (*rule)(struct call *c);
     uint8_t type, places[8];
 } operators[] = {
-    {"aten::empty", by_sizes, 1, {0}},
-    {"aten::resize_", by_sizes, NONE, {1}},
-    {"aten::empty_strided", by_strides, 2, {0, 1}},
-    {"aten::sum", by_gone, 3, {1, 2}},
-    {"aten::mean", by_gone, 3, {1, 2}},
-    {"aten::prod", by_gone, 3, {1, 2}},
-    {"aten::amax", by_gone, NONE, {1, 2}},
-    {"aten::amin", by_gone, NONE, {1, 2}},
-    {"aten::max", by_gone, NONE, {1, 2}},
-    {"aten::min", by_gone, NONE, {1, 2}},
-    {"aten::argmax", by_gone, NONE, {1, 2}},
-    {"aten::argmin", by_gone, NONE, {1, 2}},
-    {"aten::any", by_gone, NONE, {1, 2}},
-    {"aten::all", by_gone, NONE, {1, 2}},
-    {"aten::logsumexp", by_gone, NONE, {1, 2}},
-    {"aten::var", by_gone, NONE, {1, 3}},
-    {"aten::std", by_gone, NONE, {1, 3}},
-    {"aten::norm", by_gone, NONE, {2, 3}},
-    {"aten::linalg_vector_norm", by_gone, 4, {2, 3}},
-    {"aten::topk", by_count, NONE, {1, 2}},
-    {"aten::multinomial", by_count, NONE, {1, NONE}},
-    {"aten::upsample_nearest1d", by_last, NONE, {1}},
-    {"aten::upsample_nearest2d", by_last, NONE, {1}},
-    {"aten::upsample_bilinear2d", by_last, NONE, {1}},
-    {"aten::upsample_bicubic2d", by_last, NONE, {1}},
-    {"aten::_adaptive_avg_pool2d", by_last, NONE, {1}},
-    {"aten::adaptive_max_pool2d", by_last, NONE, {1}},
-    {"aten::convolution", by_window, NONE, {NONE, 3, 4, 5, 6, 7, 8, NONE}},
-    {"aten::avg_pool2d", by_window, NONE, {1, 2, 3, NONE, NONE, NONE, NONE, 4}},
-    {"aten::avg_pool3d", by_window, NONE, {1, 2, 3, NONE, NONE, NONE, NONE, 4}},
-    {"aten::max_pool2d_with_indices", by_window, NONE, {1, 2, 3, 4, NONE, NONE, NONE, 5}},
-    {"aten::max_pool3d_with_indices", by_window, NONE, {1, 2, 3, 4, NONE, NONE, NONE, 5}},
+    {{"empty"}, by_sizes, 1, {0}},
+    {{"resize_"}, by_sizes, NONE, {1}},
+    {{"empty_strided"}, by_strides, 2, {0, 1}},
+    {{"sum", "mean", "prod"}, by_gone, 3, {1, 2}},
+    {{"amax", "amin", "max", "min", "argmax", "argmin", "any", "all", "logsumexp"}, by_gone, NONE, {1, 2}},
+    {{"var", "std"}, by_gone, NONE, {1, 3}},
+    {{"norm"}, by_gone, NONE, {2, 3}},
+    {{"linalg_vector_norm"}, by_gone, 4, {2, 3}},
+    {{"topk"}, by_count, NONE, {1, 2}},
+    {{"multinomial"}, by_count, NONE, {1, NONE}},
+    {{"upsample_nearest1d", "upsample_nearest2d", "upsample_bilinear2d", "upsample_bicubic2d", "_adaptive_avg_pool2d",
+      "adaptive_max_pool2d"},
+     by_last,
+     NONE,
+     {1}},
+    {{"convolution"}, by_window, NONE, {NONE, 3, 4, 5, 6, 7, 8, NONE}},
+    {{"avg_pool2d", "avg_pool3d"}, by_window, NONE, {1, 2, 3, NONE, NONE, NONE, NONE, 4}},
+    {{"max_pool2d_with_indices", "max_pool3d_with_indices"}, by_window, NONE, {1, 2, 3, 4, NONE, NONE, NONE, 5}},
 };
 
 bool gm_join_by_values(const struct gm_join_operator *op, struct gm_join_made *made)
@@ -280,7 +264,7 @@ bool gm_join_by_values(const struct gm_join_operator *op, struct gm_join_made *m
     *made = (struct gm_join_made){.type = -1};
     struct call call = {.inputs = op->inputs, .input_count = op->input_count, .made = made};
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
-        if (!gm_is_text(op->name, op->name_length, operators[i].name))
+        if (!gm_join_is_aten(op->name, op->name_length, operators[i].names))
             continue;
         read_values(&call.values, op->values, op->values_length);
         call.places = operators[i].places;

@@ -8,6 +8,7 @@
 #ifndef GM_TIMELINE_JOIN_WORK_H
 #define GM_TIMELINE_JOIN_WORK_H
 
+#include "analyze/base/ascii.h"
 #include "analyze/report/join.h"
 #include "analyze/snapshot/profile.h"
 #include "analyze/timeline/trace_pass.h"
@@ -66,6 +67,12 @@ bool gm_join_spans(struct gm_join *join);
 size_t gm_join_kernels_in(const struct gm_join *join, uint32_t span, size_t *first);
 /* When something ran on a device, in order and disjoint, in *busy (freed by the caller). false: no memory. */
 bool gm_join_busy(const struct gm_join *join, int64_t device, struct gm_join_busy **busy, size_t *count);
+
+/* Whether an operator's name is one of these of aten::, a list that ends with NULL. */
+static inline bool gm_join_is_aten(const char *name, size_t length, const char *const *names)
+{
+    return gm_begins_with(name, length, "aten::") && gm_is_one_of_texts(name + 6, length - 6, names);
+}
 
 /* join_values.c: the shape of what an operator makes by its numbers, "Concrete Inputs". */
 enum { GM_JOIN_DIMS = 8 };
