@@ -202,24 +202,25 @@ enum { WIDTH, STRIDE, PADDING, DILATION, TRANSPOSED, ADDED, GROUPS, CEIL };
 static bool by_window(struct call *c)
 {
     const uint8_t *at = c->places;
-    const struct gm_join_shape *image = &c->inputs[0], *filter = at[WIDTH] == NONE ? &c->inputs[1] : NULL;
+    const bool has_filter = at[WIDTH] == NONE;
+    const struct gm_join_shape *image = &c->inputs[0], *filter = &c->inputs[has_filter];
     const struct integers widths = integers_of(&c->values, at[WIDTH]), strides = integers_of(&c->values, at[STRIDE]),
                           paddings = integers_of(&c->values, at[PADDING]),
                           dilations = integers_of(&c->values, at[DILATION]), added = integers_of(&c->values, at[ADDED]);
     const bool is_transposed = is_true(&c->values, at[TRANSPOSED]), rounds_up = is_true(&c->values, at[CEIL]);
     struct gm_join_shape *out = &c->made->shape;
-    const size_t sides = filter != NULL ? filter->n - 2 : widths.n;
-    if (c->input_count < (filter != NULL ? 2 : 1) || (filter != NULL && (filter->n < 3 || filter->n != image->n)) ||
-        sides == 0 || image->n <= sides)
+    const size_t sides = has_filter ? filter->n - 2 : widths.n;
+    if (c->input_count <= has_filter || (has_filter && (filter->n < 3 || filter->n != image->n)) || sides == 0 ||
+        image->n <= sides)
         return false;
     *out = *image;
-    if (filter != NULL)
+    if (has_filter)
         out->dims[1] = is_transposed ? gm_known_mul(filter->dims[1], (uint64_t)integer_of(&c->values, at[GROUPS], 1))
                                      : filter->dims[0];
     for (size_t i = 0; i < sides; i++) {
-        const uint64_t side = image->dims[image->n - sides + i], width = filter == NULL ? 0 : filter->dims[2 + i];
+        const uint64_t side = image->dims[image->n - sides + i], width = has_filter ? filter->dims[2 + i] : 0;
         struct window w = {.side = side > MOST_SIDE ? -1 : (int64_t)side, .padding = pick(&paddings, i, 0)};
-        w.width = filter == NULL ? pick(&widths, i, -1) : width > MOST_SIDE ? -1 : (int64_t)width;
+        w.width = !has_filter ? pick(&widths, i, -1) : width > MOST_SIDE ? -1 : (int64_t)width;
         w.stride = pick(&strides, i, w.width);
         w.dilation = pick(&dilations, i, 1);
         w.more = rounds_up ? w.stride - 1 : is_transposed ? pick(&added, i, 0) : 0;
