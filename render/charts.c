@@ -4,6 +4,7 @@
  */
 #include "render/charts.h"
 
+#include "analyze/base/clock.h"
 #include "analyze/report/comparison.h"
 #include "render/devices.h"
 #include "render/paint.h"
@@ -11,7 +12,6 @@
 #include "render/sixel.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 /* ---- when there is something to draw ----------------------------------------------------------------------------- */
 
@@ -134,13 +134,6 @@ static size_t exact_colors(uint32_t out[MOST_EXACT], const struct gm_display *di
     return n;
 }
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* What is made of a chart. */
 struct product {
     struct gm_png *png; /* NULL: sixels are wanted */
@@ -182,15 +175,15 @@ static enum gm_status to_png(struct product *product, struct gm_painter *painter
     struct gm_pixels pixels;
     struct gm_palette palette;
     uint32_t exact[MOST_EXACT];
-    double start = seconds();
+    double start = gm_seconds();
     enum gm_status status = gm_paint(&pixels, painter, canvas, display, err);
-    double painted = seconds();
+    double painted = gm_seconds();
     GM_THEN(status, gm_png_index(&canvas->scratch, &palette, &pixels, exact, exact_colors(exact, display), err));
-    double indexed = seconds();
+    double indexed = gm_seconds();
     GM_THEN(status, gm_png_compress(product->png, &canvas->scratch, &palette, &pixels, err));
     product->times.paint = painted - start;
     product->times.index = indexed - painted;
-    product->times.compress = seconds() - indexed;
+    product->times.compress = gm_seconds() - indexed;
     return status;
 }
 
@@ -202,9 +195,9 @@ static enum gm_status draw(struct product *product, struct gm_painter *painter, 
     enum gm_status status;
     if ((unsigned)chart >= GM_CHARTS)
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "there is no chart %u", (unsigned)chart);
-    double start = seconds();
+    double start = gm_seconds();
     gm_chart_layout(&display, model, chart);
-    product->times.layout = seconds() - start;
+    product->times.layout = gm_seconds() - start;
     if (display.failed || (canvas = gm_painter_take(painter)) == NULL) {
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
     } else {

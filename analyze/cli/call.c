@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/call.h"
 
+#include "analyze/base/clock.h"
 #include "analyze/cli/interrupt.h"
 #include "analyze/cli/manual.h"
 #include "analyze/cli/paths.h"
 
 #include <malloc.h>
-#include <time.h>
 #include <unistd.h>
 
 void gm_call_raise(struct gm_call *call, enum gm_status status)
@@ -143,10 +143,8 @@ bool gm_call_begin(struct gm_call *call, const struct gm_program *program, int *
 
 void gm_call_time(struct gm_call *call, const char *what)
 {
-    struct timespec t;
     const double then = call->clock;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    call->clock = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    call->clock = gm_seconds();
     if (!call->is_verbose || what == NULL)
         return;
     struct gm_text message = {0};

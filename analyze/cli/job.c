@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/job.h"
 
+#include "analyze/base/clock.h"
 #include "analyze/cli/analyzed.h"
 #include "analyze/cli/interrupt.h"
 #include "analyze/cli/job_parts.h"
@@ -11,8 +12,6 @@
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/sqlite/sqlite.h"
-
-#include <time.h>
 
 /* Seconds that each stage took, for -v. */
 struct times {
@@ -33,17 +32,10 @@ static void forget_snapshot(struct work *work)
     gm_snapshot_free(&work->snapshot);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double lap(double *since)
 {
     double then = *since;
-    *since = now();
+    *since = gm_seconds();
     return *since - then;
 }
 
@@ -116,7 +108,7 @@ static enum gm_status read_report(struct work *work, struct gm_job *job, const s
     const struct gm_load_options load = {.salvage = context->options.usual.salvage,
                                          .max_memory = context->options.usual.max_memory,
                                          .progress = &job->reading};
-    double clock = now();
+    double clock = gm_seconds();
     atomic_store(&job->stage, GM_JOB_LOADS);
     enum gm_status status = gm_snapshot_load(&work->snapshot, job->path, &load, err);
     work->times.load = lap(&clock);
@@ -144,7 +136,7 @@ static void tell_ignored(struct gm_job *job, const struct gm_analyze_context *co
 static enum gm_status publish(struct work *work, struct gm_job *job, const struct gm_analyze_context *context,
                               struct gm_error *err)
 {
-    double clock = now();
+    double clock = gm_seconds();
     struct gm_report *report = &work->judged.report;
     struct gm_charts *charts;
     struct gm_run_files files = {.count = 0};

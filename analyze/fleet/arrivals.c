@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/fleet/arrivals.h"
 
+#include "analyze/base/clock.h"
 #include "analyze/base/vec.h"
 
 #include <errno.h>
@@ -32,13 +33,6 @@ struct gm_arrivals {
     bool is_waiting;                 /* a file is on its way */
     double last_look, look_took;     /* seconds */
 };
-
-static double clock_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- is it complete? --------------------------------------------------------------------------------------------- */
 
@@ -123,7 +117,7 @@ static void free_known(struct known *v, size_t n)
 static enum gm_status look(struct gm_arrivals *a, struct gm_error *err)
 {
     struct gm_found_files found = {0};
-    const double now = clock_now();
+    const double now = gm_seconds();
     enum gm_status status = gm_find_files(&found, &a->directory, 1, a->except, err);
     struct known *all = status == GM_OK ? calloc(found.n + 1, sizeof *all) : NULL;
     if (status == GM_OK && all == NULL)
@@ -150,7 +144,7 @@ static enum gm_status look(struct gm_arrivals *a, struct gm_error *err)
         a->now.n = a->now.capacity = n;
     }
     gm_found_files_free(&found);
-    a->last_look = clock_now();
+    a->last_look = gm_seconds();
     a->look_took = a->last_look - now;
     return status;
 }
@@ -210,7 +204,7 @@ static void wait_for_change(const struct gm_arrivals *a)
     const double cost = 1e3 * LOOK_SHARE * a->look_took, next = a->is_waiting ? LOOK_SOON : LOOK_ELSE;
     const int most = (int)(cost > next ? cost : next), least = (int)(cost > LOOK_AFTER ? cost : LOOK_AFTER);
     (void)poll(&changes, 1, most); /* a descriptor of -1 is not looked at */
-    const int early = least - (int)(1e3 * (clock_now() - a->last_look));
+    const int early = least - (int)(1e3 * (gm_seconds() - a->last_look));
     if (early > 0)
         (void)poll(NULL, 0, early);
     while (a->changes >= 0 && read(a->changes, told, sizeof told) > 0)

@@ -3,6 +3,7 @@
  * Further replays of a run: --sweep and --fit, and what other files here want to try.
  */
 
+#include "analyze/base/clock.h"
 #include "analyze/base/threads.h"
 #include "analyze/cli/interrupt.h"
 #include "analyze/diagnose/diagnose.h"
@@ -10,7 +11,6 @@
 #include "replay/trials/card_plan.h"
 
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PLANNED = 1 << 20 /* events: a plan is many replays */ };
@@ -24,20 +24,13 @@ unsigned gm_replay_threads(const struct gm_replay_run *run)
 /* A real trace of a million events takes 4 to 8 seconds of one CPU. */
 enum { BUDGET = 60, BUDGET_PER_MILLION = 60 };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool is_over(void *asked)
 {
     struct gm_replay_search *s = asked;
     double due = s->is_fitting || !s->has_fits ? s->budget : s->budget / 2;
-    int none = GM_CUT_NOT, cut = gm_interrupt_is_pending()                 ? GM_CUT_INTERRUPT
-                                 : s->budget > 0 && now() - s->began > due ? GM_CUT_BUDGET
-                                                                           : GM_CUT_NOT;
+    int none = GM_CUT_NOT, cut = gm_interrupt_is_pending()                        ? GM_CUT_INTERRUPT
+                                 : s->budget > 0 && gm_seconds() - s->began > due ? GM_CUT_BUDGET
+                                                                                  : GM_CUT_NOT;
     if (cut != GM_CUT_NOT)
         atomic_compare_exchange_strong(&s->cut[s->is_fitting], &none, cut);
     return cut != GM_CUT_NOT;
@@ -48,7 +41,7 @@ static void set_budget(struct gm_replay_search *s, const struct gm_replay_run *r
     double events = 0;
     for (size_t d = 0; d < run->snapshot.trace_count; d++)
         events += (double)run->snapshot.traces[d].count;
-    s->began = now();
+    s->began = gm_seconds();
     s->has_fits = run->options->fit;
     s->budget = run->options->budget >= 0 ? (double)run->options->budget : BUDGET + BUDGET_PER_MILLION * 1e-6 * events;
 }

@@ -3,13 +3,13 @@
 
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/address_map.h"
+#include "analyze/base/clock.h"
 #include "replay/verify/verify_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_TRIES = 64 }; /* reservations that one request may show the end of */
 
@@ -496,7 +496,6 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
 {
     struct gm_verifying v = {.result = result, .h = h, .infers = infers, .has_switched = true, .recorder = recorder};
     struct gm_conf conf = *recorded;
-    struct timespec from, to;
     uint64_t learnt = 0;
     *result = (struct gm_verify_result){.device = h->device, .events = h->count};
     v.device = gm_recorded_device(&v);
@@ -526,11 +525,10 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     gm_pools_begin(&v);
     v.hints = shown->hints;
     ok = ok && gm_release_order_begin(&v) && (!shown->settles || gm_pools_settle_begin(&v));
-    clock_gettime(CLOCK_MONOTONIC, &from);
+    const double from = gm_seconds();
     if (ok)
         follow(&v);
-    clock_gettime(CLOCK_MONOTONIC, &to);
-    result->seconds = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+    result->seconds = gm_seconds() - from;
     if (ok)
         compare_end(&v);
     if (ok && recorder != NULL && !v.model.has_no_memory)

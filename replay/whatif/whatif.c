@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/whatif/whatif.h"
 
+#include "analyze/base/clock.h"
 #include "replay/whatif/whatif_private.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* `pool`: of the history. */
 static void set_freeable(struct gm_playing *w, uint32_t pool, bool is_freeable)
@@ -225,9 +225,8 @@ static bool play_part(struct gm_playing *w, struct gm_whatif_part *part, uint32_
 
 static void play_all(struct gm_playing *w)
 {
-    struct timespec from, to;
     bool goes_on = !w->result->has_failed && !w->model.has_failed;
-    clock_gettime(CLOCK_MONOTONIC, &from);
+    const double from = gm_seconds();
     w->walk = gm_walk_start(w->h);
     for (size_t i = 0; goes_on && i < w->options->part_count; i++) {
         struct gm_whatif_part *part = &w->options->parts[i];
@@ -246,8 +245,7 @@ static void play_all(struct gm_playing *w)
         w->result->stopped_at = GM_NEVER;
         gm_playing_heed(w, hooks->finished(hooks->self));
     }
-    clock_gettime(CLOCK_MONOTONIC, &to);
-    w->result->seconds = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+    w->result->seconds = gm_seconds() - from;
 }
 
 /* What is away from the beginning on is not asked for then. */
