@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/shrink/shrink_private.h"
 
-#include "analyze/base/order.h"
 #include "replay/verify/follow.h"
 #include "replay/verify/releases.h"
 
@@ -60,29 +59,14 @@ static void put_live(struct making *m, uint32_t *item, uint32_t a)
         put(m, GM_DEMAND_LET_GO, item[a], other_unit(m), GM_NEVER);
 }
 
-struct before {
-    uint64_t stream, address; /* the stream's handle */
-    uint32_t allocation;
-};
-GM_ORDERING(by_stream, struct before, GM_UP(stream) || GM_UP(address) || GM_UP(allocation));
-
-/* As gmreplay asks for it from an empty allocator: by stream, then by address. */
+/* As gmreplay asks for it from an empty allocator. */
 static void put_before(struct making *m, uint32_t *item)
 {
     size_t n = 0;
-    struct gm_placed *placed = gm_follow_at_start(m->h, &n);
-    struct before *list = malloc((n + 1) * sizeof *list);
-    m->ok = m->ok && placed != NULL && list != NULL;
-    for (size_t i = 0; m->ok && i < n; i++) {
-        const uint32_t stream = gm_history_stream(m->h, placed[i].allocation).v;
-        list[i] = (struct before){stream == 0 ? 0 : (uint64_t)m->h->snapshot->streams[stream], placed[i].address,
-                                  placed[i].allocation};
-    }
-    if (m->ok)
-        qsort(list, n, sizeof *list, by_stream);
+    struct gm_placed *list = gm_follow_requests_at_start(m->h, &n);
+    m->ok = m->ok && list != NULL;
     for (size_t i = 0; m->ok && i < n; i++)
         put_live(m, item, list[i].allocation);
-    free(placed);
     free(list);
 }
 

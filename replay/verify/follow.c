@@ -55,6 +55,7 @@ uint32_t gm_follow_pool(struct gm_follow *f, uint32_t pool)
 }
 
 GM_ORDERING(by_address, struct gm_placed, GM_UP(address) || GM_UP(allocation));
+GM_ORDERING(by_stream, struct gm_placed, GM_UP(stream) || GM_UP(address) || GM_UP(allocation));
 
 struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count)
 {
@@ -64,10 +65,21 @@ struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count)
     struct gm_placed *list = malloc((n + 1) * sizeof *list);
     *count = 0;
     for (size_t a = 0; list != NULL && a < h->allocation_count; a++)
-        if (h->born[a] == 0 && h->freed[a] > 0)
-            list[(*count)++] = (struct gm_placed){gm_history_address(h, a), (uint32_t)a};
+        if (h->born[a] == 0 && h->freed[a] > 0) {
+            const uint32_t stream = gm_history_stream(h, a).v;
+            list[(*count)++] = (struct gm_placed){stream == 0 ? 0 : (uint64_t)h->snapshot->streams[stream],
+                                                  gm_history_address(h, a), (uint32_t)a};
+        }
     if (list != NULL)
         qsort(list, n, sizeof *list, by_address);
+    return list;
+}
+
+struct gm_placed *gm_follow_requests_at_start(const struct gm_history *h, size_t *count)
+{
+    struct gm_placed *list = gm_follow_at_start(h, count);
+    if (list != NULL)
+        qsort(list, *count, sizeof *list, by_stream);
     return list;
 }
 

@@ -26,10 +26,13 @@ uint32_t gm_follow_pool(struct gm_follow *f, uint32_t pool);
 
 /* The allocations of moment 0 in ascending order of address; the caller frees it. NULL: no memory. */
 struct gm_placed {
+    uint64_t stream; /* the handle */
     uint64_t address;
     uint32_t allocation;
 };
 struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count);
+/* The same by stream, then by address: as they are asked for where the layout is not to be kept. */
+struct gm_placed *gm_follow_requests_at_start(const struct gm_history *h, size_t *count);
 
 /* The option expandable_segments at moment 0: what the first growth of a default pool, or pages of any, show;
  * else `recorded`. */

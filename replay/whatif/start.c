@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/base/order.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/whatif_private.h"
 
@@ -37,28 +36,12 @@ static bool start_from_layout(struct gm_playing *w)
     return true;
 }
 
-struct request {
-    uint64_t stream; /* the handle */
-    uint64_t address;
-    uint32_t allocation;
-};
-
-GM_ORDERING(by_stream, struct request, GM_UP(stream) || GM_UP(address) || GM_UP(allocation));
-
 static bool start_from_requests(struct gm_playing *w)
 {
     struct gm_history *h = w->h;
     size_t n;
-    struct gm_placed *placed = gm_follow_at_start(h, &n);
-    struct request *list = malloc((n + 1) * sizeof *list);
-    bool ok = placed != NULL && list != NULL;
-    for (size_t i = 0; ok && i < n; i++) {
-        uint32_t stream = gm_history_stream(h, placed[i].allocation).v;
-        list[i] = (struct request){stream == 0 ? 0 : (uint64_t)h->snapshot->streams[stream], placed[i].address,
-                                   placed[i].allocation};
-    }
-    if (ok)
-        qsort(list, n, sizeof *list, by_stream);
+    struct gm_placed *list = gm_follow_requests_at_start(h, &n);
+    bool ok = list != NULL;
     for (size_t i = 0; ok && i < n && !w->result->has_failed && !w->model.has_failed; i++) {
         uint32_t a = list[i].allocation;
         if (w->requested[a] == 0 || (w->away != NULL && w->away[a] > 0))
@@ -73,7 +56,6 @@ static bool start_from_requests(struct gm_playing *w)
         }
     }
     gm_stats_begin_peaks(&w->model.stats); /* what is pending was allocated for a moment: not in the trace */
-    free(placed);
     free(list);
     return ok;
 }
