@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """gmtrace cut against PyTorch itself: a program takes two snapshots, and the second one, cut where the first was taken,
-is the first one: segments, blocks, stacks, events. With $GM_TORCH_PYTHON; else exit code 77. Binaries: $GMTRACE, $GMDRY."""
-import os
-import pathlib
-import pickle
-import subprocess
+is the first one: segments, blocks, stacks, events."""
 import sys
-import tempfile
+
+sys.dont_write_bytecode = True
+from torch_run import GMTRACE, PYTHON, cases, gmdry, load, run  # noqa: E402
 
 PROGRAM = """
 import pickle, torch
@@ -34,11 +32,6 @@ pickle.dump(second, open("second.pickle", "wb"))
 SETTINGS = ["", "expandable_segments:True", "max_split_size_mb:32", "roundup_power2_divisions:4"]
 
 
-def load(path):
-    with open(path, "rb") as f:
-        return pickle.load(f)  # our own
-
-
 def state(snapshot):
     """All that PyTorch says of segments and blocks, but who had a free block last; and a segment's stack, which PyTorch
     forgets when it splits the first block."""
@@ -56,26 +49,16 @@ def events(snapshot):
 
 
 def main():
-    python = os.environ.get("GM_TORCH_PYTHON")
-    if not python:
-        print("skipped: no GM_TORCH_PYTHON")
-        return 77
-    for settings in SETTINGS:
-        with tempfile.TemporaryDirectory() as folder:
-            folder = pathlib.Path(folder)
-            (folder / "program.py").write_text(PROGRAM)
-            subprocess.run([os.environ["GMDRY"], "-q", "--", python, "program.py"], cwd=folder, check=True,
-                           env={**os.environ, "PYTORCH_CUDA_ALLOC_CONF": settings}, stdout=subprocess.DEVNULL)
-            first = load(folder / "first.pickle")
-            last = len(first["device_traces"][0]) - 1
-            subprocess.run([os.environ["GMTRACE"], "cut", "-q", "--to", str(last), "-o", "cut.pickle", "second.pickle"],
-                           cwd=folder, check=True)
-            cut = load(folder / "cut.pickle")
-            assert events(cut) == events(first), settings
-            assert state(cut) == state(first), settings
-            print(f"{settings or 'default settings'}: {len(first['segments'])} segments, {last + 1} events are the same")
-    return 0
+    for settings, folder in cases(PROGRAM, SETTINGS):
+        gmdry(folder, "--", PYTHON, "program.py", PYTORCH_CUDA_ALLOC_CONF=settings)
+        first = load(folder / "first.pickle")
+        last = len(first["device_traces"][0]) - 1
+        run(folder, GMTRACE, "cut", "-q", "--to", str(last), "-o", "cut.pickle", "second.pickle")
+        cut = load(folder / "cut.pickle")
+        assert events(cut) == events(first), settings
+        assert state(cut) == state(first), settings
+        print(f"{settings or 'default settings'}: {len(first['segments'])} segments, {last + 1} events are the same")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -2,14 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """gmtrace shrink against PyTorch itself: programs run out of memory, or reach a peak; what is left of their recordings is
 run by PyTorch as the script that gmtrace wrote, on a larger card. It ends as it should, and PyTorch's recording of it is
-the shrunk one, event by event, each address as an offset in its segment. With $GM_TORCH_PYTHON; else exit code 77.
-Binaries: $GMTRACE, $GMDRY."""
-import os
-import pathlib
-import pickle
-import subprocess
+the shrunk one, event by event, each address as an offset in its segment."""
 import sys
-import tempfile
+
+sys.dont_write_bytecode = True
+from torch_run import GMTRACE, PYTHON, cases, gmdry, load, run  # noqa: E402
 
 PROGRAM = """
 import random, sys, torch
@@ -48,11 +45,6 @@ CASES = [("plain", ""), ("plain", "max_split_size_mb:25"), ("plain", "roundup_po
          ("streams", "expandable_segments:True"), ("late", ""), ("late", "expandable_segments:True"), ("pool", "")]
 
 
-def load(path):
-    with open(path, "rb") as f:
-        return pickle.load(f)  # our own
-
-
 def rows(snapshot):
     """Events with the number of their segment, and the offset there; of an expandable one, what was mapped at once."""
     found, segments, streams = [], [], {}
@@ -71,31 +63,21 @@ def rows(snapshot):
     return found
 
 
-def gmdry(folder, *command, **environment):
-    return subprocess.run([os.environ["GMDRY"], "-q", "--no-charts", "--no-page", *command], cwd=folder, check=False,
-                          capture_output=True, text=True, env={**os.environ, **environment})
-
-
-def shrink(folder, *args):
-    return subprocess.run([os.environ["GMTRACE"], "shrink", "-o", "small.pickle", "--script", "small.py", *args,
-                           "whole.pickle"], cwd=folder, check=False, capture_output=True, text=True)
-
-
-def check(python, folder, name, *args):
-    told = shrink(folder, *args)
+def check(folder, name, *args):
+    told = run(folder, GMTRACE, "shrink", "-o", "small.pickle", "--script", "small.py", *args, "whole.pickle", code=None)
     if told.returncode == 3 and "does not run out of memory in the model" in told.stderr:
         print(f"{name}: {told.stderr.strip().split(': ', 2)[-1]}")
         return False
     assert told.returncode == 0, (name, told.stderr)
     small, whole = load(folder / "small.pickle"), load(folder / "whole.pickle")
-    run = gmdry(folder, "--memory", "7GiB", "--", python, "small.py", "again.pickle")
+    again = gmdry(folder, "--memory", "7GiB", "--", PYTHON, "small.py", "again.pickle", code=None)
     told = told.stdout.splitlines()
     is_placed = any("hangs on where" in line for line in told)
     print(f"{name}: {next(line for line in told if ' events -> ' in line)}", flush=True)
-    if is_placed and "NOT REPRODUCED" in run.stdout:
+    if is_placed and "NOT REPRODUCED" in again.stdout:
         print(f"{name}: as said, it hangs on where segments lie")
         return False
-    assert "\nreproduced\n" in run.stdout, (name, run.stdout, run.stderr[-2000:], told)
+    assert "\nreproduced\n" in again.stdout, (name, again.stdout, again.stderr[-2000:], told)
     ours, theirs = rows(small), rows(load(folder / "again.pickle"))
     different = [(i, a, b) for i, (a, b) in enumerate(zip(ours, theirs)) if a != b]
     assert is_placed or (not different and len(ours) == len(theirs)), (name, different[:3], len(ours), len(theirs))
@@ -104,21 +86,14 @@ def check(python, folder, name, *args):
 
 
 def main():
-    python = os.environ.get("GM_TORCH_PYTHON")
-    if not python:
-        print("skipped: no GM_TORCH_PYTHON")
-        return 77
     reproduced = tried = 0
-    for seed, (what, settings) in enumerate(CASES):
-        with tempfile.TemporaryDirectory() as folder:
-            folder = pathlib.Path(folder)
-            (folder / "program.py").write_text(PROGRAM)
-            run = gmdry(folder, "--memory", "1500MiB", "--", python, "program.py", str(seed), what,
-                        PYTORCH_CUDA_ALLOC_CONF=settings)
-            assert run.stdout.split("\n")[0] == "oom", (what, settings, run.stdout, run.stderr[-2000:])
-            tried += 2
-            reproduced += check(python, folder, f"{what} {settings}: oom")
-            reproduced += check(python, folder, f"{what} {settings}: peak", "--goal", "reserved")
+    for (seed, (what, settings)), folder in cases(PROGRAM, enumerate(CASES)):
+        whole = gmdry(folder, "--memory", "1500MiB", "--", PYTHON, "program.py", str(seed), what, code=None,
+                      PYTORCH_CUDA_ALLOC_CONF=settings)
+        assert whole.stdout.split("\n")[0] == "oom", (what, settings, whole.stdout, whole.stderr[-2000:])
+        tried += 2
+        reproduced += check(folder, f"{what} {settings}: oom")
+        reproduced += check(folder, f"{what} {settings}: peak", "--goal", "reserved")
     print(f"{reproduced} of {tried} reproduced by PyTorch")
     return reproduced < tried - 4
 
