@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 enum gm_verb { GM_VERB_INFO, GM_VERB_CUT, GM_VERB_REDACT, GM_VERB_SHRINK, GM_VERB_MERGE, GM_VERB_COUNT };
-extern const char *const gm_verb_names[]; /* up to a NULL */
+extern const char *const gm_verb_names[];
 
 struct gm_verb_options {
     struct gm_usual_options usual; /* json, categories, device, max_memory, salvage, quiet, verbose */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-const char *const gm_verb_names[] = {"info", "cut", "redact", "shrink", "merge", NULL};
+const char *const gm_verb_names[] = {"info", "cut", "redact", "shrink", "merge"};
 
 #define AT(field) .offset = offsetof(struct gm_verb_options, field)
 
@@ -78,65 +78,76 @@ static const struct gm_option option_table[] = {
     GM_ROWS_PAGES,
 };
 
-static bool find_verb(enum gm_verb *verb, const char *word)
+/* What belongs to another verb, and what the verb needs. */
+static enum gm_status check_verb(const struct gm_verb_options *o, struct gm_error *err)
 {
-    for (int i = 0; gm_verb_names[i] != NULL; i++)
-        if (strcmp(word, gm_verb_names[i]) == 0) {
-            *verb = (enum gm_verb)i;
-            return true;
-        }
-    return false;
-}
-
-/* What belongs to another verb. */
-static enum gm_status check_verb(const struct gm_verb_options *o, const char *trace, struct gm_error *err)
-{
+    enum {
+        INFO = 1 << GM_VERB_INFO,
+        CUT = 1 << GM_VERB_CUT,
+        REDACT = 1 << GM_VERB_REDACT,
+        SHRINK = 1 << GM_VERB_SHRINK,
+        MERGE = 1 << GM_VERB_MERGE
+    };
+    static const struct gm_verb_options usual = GM_VERB_DEFAULTS;
     const bool cuts = o->from.kind != GM_PLACE_NONE || o->to.kind != GM_PLACE_NONE || o->to_peak;
-    const bool redacts = o->packages.n > 0 || o->salt != NULL || o->kept != NULL;
-    const struct gm_verb_options usual = GM_VERB_DEFAULTS;
-    const bool shrinks = o->goal != usual.goal || o->tolerance != usual.tolerance || o->memory != usual.memory ||
-                         o->gpu != NULL || o->join != usual.join || o->script != NULL || o->replays != usual.replays ||
-                         o->timeout != usual.timeout;
-    const bool merges = o->ranks || o->after_gap;
+    const struct {
+        bool is_given;
+        int takers;
+        const char *options;
+    } own[] = {
+        {o->output != NULL, CUT | REDACT | SHRINK | MERGE, "-o"},
+        {o->usual.json != NULL, INFO | SHRINK, "--json"},
+        {o->usual.device >= 0, CUT | SHRINK, "--device"},
+        {cuts, CUT, "--from, --to and --to-peak"},
+        {o->packages.n > 0 || o->salt != NULL || o->kept != NULL, REDACT, "--keep, --salt and --kept"},
+        {o->goal != usual.goal || o->tolerance != usual.tolerance || o->memory != usual.memory || o->gpu != NULL ||
+             o->join != usual.join || o->script != NULL || o->replays != usual.replays || o->timeout != usual.timeout,
+         SHRINK, "--goal, --tolerance, --memory, --gpu, --join, --script, --replays and --timeout"},
+        {o->ranks || o->after_gap, MERGE, "--ranks and --after-gap"},
+    };
     const char *verb = gm_verb_names[o->verb];
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (own[i].is_given && (own[i].takers >> o->verb & 1) == 0)
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: not for %s", own[i].options, verb);
     if (o->verb != GM_VERB_INFO && o->output == NULL)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: -o OUT says what is written", verb);
-    if (o->verb == GM_VERB_INFO && o->output != NULL)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
-                       "info writes no snapshot: -o is for cut, redact, shrink and merge");
-    if (o->verb != GM_VERB_CUT && cuts)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--from, --to and --to-peak are for cut, not for %s", verb);
     if (o->verb == GM_VERB_CUT && !cuts)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "cut: --from, --to or --to-peak says where");
     if (o->to_peak && o->to.kind != GM_PLACE_NONE)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--to and --to-peak are two ends");
-    if (o->verb != GM_VERB_REDACT && redacts)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--keep, --salt and --kept are for redact, not for %s", verb);
-    if (o->verb != GM_VERB_SHRINK && shrinks)
-        return gm_fail(
-            err, GM_E_USAGE, GM_NO_OFFSET,
-            "--goal, --tolerance, --memory, --gpu, --join, --script, --replays and --timeout are for shrink, "
-            "not for %s",
-            verb);
-    if (o->memory != UINT64_MAX && o->gpu != NULL)
+    if (o->memory != usual.memory && o->gpu != NULL)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--memory and --gpu both say how much memory there is");
-    if (o->script != NULL && !gm_path_is_standard(o->script) && gm_path_is_same(o->script, trace))
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--script would overwrite the trace %s", trace);
-    if (o->script != NULL && gm_path_is_same(o->script, o->output))
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "-o and --script both name %s", o->script);
-    if (o->verb != GM_VERB_MERGE && merges)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--ranks and --after-gap are for merge, not for %s", verb);
     if (o->ranks && o->after_gap)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
                        "--ranks and --after-gap: the traces of ranks have no gaps between");
-    if (o->verb == GM_VERB_SHRINK && o->usual.json != NULL &&
-        (gm_path_is_same(o->usual.json, o->output) || (o->script != NULL && gm_path_is_same(o->usual.json, o->script))))
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--json names %s, as another output does", o->usual.json);
-    if (o->output != NULL && !gm_path_is_standard(o->output) && gm_path_is_same(o->output, trace))
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "-o would overwrite the trace %s", trace);
-    if (o->kept != NULL && o->output != NULL && gm_path_is_same(o->kept, o->output))
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "-o and --kept both name %s", o->kept);
+    return GM_OK;
+}
+
+/* Each output is a file of its own. */
+static enum gm_status check_outputs(const struct gm_verb_options *o, const char *trace, struct gm_error *err)
+{
+    const char *const outputs[][2] = {
+        {"-o", o->output}, {"--kept", o->kept}, {"--script", o->script}, {"--json", o->usual.json}};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        const char *const option = outputs[i][0], *const path = outputs[i][1];
+        if (path != NULL && !gm_path_is_standard(path) && gm_path_is_same(path, trace))
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s would overwrite the trace %s", option, trace);
+        for (size_t k = 0; path != NULL && k < i; k++)
+            if (outputs[k][1] != NULL && gm_path_is_same(outputs[k][1], path))
+                return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s and %s both name %s", outputs[k][0], option, path);
+    }
     return gm_paths_check_json(o->usual.json, trace, err);
+}
+
+static enum gm_status find_verb(enum gm_verb *verb, const char *word, struct gm_error *err)
+{
+    struct gm_closest closest = gm_closest_to(word, strlen(word));
+    for (*verb = 0; *verb < GM_VERB_COUNT; ++*verb) {
+        if (strcmp(word, gm_verb_names[*verb]) == 0)
+            return GM_OK;
+        gm_closest_offer(&closest, gm_verb_names[*verb]);
+    }
+    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no such verb: '%s'%s", word, gm_closest_hint(&closest, "").text);
 }
 
 static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err)
@@ -144,13 +155,7 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
     struct gm_verb_options *o = values;
     if (*count == 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no verb given: info, cut, redact, shrink or merge");
-    if (!find_verb(&o->verb, operands[0])) {
-        struct gm_closest closest = gm_closest_to(operands[0], strlen(operands[0]));
-        for (int i = 0; gm_verb_names[i] != NULL; i++)
-            gm_closest_offer(&closest, gm_verb_names[i]);
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no such verb: '%s'%s", operands[0],
-                       gm_closest_hint(&closest, "").text);
-    }
+    GM_TRY(find_verb(&o->verb, operands[0], err));
     if (o->verb == GM_VERB_MERGE ? *count < 3 : *count != 2)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
                        *count < 2                 ? "no TRACE given"
@@ -158,9 +163,9 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
                                                   : "one TRACE at a time");
     *count -= 1;
     memmove(operands, operands + 1, (size_t)*count * sizeof *operands);
-    enum gm_status status = GM_OK;
-    for (int i = 0; status == GM_OK && i < *count; i++)
-        status = check_verb(o, operands[i], err);
+    enum gm_status status = check_verb(o, err);
+    for (int i = 0; i < *count; i++)
+        GM_THEN(status, check_outputs(o, operands[i], err));
     return status;
 }
 
