@@ -35,7 +35,7 @@ struct gm_event_row gm_graft_event(const struct gm_graft_part *part, size_t row)
 bool gm_graft_add_events(struct gm_graft *g, const struct gm_graft_part *part, size_t first, size_t count);
 bool gm_graft_add_annotation(struct gm_graft *g, const struct gm_graft_part *part, size_t row, int64_t device);
 
-/* The number that a device of a part gets. */
+/* The number that a device of a part gets; NULL: its own. */
 typedef int64_t gm_graft_device(const void *context, size_t part, int64_t own);
 
 /* Everything that is no event and no annotation: the segments and blocks of the parts [first, last], and what the last

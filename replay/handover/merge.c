@@ -62,27 +62,12 @@ static bool new_sequence(struct sequence *s, size_t n)
     return s->key != NULL && s->time != NULL;
 }
 
-static void free_sequence(struct sequence *s)
-{
-    free(s->key);
-    free(s->time);
-}
-
 enum { CLOCKS_DIFFER = 2000 }; /* microseconds at most, of one event in two dumps */
 
-/* How much the times of `a`'s last `n` and of `b`'s first `n` differ, by the first and the last of them. INT64_MAX:
- * they have none. */
-static uint64_t time_between(const struct sequence *a, const struct sequence *b, size_t n)
+/* How far apart two times are. INT64_MAX: it is not known. */
+static uint64_t time_between(int64_t a, int64_t b)
 {
-    const int64_t *end = a->time + (a->n - n);
-    if (end[0] == GM_ABSENT_TIME || b->time[0] == GM_ABSENT_TIME || end[n - 1] == GM_ABSENT_TIME ||
-        b->time[n - 1] == GM_ABSENT_TIME)
-        return INT64_MAX;
-    const uint64_t first =
-        end[0] > b->time[0] ? (uint64_t)end[0] - (uint64_t)b->time[0] : (uint64_t)b->time[0] - (uint64_t)end[0];
-    const uint64_t last = end[n - 1] > b->time[n - 1] ? (uint64_t)end[n - 1] - (uint64_t)b->time[n - 1]
-                                                      : (uint64_t)b->time[n - 1] - (uint64_t)end[n - 1];
-    return gm_max(first, last);
+    return a == GM_ABSENT_TIME || b == GM_ABSENT_TIME ? INT64_MAX : gm_gap((uint64_t)a, (uint64_t)b);
 }
 
 enum { NOT_KNOWN = -2, NO_ROOM = -1 }; /* as lengths: several fit, and nothing tells which is meant; no memory */
@@ -93,7 +78,8 @@ static int64_t choose_length(const struct sequence *a, const struct sequence *b,
     uint64_t best = INT64_MAX, second = INT64_MAX;
     size_t chosen = 0, marked = 0, marks = 0, fits = 0;
     for (size_t n = longest; n > 0; n = border[n - 1]) {
-        const uint64_t apart = time_between(a, b, n);
+        const int64_t *end = a->time + (a->n - n);
+        const uint64_t apart = gm_max(time_between(end[0], b->time[0]), time_between(end[n - 1], b->time[n - 1]));
         fits++;
         if (b->mark != NULL && n < b->n && b->mark[n] == GM_ACTION_SNAPSHOT) {
             marked = n;
@@ -156,13 +142,31 @@ static bool events_of(struct sequence *s, const struct gm_graft_part *part, stru
     return true;
 }
 
-static int64_t common_events(const struct merger *w, size_t part, struct lane lane)
+static bool annotations_of(struct sequence *s, const struct gm_graft_part *part, struct lane lane)
+{
+    (void)lane;
+    if (!new_sequence(s, part->s->annotation_count))
+        return false;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct gm_annotation *a = &part->s->annotations[i];
+        const uint64_t said[] = {part->string[a->name.v], a->stage, (uint64_t)a->device};
+        s->key[i] = gm_hash_bytes(said, sizeof said);
+        s->time[i] = a->time_us;
+    }
+    return true;
+}
+
+typedef bool fill_sequence(struct sequence *s, const struct gm_graft_part *part, struct lane lane);
+
+/* Of a part and the one before. */
+static int64_t common_of(fill_sequence *of, const struct gm_graft_part *part, struct lane lane)
 {
     struct sequence a = {.n = 0}, b = {.n = 0};
-    const bool ok = events_of(&a, &w->graft.parts[part - 1], lane) && events_of(&b, &w->graft.parts[part], lane);
-    const int64_t n = ok ? common(&a, &b) : NO_ROOM;
-    free_sequence(&a);
-    free_sequence(&b);
+    const int64_t n = of(&a, part - 1, lane) && of(&b, part, lane) ? common(&a, &b) : NO_ROOM;
+    free(a.key);
+    free(a.time);
+    free(b.key);
+    free(b.time);
     return n;
 }
 
@@ -264,11 +268,10 @@ static enum gm_status join(struct merger *w, size_t part, size_t lane_index, boo
     const struct gm_trace a = trace_of(w->parts[part - 1].snapshot, lane), b = trace_of(w->parts[part].snapshot, lane);
     const uint8_t *action = w->parts[part].snapshot->events.action;
     uint64_t *shared = &w->shared[lane_index * w->count + part];
-    uint64_t so_far = 0;
+    bool has_begun = a.count > 0;
     for (size_t p = w->first; p < part; p++)
-        so_far +=
-            trace_of(w->parts[p].snapshot, lane).count - (p > w->first ? w->shared[lane_index * w->count + p] : 0);
-    const int64_t length = a.count > 0 ? common_events(w, part, lane) : 0;
+        has_begun |= trace_of(w->parts[p].snapshot, lane).count > 0;
+    const int64_t length = a.count > 0 ? common_of(events_of, &w->graft.parts[part], lane) : 0;
     if (length == NO_ROOM)
         return gm_no_memory(w->err);
     if (length == NOT_KNOWN)
@@ -277,8 +280,8 @@ static enum gm_status join(struct merger *w, size_t part, size_t lane_index, boo
             "the program repeats itself, and %s could follow %s in several ways: no times tell which is meant",
             w->parts[part].name, w->parts[part - 1].name);
     *shared = (uint64_t)length;
-    if (so_far == 0 && a.count == 0)
-        return GM_OK; /* it begins here */
+    if (!has_begun)
+        return GM_OK;
     const enum agreement agreement = states_agree(w, part, lane, *shared);
     if (agreement == NO_MEMORY)
         return gm_no_memory(w->err);
@@ -308,31 +311,12 @@ static enum gm_status join_all(struct merger *w, bool after_gap)
     return GM_OK;
 }
 
-static bool annotations_of(struct sequence *s, const struct gm_graft_part *part)
-{
-    if (!new_sequence(s, part->s->annotation_count))
-        return false;
-    for (size_t i = 0; i < s->n; i++) {
-        const struct gm_annotation *a = &part->s->annotations[i];
-        const uint64_t said[] = {part->string[a->name.v], a->stage, (uint64_t)a->device};
-        s->key[i] = gm_hash_bytes(said, sizeof said);
-        s->time[i] = a->time_us;
-    }
-    return true;
-}
-
 /* Those that the part before does not have. They are in a ring of their own, which may have a gap; of those without
  * times that repeat themselves it cannot be told, and none is taken. */
 static bool add_annotations_after(struct merger *w, size_t part)
 {
     const struct gm_graft_part *from = &w->graft.parts[part];
-    int64_t shared = 0;
-    if (part > w->first) {
-        struct sequence a = {.n = 0}, b = {.n = 0};
-        shared = annotations_of(&a, from - 1) && annotations_of(&b, from) ? common(&a, &b) : NO_ROOM;
-        free_sequence(&a);
-        free_sequence(&b);
-    }
+    const int64_t shared = part > w->first ? common_of(annotations_of, from, (struct lane){false, 0}) : 0;
     for (size_t i = shared < 0 ? from->s->annotation_count : (size_t)shared; i < from->s->annotation_count; i++)
         if (!gm_graft_add_annotation(&w->graft, from, i, from->s->annotations[i].device))
             return false;
@@ -399,10 +383,12 @@ static void end(struct gm_merged *out, struct merger *w, enum gm_status status)
     out->first_part = w->first;
 }
 
-static int64_t same_device(const void *context, size_t part, int64_t own)
+static void put_traces(struct gm_snapshot *out, const struct gm_trace *traces, size_t devices, size_t hosts)
 {
-    (void)context, (void)part;
-    return own;
+    out->traces = traces;
+    out->trace_count = devices;
+    out->host_traces = traces + devices;
+    out->host_trace_count = hosts;
 }
 
 static bool fill_dumps(struct gm_snapshot *out, struct merger *w)
@@ -413,12 +399,9 @@ static bool fill_dumps(struct gm_snapshot *out, struct merger *w)
         ok = add_lane(w, &traces[lane], lane);
     for (size_t part = w->first; ok && part < w->count; part++)
         ok = add_annotations_after(w, part);
-    if (!ok || !gm_graft_end(&w->graft, out, w->count - 1, w->count - 1, same_device, NULL))
+    if (!ok || !gm_graft_end(&w->graft, out, w->count - 1, w->count - 1, NULL, NULL))
         return false;
-    out->traces = traces;
-    out->trace_count = w->device_lanes;
-    out->host_traces = traces + w->device_lanes;
-    out->host_trace_count = w->lane_count - w->device_lanes;
+    put_traces(out, traces, w->device_lanes, w->lane_count - w->device_lanes);
     return true;
 }
 
@@ -450,13 +433,10 @@ struct rank {
     size_t count;
     int64_t first;
 };
-struct ranks {
-    struct rank *v;
-};
 
 static int64_t rank_device(const void *context, size_t part, int64_t own)
 {
-    const struct rank *rank = &((const struct ranks *)context)->v[part];
+    const struct rank *rank = (const struct rank *)context + part;
     for (size_t i = 0; i < rank->count; i++)
         if (rank->device[i] == own)
             return rank->first + (int64_t)i;
@@ -517,7 +497,7 @@ struct noted {
 };
 GM_ORDERING(by_time, struct noted, GM_UP(time) || GM_UP(part) || GM_UP(row));
 
-static bool add_ranks_annotations(struct merger *w, const struct ranks *ranks)
+static bool add_ranks_annotations(struct merger *w, const struct rank *ranks)
 {
     size_t count = 0, n = 0;
     for (size_t p = 0; p < w->count; p++)
@@ -538,7 +518,7 @@ static bool add_ranks_annotations(struct merger *w, const struct ranks *ranks)
     return ok;
 }
 
-static bool fill_ranks(struct gm_snapshot *out, struct merger *w, const struct ranks *ranks, size_t devices)
+static bool fill_ranks(struct gm_snapshot *out, struct merger *w, const struct rank *ranks, size_t devices)
 {
     size_t host_count = 0, n = 0;
     for (size_t p = 0; p < w->count; p++)
@@ -546,17 +526,14 @@ static bool fill_ranks(struct gm_snapshot *out, struct merger *w, const struct r
     struct gm_trace *traces = gm_arena_calloc(&w->graft.m->arena, devices + host_count + 1, sizeof *traces);
     bool ok = traces != NULL;
     for (size_t p = 0; ok && p < w->count; p++)
-        for (size_t i = 0; ok && i < ranks->v[p].count; i++, n++)
-            ok = add_share(w, &traces[n], p, (int64_t)n, (struct lane){false, (size_t)ranks->v[p].device[i]}, 0);
+        for (size_t i = 0; ok && i < ranks[p].count; i++, n++)
+            ok = add_share(w, &traces[n], p, (int64_t)n, (struct lane){false, (size_t)ranks[p].device[i]}, 0);
     for (size_t p = 0; ok && p < w->count; p++)
         for (size_t i = 0; ok && i < w->parts[p].snapshot->host_trace_count; i++, n++)
             ok = add_share(w, &traces[n], p, -1, (struct lane){true, i}, 0);
     if (!ok || !add_ranks_annotations(w, ranks) || !gm_graft_end(&w->graft, out, 0, w->count - 1, rank_device, ranks))
         return false;
-    out->traces = traces;
-    out->trace_count = devices;
-    out->host_traces = traces + devices;
-    out->host_trace_count = host_count;
+    put_traces(out, traces, devices, host_count);
     return true;
 }
 
@@ -564,21 +541,20 @@ enum gm_status gm_merge_ranks(struct gm_merged *out, const struct gm_merge_part 
                               struct gm_error *err)
 {
     struct merger w = {.parts = parts, .count = count};
-    struct ranks ranks = {NULL};
     size_t devices = 0;
     *out = (struct gm_merged){.first_part = 0};
     enum gm_status status = begin(&w, err);
     GM_THEN(status, check_settings(&w));
-    ranks.v = status == GM_OK ? gm_arena_calloc(&w.graft.arena, count, sizeof *ranks.v) : NULL;
-    if (status == GM_OK && ranks.v == NULL)
+    struct rank *ranks = status == GM_OK ? gm_arena_calloc(&w.graft.arena, count, sizeof *ranks) : NULL;
+    if (status == GM_OK && ranks == NULL)
         status = gm_no_memory(err);
     for (size_t p = 0; status == GM_OK && p < count; p++) {
-        ranks.v[p].first = (int64_t)devices;
-        if (!find_devices(&ranks.v[p], parts[p].snapshot, &w.graft.arena))
+        ranks[p].first = (int64_t)devices;
+        if (!find_devices(&ranks[p], parts[p].snapshot, &w.graft.arena))
             status = gm_no_memory(err);
-        devices += ranks.v[p].count;
+        devices += ranks[p].count;
     }
-    if (status == GM_OK && !fill_ranks(&out->snapshot, &w, &ranks, devices))
+    if (status == GM_OK && !fill_ranks(&out->snapshot, &w, ranks, devices))
         status = gm_builder_failure(w.graft.m, GM_NO_OFFSET, err);
     end(out, &w, status);
     return status;
