@@ -292,6 +292,15 @@ static inline bool add_rare(struct gm_snapshot_memory *m, struct gm_rare_builder
     return value == column->all || rare_diverges(m, column, value);
 }
 
+struct gm_event_row gm_event_row_at(const struct gm_events *events, size_t row)
+{
+#define NUMBER_AT(type, name, shift, has_places, absent) .name = gm_event_##name(events, row),
+#define COLUMN_AT(type, name) .name = events->name[row],
+#define RARE_AT(name) .name = gm_rare_at(&events->name, row),
+    return (struct gm_event_row){GM_EVENT_NUMBERS(NUMBER_AT) GM_EVENT_COLUMNS(COLUMN_AT)
+                                     GM_EVENT_RARE_COLUMNS(RARE_AT)};
+}
+
 bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_row *row)
 {
     size_t n = m->events.count;

@@ -141,6 +141,8 @@ struct gm_pool_id gm_intern_pool(struct gm_snapshot_memory *m, struct gm_pool_ke
 GM_EVENT_NUMBERS(X)
 #undef X
 
+/* A snapshot's event as it would be added. */
+struct gm_event_row gm_event_row_at(const struct gm_events *events, size_t row);
 /* Appends an event; false if there is no memory or no room for another row. */
 bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_row *row);
 

@@ -78,16 +78,19 @@ static bool mark_lost(struct gm_regenerated *out, const struct gm_kept *kept, co
 {
     struct gm_snapshot *s = &out->snapshot;
     struct gm_trace *traces = gm_arena_calloc(&out->arena, s->trace_count, sizeof *traces);
+    bool is_lost = false;
     for (size_t d = 0; traces != NULL && d < s->trace_count; d++)
         traces[d] = s->traces[d];
     for (size_t d = 0; traces != NULL && d < kept->count; d++) {
         const int64_t device = kept->v[d].history.device;
         if (ranges[d].from > 0 && device >= 0 && (uint64_t)device < s->trace_count &&
-            traces[device].overflowed != GM_TRUTH_ABSENT)
+            traces[device].overflowed == GM_FALSE) {
             traces[device].overflowed = GM_TRUE;
+            is_lost = true;
+        }
     }
     s->traces = traces;
-    return traces != NULL;
+    return traces != NULL && (!is_lost || gm_forget_ring(s, &out->arena));
 }
 
 enum gm_status gm_cut(struct gm_regenerated *out, const struct gm_snapshot *snapshot, struct gm_kept *kept,

@@ -2,7 +2,7 @@
 #include "replay/handover/graft.h"
 
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/ascii.h"
+#include "replay/regenerate/regenerate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -140,20 +140,15 @@ void gm_graft_free(struct gm_graft *g)
 
 struct gm_event_row gm_graft_event(const struct gm_graft_part *part, size_t row)
 {
-    const struct gm_events *e = &part->s->events;
-    return (struct gm_event_row){
-        .action = e->action[row],
-        .addr = gm_event_addr(e, row),
-        .size = gm_event_size(e, row),
-        .time_us = gm_event_time_us(e, row),
-        .stack = {part->stack[e->stack[row].v]},
-        .stream = part->stream[gm_rare_at(&e->stream, row)],
-        .pool = part->pool[gm_rare_at(&e->pool, row)],
-        .compile_context = part->string[gm_rare_at(&e->compile_context, row)],
-        .user_metadata = part->string[gm_rare_at(&e->user_metadata, row)],
-        .action_name = part->string[gm_rare_at(&e->action_name, row)],
-        .category = part->string[gm_rare_at(&e->category, row)],
-    };
+    struct gm_event_row e = gm_event_row_at(&part->s->events, row);
+    e.stack.v = part->stack[e.stack.v];
+    e.stream = part->stream[e.stream];
+    e.pool = part->pool[e.pool];
+    e.compile_context = part->string[e.compile_context];
+    e.user_metadata = part->string[e.user_metadata];
+    e.action_name = part->string[e.action_name];
+    e.category = part->string[e.category];
+    return e;
 }
 
 bool gm_graft_add_events(struct gm_graft *g, const struct gm_graft_part *part, size_t first, size_t count)
@@ -177,18 +172,6 @@ bool gm_graft_add_annotation(struct gm_graft *g, const struct gm_graft_part *par
 }
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
-
-struct state {
-    struct gm_segments *segments;
-    struct gm_blocks *blocks;
-    enum gm_row_kind segment_kind, block_kind;
-};
-
-static struct state state_of(struct gm_snapshot *s, bool is_host)
-{
-    return is_host ? (struct state){&s->host_segments, &s->host_blocks, GM_ROW_HOST_SEGMENT, GM_ROW_HOST_BLOCK}
-                   : (struct state){&s->segments, &s->blocks, GM_ROW_SEGMENT, GM_ROW_BLOCK};
-}
 
 static const struct gm_segments *segments_of(const struct gm_snapshot *s, bool is_host)
 {
@@ -223,7 +206,6 @@ static void put_block(struct gm_block_columns *to, size_t row, const struct gm_g
 static bool add_state(struct gm_graft *g, struct gm_snapshot *out, bool is_host, size_t first, size_t last,
                       gm_graft_device *device, const void *context)
 {
-    const struct state state = state_of(out, is_host);
     struct gm_segment_columns segments;
     struct gm_block_columns blocks;
     size_t segment_count = 0, block_count = 0, s = 0, b = 0;
@@ -239,17 +221,18 @@ static bool add_state(struct gm_graft *g, struct gm_snapshot *out, bool is_host,
         const struct gm_blocks *own_blocks = blocks_of(part->s, is_host);
         const size_t first_segment = s, first_block = b;
         for (size_t i = 0; ok && i < own->count; i++, s++) {
-            put_segment(&segments, s, part, own, i, device(context, p, own->device[i]), first_block);
-            ok = take_extras(g, part, state.segment_kind, i, s);
+            put_segment(&segments, s, part, own, i,
+                        device == NULL ? own->device[i] : device(context, p, own->device[i]), first_block);
+            ok = take_extras(g, part, is_host ? GM_ROW_HOST_SEGMENT : GM_ROW_SEGMENT, i, s);
         }
         for (size_t i = 0; ok && i < own_blocks->count; i++, b++) {
             put_block(&blocks, b, part, own_blocks, i, first_segment);
-            ok = take_extras(g, part, state.block_kind, i, b);
+            ok = take_extras(g, part, is_host ? GM_ROW_HOST_BLOCK : GM_ROW_BLOCK, i, b);
         }
     }
     if (ok) {
-        *state.segments = gm_segments_of(&segments, segment_count);
-        *state.blocks = gm_blocks_of(&blocks, block_count);
+        *(is_host ? &out->host_segments : &out->segments) = gm_segments_of(&segments, segment_count);
+        *(is_host ? &out->host_blocks : &out->blocks) = gm_blocks_of(&blocks, block_count);
     }
     return ok;
 }
@@ -274,23 +257,13 @@ static bool add_frame_extras(struct gm_graft *g)
     return ok;
 }
 
-/* The recorder's ring is another one now: what the columns say of it counts. */
-static bool is_of_ring(const struct gm_graft_part *part, const struct gm_extra *extra)
-{
-    size_t n;
-    const char *key = gm_string(part->s, (struct gm_string_id){extra->key}, &n);
-    return gm_begins_with(key, n, "trace_alloc_");
-}
-
 static bool add_top(struct gm_graft *g, const struct gm_graft_part *part, struct gm_snapshot *out)
 {
     const struct gm_extras *top = &part->s->extras[GM_ROW_TOP];
     out->settings_tree = loose_of(part, part->s->settings_tree);
     for (size_t i = 0; i < top->count; i++) {
         const struct gm_extra extra = {top->v[i].row, part->string[top->v[i].key], loose_of(part, top->v[i].value)};
-        if (is_of_ring(part, &top->v[i]))
-            out->settings_tree = (struct gm_loose){.type = GM_LOOSE_MISSING}; /* or none would be written */
-        else if (!GM_VEC_PUSH(&g->m->extras[GM_ROW_TOP], extra))
+        if (!GM_VEC_PUSH(&g->m->extras[GM_ROW_TOP], extra))
             return false;
     }
     return true;
@@ -333,6 +306,10 @@ bool gm_graft_end(struct gm_graft *g, struct gm_snapshot *out, size_t first, siz
         !add_orders(g, part) || !add_settings(g, part, out))
         return false;
     gm_builder_publish(g->m, out);
+    if (!gm_forget_ring(out, &g->m->arena)) {
+        out->memory = NULL;
+        return false;
+    }
     g->m = NULL; /* the snapshot owns it now */
     return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/regenerate/regenerate.h"
 
+#include "analyze/base/ascii.h"
 #include "replay/regenerate/regenerate_private.h"
 
 #include <stdlib.h>
@@ -21,6 +22,22 @@ void gm_regenerated_free(struct gm_regenerated *g)
         free(g->arrays[i]);
     gm_arena_free(&g->arena);
     *g = (struct gm_regenerated){0};
+}
+
+bool gm_forget_ring(struct gm_snapshot *s, struct gm_arena *arena)
+{
+    const struct gm_extras top = s->extras[GM_ROW_TOP];
+    struct gm_extra *kept = gm_arena_calloc(arena, top.count, sizeof *kept);
+    size_t count = 0, n;
+    for (size_t i = 0; kept != NULL && i < top.count; i++) {
+        const char *key = gm_string(s, (struct gm_string_id){top.v[i].key}, &n);
+        if (!gm_begins_with(key, n, "trace_alloc_"))
+            kept[count++] = top.v[i];
+    }
+    if (count < top.count)
+        s->settings_tree = (struct gm_loose){.type = GM_LOOSE_MISSING}; /* or none would be written */
+    s->extras[GM_ROW_TOP] = (struct gm_extras){kept, count};
+    return kept != NULL;
 }
 
 enum gm_status gm_regenerate(struct gm_regenerated *out, struct gm_event_recorder *r, const struct gm_conf *conf,

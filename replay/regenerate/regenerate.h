@@ -28,4 +28,8 @@ enum gm_status gm_regenerate(struct gm_regenerated *out, struct gm_event_recorde
                              const char *text, struct gm_error *err);
 void gm_regenerated_free(struct gm_regenerated *g);
 
+/* The recorder's ring is another one now: what was read of it at the top of the file goes, so that what the traces say
+ * of it is written. false: no memory. */
+bool gm_forget_ring(struct gm_snapshot *s, struct gm_arena *arena);
+
 #endif

@@ -30,6 +30,7 @@ struct search {
     const struct gm_shrink_options *options;
     bool *is_dropped; /* [unit]: what is being tried */
     bool *is_there;   /* [unit] */
+    bool *is_freed;   /* [item] */
     struct piece *pieces;
     size_t *starts; /* of groups in pieces */
     enum gm_status status;
@@ -43,27 +44,17 @@ static double unused_share(const struct gm_outcome *o)
     return o->reserved == 0 ? 0 : (double)o->unused / (double)o->reserved;
 }
 
-static bool is_near_peak(const struct search *w, const struct gm_outcome *o)
-{
-    const double whole = (double)w->s->whole.reserved, now = (double)o->reserved;
-    return fabs(now - whole) <= w->options->tolerance * whole;
-}
-
 /* `last`: the op that has to fail. */
 static bool is_kept(const struct search *w, const struct gm_outcome *o, uint32_t last)
 {
     const struct gm_outcome *whole = &w->s->whole;
     if (o->is_too_busy)
         return false;
-    switch (w->s->goal) {
-    case GM_SHRINK_OOM:
+    if (w->s->goal == GM_SHRINK_OOM)
         return o->has_failed && o->op == last && o->is_pieces == whole->is_pieces;
-    case GM_SHRINK_FRAGMENTATION:
-        return !o->has_failed && is_near_peak(w, o) &&
-               fabs(unused_share(o) - unused_share(whole)) <= w->options->tolerance;
-    default:
-        return !o->has_failed && is_near_peak(w, o);
-    }
+    const double was = (double)whole->reserved, now = (double)o->reserved, tolerance = w->options->tolerance;
+    return !o->has_failed && fabs(now - was) <= tolerance * was &&
+           (w->s->goal != GM_SHRINK_FRAGMENTATION || fabs(unused_share(o) - unused_share(whole)) <= tolerance);
 }
 
 static bool is_over(struct search *w)
@@ -188,7 +179,7 @@ static void reduce(struct search *w, size_t n, size_t least)
 
 enum grouping { BY_LIFE, BY_TIME, BY_SITE, BY_SIZE, BY_UNIT };
 
-static uint64_t key_of(const struct search *w, enum grouping by, const bool *is_freed, size_t op)
+static uint64_t key_of(const struct search *w, enum grouping by, size_t op)
 {
     const struct gm_demand *p = &w->s->program;
     const struct gm_demand_op *o = &p->ops.v[op];
@@ -197,7 +188,7 @@ static uint64_t key_of(const struct search *w, enum grouping by, const bool *is_
     const uint64_t size = is_item ? gm_rules_round(&w->options->device.conf.rules, item->requested) : 0;
     switch (by) {
     case BY_LIFE:
-        return !is_item ? 0 : item->joined == 0 ? 1 : is_freed[o->what] ? 2 : 3;
+        return !is_item ? 0 : item->joined == 0 ? 1 : w->is_freed[o->what] ? 2 : 3;
     case BY_TIME:
         return op;
     case BY_SITE:
@@ -214,17 +205,14 @@ static uint64_t key_of(const struct search *w, enum grouping by, const bool *is_
 static void pass(struct search *w, enum grouping by, size_t least)
 {
     const struct gm_demand *p = &w->s->program;
-    bool *is_freed = calloc(p->items.n + 1, sizeof *is_freed);
     size_t n = 0;
-    if (is_freed == NULL)
-        w->status = gm_no_memory(w->err);
-    for (size_t i = 0; is_freed != NULL && i < p->ops.n; i++)
+    memset(w->is_freed, 0, p->items.n * sizeof *w->is_freed);
+    for (size_t i = 0; i < p->ops.n; i++)
         if (p->ops.v[i].kind == GM_DEMAND_FREE)
-            is_freed[p->ops.v[i].what] = true;
-    for (size_t i = 0; is_freed != NULL && i < p->ops.n; i++)
+            w->is_freed[p->ops.v[i].what] = true;
+    for (size_t i = 0; i < p->ops.n; i++)
         if (p->ops.v[i].kind != GM_DEMAND_FREE && p->ops.v[i].kind != GM_DEMAND_RETIRE)
-            w->pieces[n++] = (struct piece){key_of(w, by, is_freed, i), p->ops.v[i].unit};
-    free(is_freed);
+            w->pieces[n++] = (struct piece){key_of(w, by, i), p->ops.v[i].unit};
     qsort(w->pieces, n, sizeof *w->pieces, by_key);
     for (size_t i = 0; by == BY_UNIT && i < n; i++)
         w->pieces[i].key = i;
@@ -350,12 +338,11 @@ static enum gm_status play_program(struct search *w, const struct gm_demand *pro
 static uint64_t distance(const struct search *w, const struct gm_history *h, uint32_t oom,
                          const struct gm_demand *program, const struct gm_outcome *o)
 {
-    const uint64_t recorded = gm_bound_recorded(h);
     if (o->is_too_busy)
         return UINT64_MAX;
     if (w->options->device.capacity != UINT64_MAX)
         return oom == GM_NEVER || (o->has_failed && o->op == program->ops.n - 1) ? 0 : o->has_failed ? 1 : 2;
-    return o->reserved > recorded ? o->reserved - recorded : recorded - o->reserved;
+    return gm_gap(o->reserved, gm_bound_recorded(h));
 }
 
 /* Takes the program, if one of the placements makes it come nearer to the recording than *least. */
@@ -431,10 +418,11 @@ static enum gm_status set_goal(struct search *w, const struct gm_history *h, uin
     s->is_recorded_request = s->goal == GM_SHRINK_OOM && oom != GM_NEVER && s->whole.op == s->program.ops.n - 1;
     if (s->whole.has_failed)
         s->program.ops.n = (size_t)s->whole.op + (s->goal == GM_SHRINK_OOM);
-    if (s->goal != GM_SHRINK_OOM && s->whole.has_failed)
+    if (s->goal == GM_SHRINK_OOM)
+        return GM_OK;
+    if (s->whole.has_failed)
         GM_TRY(play_program(w, &s->program, s->placement, &s->whole));
-    if (s->goal != GM_SHRINK_OOM)
-        s->program.ops.n = (size_t)s->whole.peak_op + 1;
+    s->program.ops.n = (size_t)s->whole.peak_op + 1;
     return GM_OK;
 }
 
@@ -445,9 +433,10 @@ static enum gm_status search(struct search *w)
     const size_t units = s->program.units + 1;
     w->is_dropped = calloc(units, sizeof *w->is_dropped);
     w->is_there = calloc(units, sizeof *w->is_there);
+    w->is_freed = calloc(units, sizeof *w->is_freed);
     w->pieces = malloc((s->program.ops.n + 1) * sizeof *w->pieces);
     w->starts = malloc((s->program.ops.n + 1) * sizeof *w->starts);
-    if (w->is_dropped == NULL || w->is_there == NULL || w->pieces == NULL || w->starts == NULL)
+    if (w->is_dropped == NULL || w->is_there == NULL || w->is_freed == NULL || w->pieces == NULL || w->starts == NULL)
         return gm_no_memory(w->err);
     s->is_robust = true;
     if (!holds(w, &o)) {
@@ -468,33 +457,24 @@ static enum gm_status search(struct search *w)
     return w->status;
 }
 
-/* Only the items that are left, in the order of their requests. */
-static void renumber(struct search *w)
+/* Only the items that are left; numbers ascend with their requests. */
+static enum gm_status renumber(struct search *w)
 {
     struct gm_demand *p = &w->s->program;
-    struct GM_VEC(struct gm_demand_item) items = {0};
-    uint32_t *number = malloc((p->items.n + 1) * sizeof *number);
-    bool ok = number != NULL;
-    for (size_t i = 0; ok && i < p->ops.n; i++)
-        if (p->ops.v[i].kind == GM_DEMAND_ALLOC) {
-            number[p->ops.v[i].what] = (uint32_t)items.n;
-            ok = GM_VEC_PUSH(&items, p->items.v[p->ops.v[i].what]);
-        }
-    for (size_t i = 0; ok && i < p->ops.n; i++) {
+    uint32_t n = 0, *number = malloc((p->items.n + 1) * sizeof *number);
+    for (size_t i = 0; number != NULL && i < p->ops.n; i++) {
         struct gm_demand_op *op = &p->ops.v[i];
+        if (op->kind == GM_DEMAND_ALLOC) {
+            p->items.v[n] = p->items.v[op->what];
+            number[op->what] = n++;
+        }
         if (op->kind == GM_DEMAND_ALLOC || op->kind == GM_DEMAND_FREE || op->kind == GM_DEMAND_LET_GO)
             op->what = number[op->what];
     }
+    p->items.n = n;
+    const bool ok = number != NULL;
     free(number);
-    if (ok) {
-        free(p->items.v);
-        p->items.v = items.v;
-        p->items.n = items.n;
-        p->items.capacity = items.capacity;
-    } else {
-        free(items.v);
-        w->status = gm_no_memory(w->err);
-    }
+    return ok ? GM_OK : gm_no_memory(w->err);
 }
 
 enum gm_status gm_shrink(struct gm_shrunk *out, struct gm_history *h, uint32_t oom,
@@ -504,20 +484,14 @@ enum gm_status gm_shrink(struct gm_shrunk *out, struct gm_history *h, uint32_t o
     size_t joined = 0;
     *out = (struct gm_shrunk){.goal = options->goal};
     enum gm_status status = choose_whole(&w, h, oom);
-    if (status == GM_OK)
-        status = set_goal(&w, h, oom);
-    if (status == GM_OK) {
-        out->whole_items = count_items(&out->program, &joined);
-        out->whole_ops = out->program.ops.n;
-        status = search(&w);
-    }
-    if (status == GM_OK) {
-        renumber(&w);
-        status = w.status;
-        out->items = count_items(&out->program, &out->joined);
-    }
+    GM_THEN(status, set_goal(&w, h, oom));
+    out->whole_items = count_items(&out->program, &joined);
+    GM_THEN(status, search(&w));
+    GM_THEN(status, renumber(&w));
+    out->items = count_items(&out->program, &out->joined);
     free(w.is_dropped);
     free(w.is_there);
+    free(w.is_freed);
     free(w.pieces);
     free(w.starts);
     return status;

@@ -104,7 +104,7 @@ struct gm_shrunk {
     bool has_layout;                  /* it begins with requests that make the recorded layout */
     bool is_recorded_request;         /* OOM: the recorded one; else the model fails at another, or memory was given */
     bool is_robust;                   /* it holds wherever the driver puts segments, as far as was tried */
-    size_t whole_items, whole_ops, items, joined;
+    size_t whole_items, items, joined;
     uint64_t replays;
 };
 
@@ -115,16 +115,11 @@ enum gm_status gm_shrink(struct gm_shrunk *out, struct gm_history *h, uint32_t o
                          const struct gm_shrink_options *options, struct gm_error *err);
 void gm_shrunk_free(struct gm_shrunk *shrunk);
 
-/* The snapshot of what is left, as PyTorch would have left it: *out borrows from the recording, and from *source, which
- * gm_shrunk_source_free frees after it. */
-struct gm_shrunk_source {
-    struct gm_arena arena;
-    struct gm_snapshot snapshot;
-};
-enum gm_status gm_shrunk_snapshot(struct gm_regenerated *out, struct gm_shrunk_source *source,
+/* The snapshot of what is left, as PyTorch would have left it: *out borrows from the recording, and from *source, a
+ * zero-initialised one that gm_snapshot_free frees after it. */
+enum gm_status gm_shrunk_snapshot(struct gm_regenerated *out, struct gm_snapshot *source,
                                   const struct gm_shrunk *shrunk, const struct gm_shrink_device *device,
                                   struct gm_error *err);
-void gm_shrunk_source_free(struct gm_shrunk_source *source);
 
 /* The same as a Python program that asks PyTorch for it. */
 void gm_shrunk_script(struct gm_text *out, const struct gm_shrunk *shrunk, const struct gm_shrink_device *device);

@@ -179,6 +179,18 @@ class Cut(unittest.TestCase):
         levels = [sum(state_at(snapshot, 0, m)[1].values()) for m in range(len(snapshot["device_traces"][0]) + 1)]
         self.assertEqual(max(levels), told["peak_requested_bytes"])
 
+    def test_ring_at_top(self):
+        """What a file says of its ring beside the traces is that of the new one."""
+        source, out = self.path / "ring.pickle", self.path / "out.pickle"
+        for was, args, older in ((False, ["cut", "--from", 20], "lost"), (False, ["cut", "--to", 50], "none"),
+                                 (True, ["cut", "--to", 50], "lost"), (True, ["shrink", "--replays", 20], "none")):
+            source.write_bytes(pickle.dumps({**recording(), "allocator_settings": {}, "trace_alloc_overflowed": was,
+                                             "trace_alloc_max_entries": 1000}))
+            gmtrace(*args, "-o", out, source)
+            told = json.loads(gmtrace("info", "--json", "-", out).stdout)["devices"][0]
+            self.assertEqual((told["older_events"], told["ring"]), (older, 1000), (was, args))
+            self.assertIn(load(out)["trace_alloc_overflowed"], (older == "lost", [older == "lost"]))
+
     def test_wrong_usage(self):
         source = self.path / "whole.pickle"
         source.write_bytes(pickle.dumps(recording()))
@@ -186,7 +198,9 @@ class Cut(unittest.TestCase):
         for args in (["cut", source], ["cut", "-o", out, source], ["cutt", source], ["cut", "--to", 9, "-o", source, source],
                      ["info", "--salt", "x", source], ["redact", "--to", 5, "-o", out, source], ["info"], [],
                      ["cut", "--from", 20, "--to", 3, "-o", out, source], ["cut", "--to", "step:999", "-o", out, source],
-                     ["cut", "--to", 10 ** 9, "-o", out, source], ["cut", "--device", 3, "--to", 9, "-o", out, source]):
+                     ["cut", "--to", 10 ** 9, "-o", out, source], ["cut", "--device", 3, "--to", 9, "-o", out, source],
+                     ["cut", "--json", "-", "--to", 9, "-o", out, source], ["redact", "--json", "x", "-o", out, source],
+                     ["redact", "--device", 0, "-o", out, source], ["redact", "--kept", source, "-o", out, source]):
             self.assertTrue(gmtrace(*args, code=2).stderr.startswith("gmtrace: "), args)
         self.assertIn("did you mean 'cut'", gmtrace("cutt", source, code=2).stderr)
         gmtrace("cut", "--to", 9, "-o", out, self.path / "none.pickle", code=3)

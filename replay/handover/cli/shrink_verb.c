@@ -3,6 +3,7 @@
  * gmtrace shrink.
  */
 #include "analyze/allocator/recorded_settings.h"
+#include "analyze/base/clock.h"
 #include "analyze/base/size.h"
 #include "analyze/cli/bar.h"
 #include "analyze/cli/paths.h"
@@ -15,7 +16,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <time.h>
 
 struct shrinking {
     const struct gm_verb_options *verb;
@@ -23,7 +23,7 @@ struct shrinking {
     uint32_t oom; /* GM_NEVER: none */
     struct gm_shrink_options options;
     atomic_size_t replays, units;
-    struct timespec end;
+    double end; /* gm_seconds */
     struct gm_bar bar;
 };
 
@@ -93,9 +93,7 @@ static enum gm_status choose_memory(struct shrinking *s, struct gm_call *call, s
 static bool is_over(void *asked)
 {
     const struct shrinking *s = asked;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > s->end.tv_sec || (now.tv_sec == s->end.tv_sec && now.tv_nsec >= s->end.tv_nsec);
+    return gm_seconds() >= s->end;
 }
 
 static enum gm_status prepare(struct shrinking *s, struct gm_recording *r, struct gm_call *call, struct gm_error *err)
@@ -117,8 +115,7 @@ static enum gm_status prepare(struct shrinking *s, struct gm_recording *r, struc
     s->options.asked = s;
     s->options.replays = &s->replays;
     s->options.units = &s->units;
-    clock_gettime(CLOCK_MONOTONIC, &s->end);
-    s->end.tv_sec += s->verb->timeout;
+    s->end = gm_seconds() + (double)s->verb->timeout;
     return choose_memory(s, call, err);
 }
 
@@ -231,32 +228,32 @@ static void tell(struct gm_call *call, const struct shrinking *s, const struct g
 struct told {
     int64_t device;
     const char *goal, *ended_by;
-    uint64_t events, events_left, allocations, allocations_left, joined, made_up, replays;
-    uint64_t memory, refused, reserved, whole_reserved, unused, whole_unused; /* bytes; GM_REPORT_NONE */
-    bool is_recorded, hangs, is_robust;
+    uint64_t events, events_left, made_up;
+    uint64_t memory, refused; /* bytes; GM_REPORT_NONE */
+    struct gm_shrunk shrunk;
 };
 
 /* clang-format off */
 static const struct gm_column told_columns[] = {
-    GM_FIELD(GM_ID, GM_JSON, "device", NULL, struct told, device),
-    GM_FIELD(GM_TEXT, GM_JSON, "goal", NULL, struct told, goal),
-    GM_FIELD(GM_COUNT, GM_JSON, "events", NULL, struct told, events),
-    GM_FIELD(GM_COUNT, GM_JSON, "events_left", NULL, struct told, events_left),
-    GM_FIELD(GM_COUNT, GM_JSON, "allocations", NULL, struct told, allocations),
-    GM_FIELD(GM_COUNT, GM_JSON, "allocations_left", NULL, struct told, allocations_left),
-    GM_FIELD(GM_COUNT, GM_JSON, "joined", NULL, struct told, joined),
-    GM_FIELD(GM_COUNT, GM_JSON, "made_up", NULL, struct told, made_up),
-    GM_FIELD(GM_COUNT, GM_JSON, "replays", NULL, struct told, replays),
-    GM_FIELD(GM_TEXT, GM_JSON, "ended_by", NULL, struct told, ended_by),
-    GM_FIELD(GM_COUNT, GM_JSON, "memory_bytes", NULL, struct told, memory),
-    GM_FIELD(GM_COUNT, GM_JSON, "refused_bytes", NULL, struct told, refused),
-    GM_FIELD(GM_BOOL, GM_JSON, "is_recorded_request", NULL, struct told, is_recorded),
-    GM_FIELD(GM_COUNT, GM_JSON, "peak_reserved_bytes", NULL, struct told, reserved),
-    GM_FIELD(GM_COUNT, GM_JSON, "whole_peak_reserved_bytes", NULL, struct told, whole_reserved),
-    GM_FIELD(GM_COUNT, GM_JSON, "unused_bytes", NULL, struct told, unused),
-    GM_FIELD(GM_COUNT, GM_JSON, "whole_unused_bytes", NULL, struct told, whole_unused),
-    GM_FIELD(GM_BOOL, GM_JSON, "hangs_on_placement", NULL, struct told, hangs),
-    GM_FIELD(GM_BOOL, GM_JSON, "is_robust", NULL, struct told, is_robust),
+    GM_KEY(GM_ID, "device", struct told, device),
+    GM_KEY(GM_TEXT, "goal", struct told, goal),
+    GM_KEY(GM_COUNT, "events", struct told, events),
+    GM_KEY(GM_COUNT, "events_left", struct told, events_left),
+    GM_KEY(GM_COUNT, "allocations", struct told, shrunk.whole_items),
+    GM_KEY(GM_COUNT, "allocations_left", struct told, shrunk.items),
+    GM_KEY(GM_COUNT, "joined", struct told, shrunk.joined),
+    GM_KEY(GM_COUNT, "made_up", struct told, made_up),
+    GM_KEY(GM_COUNT, "replays", struct told, shrunk.replays),
+    GM_KEY(GM_TEXT, "ended_by", struct told, ended_by),
+    GM_KEY(GM_COUNT, "memory_bytes", struct told, memory),
+    GM_KEY(GM_COUNT, "refused_bytes", struct told, refused),
+    GM_KEY(GM_BOOL, "is_recorded_request", struct told, shrunk.is_recorded_request),
+    GM_KEY(GM_COUNT, "peak_reserved_bytes", struct told, shrunk.outcome.reserved),
+    GM_KEY(GM_COUNT, "whole_peak_reserved_bytes", struct told, shrunk.whole.reserved),
+    GM_KEY(GM_COUNT, "unused_bytes", struct told, shrunk.outcome.unused),
+    GM_KEY(GM_COUNT, "whole_unused_bytes", struct told, shrunk.whole.unused),
+    GM_KEY(GM_BOOL, "hangs_on_placement", struct told, shrunk.outcome.hangs_on_placement),
+    GM_KEY(GM_BOOL, "is_robust", struct told, shrunk.is_robust),
 };
 /* clang-format on */
 
@@ -264,27 +261,16 @@ static void put_json(struct gm_call *call, const struct shrinking *s, const stru
                      const struct gm_snapshot *written)
 {
     static const char *const ends[] = {NULL, "replays", "timeout"};
-    const struct gm_outcome *o = &shrunk->outcome;
     const uint64_t capacity = s->options.device.capacity;
     const struct told told = {.device = s->h->device,
                               .goal = gm_shrink_goals[shrunk->goal - GM_SHRINK_OOM],
                               .ended_by = ends[shrunk->end],
                               .events = s->h->count,
                               .events_left = written->events.count,
-                              .allocations = shrunk->whole_items,
-                              .allocations_left = shrunk->items,
-                              .joined = shrunk->joined,
                               .made_up = shrunk->program.items.n - shrunk->items,
-                              .replays = shrunk->replays,
                               .memory = capacity == UINT64_MAX ? GM_REPORT_NONE : capacity,
-                              .refused = o->has_failed ? o->rounded : GM_REPORT_NONE,
-                              .reserved = o->reserved,
-                              .whole_reserved = shrunk->whole.reserved,
-                              .unused = o->unused,
-                              .whole_unused = shrunk->whole.unused,
-                              .is_recorded = shrunk->is_recorded_request,
-                              .hangs = o->hangs_on_placement,
-                              .is_robust = shrunk->is_robust};
+                              .refused = shrunk->outcome.has_failed ? shrunk->outcome.rounded : GM_REPORT_NONE,
+                              .shrunk = *shrunk};
     struct gm_text text = {0};
     struct gm_doc doc;
     gm_doc_begin(&doc, GM_JSON, &text);
@@ -318,14 +304,14 @@ static void made_free(struct made *made)
 static enum gm_status make(struct made *made, struct shrinking *s, struct gm_error *err)
 {
     struct gm_regenerated regenerated = {.array_count = 0};
-    struct gm_shrunk_source source = {.arena = {0}};
+    struct gm_snapshot source = {.memory = NULL};
     GM_TRY(gm_shrink(&made->shrunk, s->h, s->oom, &s->options, err));
     enum gm_status status = gm_shrunk_snapshot(&regenerated, &source, &made->shrunk, &s->options.device, err);
     if (status == GM_OK) {
         status = gm_trace_settle(&made->clean, &regenerated.snapshot, err);
         gm_regenerated_free(&regenerated);
     }
-    gm_shrunk_source_free(&source);
+    gm_snapshot_free(&source);
     GM_THEN(status, prove(s, &made->shrunk, &made->clean, err));
     return status;
 }
