@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/bar.h"
 
+#include "analyze/base/clock.h"
 #include "analyze/base/size.h"
 #include "analyze/base/utf8.h"
 
@@ -8,13 +9,6 @@
 #include <string.h>
 
 enum { MARKS = 20, LINE = 79, EVERY_MS = 200 };
-
-static double seconds_since(const struct timespec *start)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - start->tv_sec) + 1e-9 * (double)(now.tv_nsec - start->tv_nsec);
-}
 
 static void draw(struct gm_bar *bar, double seconds)
 {
@@ -61,7 +55,7 @@ static void *watch(void *argument)
     struct gm_bar *bar = argument;
     pthread_mutex_lock(&bar->lock);
     while (!bar->is_ended) {
-        const double seconds = seconds_since(&bar->start);
+        const double seconds = gm_seconds() - bar->start;
         struct timespec until;
         if (seconds >= 1)
             draw(bar, seconds);
@@ -93,8 +87,8 @@ bool gm_bar_add_reading(struct gm_text *text, const struct gm_load_progress *pro
 {
     const uint64_t done = atomic_load(&progress->done), all = atomic_load(&progress->all);
     const uint64_t began = atomic_load(&progress->began_us);
-    const struct timespec start = {(time_t)(began / 1000000), (long)(began % 1000000 * 1000)};
-    const double seconds = began == 0 ? 0 : seconds_since(&start), rate = seconds > 0 ? (double)done / seconds : 0;
+    const double seconds = began == 0 ? 0 : gm_seconds() - 1e-6 * (double)began;
+    const double rate = seconds > 0 ? (double)done / seconds : 0;
     char read[GM_SIZE_TEXT], whole[GM_SIZE_TEXT], each[GM_SIZE_TEXT];
     if (rate <= 0)
         return false;
@@ -112,8 +106,7 @@ bool gm_bar_add_reading(struct gm_text *text, const struct gm_load_progress *pro
 void gm_bar_start(struct gm_bar *bar, const struct gm_terminal *terminal, gm_bar_tell *tell, const void *argument)
 {
     pthread_condattr_t monotonic;
-    *bar = (struct gm_bar){.terminal = terminal, .tell = tell, .argument = argument};
-    clock_gettime(CLOCK_MONOTONIC, &bar->start);
+    *bar = (struct gm_bar){.terminal = terminal, .tell = tell, .argument = argument, .start = gm_seconds()};
     if (terminal == NULL || !terminal->is_tty)
         return;
     pthread_mutex_init(&bar->lock, NULL);

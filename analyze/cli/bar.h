@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 struct gm_bar_line {
     struct gm_text text;
@@ -26,7 +25,7 @@ struct gm_bar { /* zero-initialise: then all below do nothing */
     const struct gm_terminal *terminal;
     gm_bar_tell *tell;
     const void *argument;
-    struct timespec start;
+    double start; /* gm_seconds */
     pthread_t watcher;
     pthread_mutex_t lock;
     pthread_cond_t ended;

@@ -5,6 +5,7 @@
 #include "analyze/formats/load.h"
 
 #include "analyze/base/bisect.h"
+#include "analyze/base/clock.h"
 #include "analyze/base/machine.h"
 #include "analyze/base/size.h"
 #include "analyze/formats/assemble.h"
@@ -15,7 +16,6 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 enum { MAX_LAYERS = 2 }; /* of compression: someone may have compressed a compressed file once more */
 
@@ -298,10 +298,8 @@ enum gm_status gm_snapshot_load(struct gm_snapshot *snapshot, const char *path, 
     enum gm_status status =
         gm_source_open_file(&l.source, path, &disk_bytes, progress == NULL ? NULL : &progress->done, err);
     if (progress != NULL) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
         atomic_store(&progress->all, disk_bytes);
-        atomic_store(&progress->began_us, (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+        atomic_store(&progress->began_us, (uint64_t)(1e6 * gm_seconds()));
     }
     return status == GM_OK ? load_and_close(&l, snapshot, path, options, &disk_bytes, err) : status;
 }
