@@ -36,8 +36,7 @@ typedef uint64_t gm_parts_fn(struct gm_piece *parts, size_t *count, const struct
 void gm_device_bars(struct gm_page *page, const struct gm_report *report, double pitch, double bar,
                     gm_parts_fn *parts_of, const void *of);
 
-/* ---- the devices that have a trace, for the charts of what happened over time, and how these name a moment --------
- */
+/* ---- the devices that have a trace, for the charts of what happened over time, and how these name a moment ------- */
 
 enum { GM_TRACED_SHOWN = 8 };
 

@@ -240,8 +240,7 @@ static enum gm_status make(struct gm_run_files *files, const struct gm_shell *sh
     return gm_charts_finish(charts, status, files, err);
 }
 
-/* ---- memory.html: the ranks of the iteration that is told, those that reserve most if they are many -----------------
- */
+/* ---- memory.html: the ranks of the iteration that is told, those that reserve most if they are many -------------- */
 
 enum { PAGE_RANKS = 16, PAGE_BYTES = 64 << 20 };
 

@@ -11,8 +11,7 @@
 
 enum { LINES = 120 /* of the text, that are read first */ };
 
-/* ---- what the trace tells ------------------------------------------------------------------------------------------
- */
+/* ---- what the trace tells ---------------------------------------------------------------------------------------- */
 
 /* A section of each device that has a view. What is read first is of the device with the highest peak; text has the
  * others folded, Markdown leaves them out. */
@@ -69,8 +68,7 @@ void gm_analysis_explain(struct gm_text *out, const struct gm_report *report)
     gm_doc_end(&doc);
 }
 
-/* ---- for people ----------------------------------------------------------------------------------------------------
- */
+/* ---- for people -------------------------------------------------------------------------------------------------- */
 
 /* The chart that stands on top: the timeline if there is one. NULL: there are no charts. */
 static const char *const *first_chart(const char *const *charts)
@@ -165,8 +163,7 @@ void gm_analysis_markdown(struct gm_text *out, const struct gm_report *report, c
     gm_doc_end(&doc);
 }
 
-/* ---- for programs --------------------------------------------------------------------------------------------------
- */
+/* ---- for programs ------------------------------------------------------------------------------------------------ */
 
 static void tell_unknown(struct gm_doc *d, const char *const *keys)
 {

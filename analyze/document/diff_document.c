@@ -12,8 +12,7 @@
 
 enum { FAILURES = 10 };
 
-/* ---- the runs ------------------------------------------------------------------------------------------------------
- */
+/* ---- the runs ---------------------------------------------------------------------------------------------------- */
 
 static union gm_value run_name(const struct gm_cell_of *c)
 {
@@ -73,8 +72,7 @@ static void say_failures(struct gm_doc *d, const struct gm_comparison *c)
             gm_doc_say(d, GM_SAY_WARNING, GM_MD, NULL, "Damaged, only a part of it was read: " GM_QUOTED, c->labels[i]);
 }
 
-/* ---- the first lines -----------------------------------------------------------------------------------------------
- */
+/* ---- the first lines --------------------------------------------------------------------------------------------- */
 
 static void say_gate(struct gm_doc *d, const struct gm_comparison *c)
 {
@@ -114,8 +112,7 @@ static void say_head(struct gm_doc *d, const struct gm_comparison *c, bool is_co
         say_runs(d, c);
 }
 
-/* ---- two runs ------------------------------------------------------------------------------------------------------
- */
+/* ---- two runs ---------------------------------------------------------------------------------------------------- */
 
 static void say_totals(struct gm_doc *d, const struct gm_summary *base, const struct gm_summary *after)
 {
@@ -238,8 +235,7 @@ static void say_pairs(struct gm_doc *d, const struct gm_comparison *c)
     }
 }
 
-/* ---- the files -----------------------------------------------------------------------------------------------------
- */
+/* ---- the files --------------------------------------------------------------------------------------------------- */
 
 static void say_comparison(struct gm_doc *d, const struct gm_comparison *c, const char *const *charts)
 {
@@ -312,8 +308,7 @@ void gm_diff_json(struct gm_text *out, const struct gm_comparison *c)
     gm_doc_end(&doc);
 }
 
-/* ---- on a terminal --------------------------------------------------------------------------------------------------
- */
+/* ---- on a terminal ----------------------------------------------------------------------------------------------- */
 
 enum { LABEL = 9, SITES = 3 };
 

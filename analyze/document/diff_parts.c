@@ -33,8 +33,7 @@ uint64_t gm_headline_bytes(const struct gm_summary *run, enum gm_headline headli
     return headline >= GM_HEAD_RESERVED && run->lacks_end ? GM_REPORT_NONE : bytes[headline];
 }
 
-/* ---- categories of many runs --------------------------------------------------------------------------------------
- */
+/* ---- categories of many runs ------------------------------------------------------------------------------------- */
 
 bool gm_diff_all_traced(const struct gm_comparison *c)
 {
@@ -76,8 +75,7 @@ uint64_t gm_diff_category_bytes(const struct gm_summary *run, bool at_peak, cons
     return slices->v == NULL ? GM_REPORT_NONE : 0;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 /* "+1.20 GiB", "0 B"; "n/a" if either is not known. */
 static char *delta_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after)

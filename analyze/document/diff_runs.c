@@ -78,8 +78,7 @@ void gm_diff_all_runs(struct gm_doc *d, const struct gm_comparison *c)
     gm_doc_close(d);
 }
 
-/* ---- laws ----------------------------------------------------------------------------------------------------------
- */
+/* ---- laws -------------------------------------------------------------------------------------------------------- */
 
 GM_CELL(s, law_of, struct gm_law_fit, fit, fit->law == GM_LAW_NONE ? "no law" : gm_law_name(fit->law));
 

@@ -62,8 +62,7 @@ void gm_diff_all_runs(struct gm_doc *d, const struct gm_comparison *c);
 /* The laws of runs that are called alike but for a number. */
 void gm_diff_series(struct gm_doc *d, const struct gm_comparison *c);
 
-/* ---- keys that only JSON has ---------------------------------------------------------------------------------------
- */
+/* ---- keys that only JSON has ------------------------------------------------------------------------------------- */
 
 void gm_json_diff_runs(struct gm_doc *d, const struct gm_comparison *c);
 void gm_json_diff_pair(struct gm_doc *d, const struct gm_comparison *c, const struct gm_diff_pair *pair);

@@ -9,8 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- columns -------------------------------------------------------------------------------------------------------
- */
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
 
 /* What the rows that are not shown add up to. */
 static const char rest_name[] = "others, not listed";
@@ -115,8 +114,7 @@ static const struct gm_column site_columns[] = {
     GM_NESTED(NULL, add_both_lines),
 };
 
-/* ---- tables --------------------------------------------------------------------------------------------------------
- */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 /* What the rows add up to. */
 static void say_sums(struct gm_doc *d, const struct gm_diff_sums *s)
@@ -247,8 +245,7 @@ void gm_diff_tables(struct gm_doc *d, const struct gm_diff_pair *p, size_t top)
     gm_json_close(&d->json, '}');
 }
 
-/* ---- steps --------------------------------------------------------------------------------------------------------
- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 /* The first step that the trace has as a whole. */
 static size_t first_whole(const struct gm_summary_device *d)

@@ -30,8 +30,7 @@ bool gm_doc_is(const struct gm_doc *doc, unsigned forms)
     return (doc->writer->form & forms) != 0;
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------
- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Takes the marks around names out of a sentence, but for Markdown, which needs them. */
 static const char *finish(struct gm_doc *doc, char *text)
@@ -100,8 +99,7 @@ void *gm_doc_rows(struct gm_doc *doc, size_t count, size_t size)
     return rows;
 }
 
-/* ---- the walk ------------------------------------------------------------------------------------------------------
- */
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
 static bool is_hidden(const struct gm_doc *doc)
 {
@@ -197,8 +195,7 @@ const void *gm_table_row(const struct gm_doc *doc, const struct gm_table *table,
     return (const char *)table->rows + i * table->size;
 }
 
-/* ---- values --------------------------------------------------------------------------------------------------------
- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 /* Integers may be narrower than 64 bits in a row. */
 static uint64_t unsigned_at(const void *field, size_t size)

@@ -153,8 +153,7 @@ static void say(struct gm_doc *doc, enum gm_say how, const char *key, const char
         gm_columns_wrap(doc->out, sentence, how == GM_SAY_ITEM ? in_section + 4 : in_section);
 }
 
-/* ---- tables --------------------------------------------------------------------------------------------------------
- */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 static bool is_shown(const struct gm_column *column)
 {
@@ -323,8 +322,7 @@ static void add_table(struct gm_doc *doc, const struct gm_table *table)
                        table->cut == GM_CUT_HEAD ? "earlier" : "more", doc->json_name);
 }
 
-/* ---- key-values ----------------------------------------------------------------------------------------------------
- */
+/* ---- key-values -------------------------------------------------------------------------------------------------- */
 
 static void add_fields(struct gm_doc *doc, const struct gm_column *columns, size_t count, const struct gm_cell_of *row)
 {

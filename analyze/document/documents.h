@@ -11,8 +11,7 @@
 #include "analyze/report/fleet_model.h"
 #include "analyze/report/report.h"
 
-/* ---- gmanalyze --------------------------------------------------------------------------------------------------
- */
+/* ---- gmanalyze --------------------------------------------------------------------------------------------------- */
 
 /* analysis_report.txt: 80 columns. */
 void gm_analysis_text(struct gm_text *out, const struct gm_report *report);
@@ -31,8 +30,7 @@ struct gm_doc;
 struct gm_card_plan;
 void gm_section_plan(struct gm_doc *d, const struct gm_card_plan *plan);
 
-/* ---- gmdiff -----------------------------------------------------------------------------------------------------
- */
+/* ---- gmdiff ------------------------------------------------------------------------------------------------------ */
 
 /* diff_report.txt: 80 columns. has_charts: the pictures lie beside it. */
 void gm_diff_text(struct gm_text *out, const struct gm_comparison *c, bool has_charts);
@@ -47,8 +45,7 @@ void gm_diff_summary(struct gm_text *out, const struct gm_comparison *c, const c
 /* Why the growth is over the limit, one sentence without a newline; nothing if it is not. */
 void gm_diff_growth(struct gm_text *out, const struct gm_comparison *c);
 
-/* ---- gmfleet ----------------------------------------------------------------------------------------------------
- */
+/* ---- gmfleet ----------------------------------------------------------------------------------------------------- */
 
 /* fleet_report.txt: 80 columns. */
 void gm_fleet_text(struct gm_text *out, const struct gm_fleet *fleet);

@@ -12,8 +12,7 @@
 
 enum { LISTED = 50, FEW = 40, OOMS = 20 };
 
-/* ---- snapshots -----------------------------------------------------------------------------------------------------
- */
+/* ---- snapshots --------------------------------------------------------------------------------------------------- */
 
 /* What is known of a snapshot that was read. */
 static void add_read(const struct gm_cell_of *c)
@@ -131,8 +130,7 @@ static void say_ooms(struct gm_doc *d, const struct gm_fleet *f)
     gm_doc_close(d);
 }
 
-/* ---- ranks and iterations ------------------------------------------------------------------------------------------
- */
+/* ---- ranks and iterations ---------------------------------------------------------------------------------------- */
 
 static union gm_value reserved_at(const struct gm_cell_of *c)
 {
@@ -264,8 +262,7 @@ static void say_iterations(struct gm_doc *d, const struct gm_fleet *f)
     gm_doc_close(d);
 }
 
-/* ---- all of it -----------------------------------------------------------------------------------------------------
- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static void say_head(struct gm_doc *d, const struct gm_fleet *f)
 {
@@ -329,8 +326,7 @@ void gm_fleet_json(struct gm_text *out, const struct gm_fleet *fleet)
     write(out, GM_JSON, fleet, NULL);
 }
 
-/* ---- fleet.csv ------------------------------------------------------------------------------------------------------
- */
+/* ---- fleet.csv --------------------------------------------------------------------------------------------------- */
 
 static void add_csv_bytes(struct gm_text *out, uint64_t value)
 {
@@ -375,8 +371,7 @@ void gm_fleet_csv(struct gm_text *out, const struct gm_fleet *fleet)
         add_csv_row(out, &fleet->items[i]);
 }
 
-/* ---- on a terminal --------------------------------------------------------------------------------------------------
- */
+/* ---- on a terminal ----------------------------------------------------------------------------------------------- */
 
 enum { MEMBERS = 4 };
 

@@ -136,8 +136,7 @@ const char *gm_fleet_read_text(struct gm_doc *d, const struct gm_fleet *f)
                          gm_plural(f->row_count), iterations);
 }
 
-/* ---- the verdict ---------------------------------------------------------------------------------------------------
- */
+/* ---- the verdict ------------------------------------------------------------------------------------------------- */
 
 static void add_imbalance(struct gm_text *out, struct gm_doc *d, const struct gm_fleet *f)
 {

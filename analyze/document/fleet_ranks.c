@@ -10,8 +10,7 @@
 
 enum { SITES = 8, SITES_EACH = 20, ODDS = 20, GROWTHS = 20, STEEPEST = 5 };
 
-/* ---- call sites ----------------------------------------------------------------------------------------------------
- */
+/* ---- call sites -------------------------------------------------------------------------------------------------- */
 
 static const char *site_name(struct gm_doc *d, const struct gm_fleet_site *site)
 {
@@ -117,8 +116,7 @@ void gm_fleet_uses(struct gm_doc *d, const struct gm_fleet *f, const struct gm_f
         gm_json_number(&d->json, "other_call_sites_bytes", rest.bytes);
 }
 
-/* ---- odd ranks -----------------------------------------------------------------------------------------------------
- */
+/* ---- odd ranks --------------------------------------------------------------------------------------------------- */
 
 static void say_uncompared(struct gm_doc *d, const struct gm_fleet *f)
 {
@@ -238,8 +236,7 @@ void gm_fleet_odds(struct gm_doc *d, const struct gm_fleet *f)
     gm_doc_close(d);
 }
 
-/* ---- groups of alike ranks -----------------------------------------------------------------------------------------
- */
+/* ---- groups of alike ranks --------------------------------------------------------------------------------------- */
 
 static void add_group(const struct gm_cell_of *c)
 {
@@ -314,8 +311,7 @@ void gm_fleet_groups(struct gm_doc *d, const struct gm_fleet *f)
     gm_doc_close(d);
 }
 
-/* ---- growth --------------------------------------------------------------------------------------------------------
- */
+/* ---- growth ------------------------------------------------------------------------------------------------------ */
 
 static void add_line(struct gm_json *json, const char *key, const struct gm_fleet_line *line)
 {

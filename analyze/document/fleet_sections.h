@@ -16,8 +16,7 @@ void gm_fleet_odds(struct gm_doc *d, const struct gm_fleet *f);
 void gm_fleet_groups(struct gm_doc *d, const struct gm_fleet *f);
 void gm_fleet_growth(struct gm_doc *d, const struct gm_fleet *f);
 
-/* ---- words; strings live as long as the document ------------------------------------------------------------------
- */
+/* ---- words; strings live as long as the document ----------------------------------------------------------------- */
 
 /* "5"; "no iteration". */
 const char *gm_fleet_iteration(struct gm_doc *d, int64_t iteration);

@@ -17,8 +17,7 @@ extern const struct gm_column gm_totals_columns[13], gm_levels_columns[4];
 /* Of uint64_t[GM_UNUSABLE_COUNT]: cached bytes by the reason why they were of no use. */
 extern const struct gm_column gm_unusable_columns[5];
 
-/* ---- JSON only -----------------------------------------------------------------------------------------------------
- */
+/* ---- JSON only --------------------------------------------------------------------------------------------------- */
 
 /* The peaks of the four levels as `key`; null for NULL. */
 void gm_json_peaks(struct gm_doc *d, const char *key, const uint64_t peaks[GM_LEVEL_COUNT]);
@@ -26,8 +25,7 @@ void gm_json_slices(struct gm_doc *d, const char *key, const struct gm_slice *sl
 /* "frames": a stack, innermost first. */
 void gm_json_frames(struct gm_doc *d, const struct gm_frame_row *frames, size_t count);
 
-/* ---- people only ---------------------------------------------------------------------------------------------------
- */
+/* ---- people only ------------------------------------------------------------------------------------------------- */
 
 /* Parts that add up to `whole`, of which `most` (0: all) are shown and the others as one row. */
 void gm_section_slices(struct gm_doc *d, const char *title, const struct gm_slice *slices, size_t count, size_t most,

@@ -14,8 +14,7 @@ enum { LABEL = 8, SUMMARY_LINE = 100 /* columns */ };
 enum { DOUBTS = 2 /* devices that are read first */, FIXES = 8, DETAIL = 1200, LISTED = 24000 /* bytes */ };
 enum { FIRST = 3600 /* bytes of details that are read first */, LINE = 80 };
 
-/* ---- marks ---------------------------------------------------------------------------------------------------------
- */
+/* ---- marks ------------------------------------------------------------------------------------------------------- */
 
 /* What the command line left out: the figures below are of the rest. Once if it is the same for all devices. */
 static void say_filters(struct gm_doc *d, const struct gm_report *report)
@@ -56,8 +55,7 @@ void gm_section_marks(struct gm_doc *d, const struct gm_report *report)
     gm_doc_close(d);
 }
 
-/* ---- the headline --------------------------------------------------------------------------------------------------
- */
+/* ---- the headline ------------------------------------------------------------------------------------------------ */
 
 /* "Parameter 12.69 GiB (24.9 %)" without what stands in parentheses at its end, if it fits then; else nothing, and
  * false. */
@@ -172,8 +170,7 @@ void gm_section_source(struct gm_doc *d, const struct gm_report *report)
                    : "");
 }
 
-/* ---- totals --------------------------------------------------------------------------------------------------------
- */
+/* ---- totals ------------------------------------------------------------------------------------------------------ */
 
 struct total {
     const char *name;
@@ -241,8 +238,7 @@ void gm_section_summary(struct gm_doc *d, const struct gm_report *report)
     gm_doc_close(d);
 }
 
-/* ---- what to do ----------------------------------------------------------------------------------------------------
- */
+/* ---- what to do -------------------------------------------------------------------------------------------------- */
 
 GM_CELL(s, severity_of, struct gm_to_do, row, gm_severity_name(row->severity));
 

@@ -8,8 +8,7 @@
 
 enum { SAMPLES = 12, ROWS = 10 };
 
-/* ---- samples -------------------------------------------------------------------------------------------------------
- */
+/* ---- samples ----------------------------------------------------------------------------------------------------- */
 
 static const struct gm_column sample_columns[] = {
     GM_FIELD(GM_EVENT, GM_ALL, "event", "After event", struct gm_fragmentation_sample, event),
@@ -55,8 +54,7 @@ static void say_worst(struct gm_doc *d, const struct gm_fragmentation_history *h
                     gm_doc_event(d, worst->event), gm_doc_bytes(d, worst->stranded));
 }
 
-/* ---- growths -------------------------------------------------------------------------------------------------------
- */
+/* ---- growths ----------------------------------------------------------------------------------------------------- */
 
 /* "256.0 MiB hole too small, 64.00 MiB wrong stream" */
 static void add_useless(struct gm_text *out, const struct gm_growth_row *g)
@@ -132,8 +130,7 @@ static void say_growths(struct gm_doc *d, const struct gm_view *v, const struct 
              .title = "The largest growths of reserved memory", .txt_max = ROWS, .md_max = ROWS, .of = v);
 }
 
-/* ---- pinners -------------------------------------------------------------------------------------------------------
- */
+/* ---- pinners ----------------------------------------------------------------------------------------------------- */
 
 struct pinner {
     struct gm_pinner_row row;
@@ -201,8 +198,7 @@ static void say_pinners(struct gm_doc *d, const struct gm_fragmentation_history 
              .txt_max = ROWS, .md_max = ROWS);
 }
 
-/* ---- rounding and churn --------------------------------------------------------------------------------------------
- */
+/* ---- rounding and churn ------------------------------------------------------------------------------------------ */
 
 static const struct gm_column rounding_columns[] = {
     GM_FIELD(GM_BYTES, GM_ALL, "waste_bytes", "Waste", struct gm_site_stat, waste),
@@ -255,8 +251,7 @@ static void say_churn(struct gm_doc *d, const struct gm_fragmentation_history *h
              .txt_max = ROWS);
 }
 
-/* ---- all of it -----------------------------------------------------------------------------------------------------
- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 /* The trace counts the calls even where nothing else is known. */
 static void say_driver(struct gm_doc *d, const struct gm_view *v)

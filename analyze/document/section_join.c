@@ -9,8 +9,7 @@
 
 enum { ROWS = 20, SIZES = 15, STEPS = 12 };
 
-/* ---- both files ---------------------------------------------------------------------------------------------------
- */
+/* ---- both files -------------------------------------------------------------------------------------------------- */
 
 static const struct gm_column count_columns[] = {
     GM_KEY(GM_COUNT, "count", struct gm_join_count, count),
@@ -87,8 +86,7 @@ void gm_section_join(struct gm_doc *d, const struct gm_report *report)
     gm_doc_close(d);
 }
 
-/* ---- one device -----------------------------------------------------------------------------------------------------
- */
+/* ---- one device -------------------------------------------------------------------------------------------------- */
 
 static const char *device_time(struct gm_doc *d, uint64_t ns)
 {

@@ -23,8 +23,7 @@ static const char *const names[GM_USAGE_ROWS] = {
 #undef X
 };
 
-/* ---- the table -----------------------------------------------------------------------------------------------------
- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static void add_rule(struct gm_text *out, char c)
 {
@@ -114,8 +113,7 @@ void gm_analysis_memory_summary(struct gm_text *out, const struct gm_report *rep
     gm_doc_end(&doc);
 }
 
-/* ---- for programs --------------------------------------------------------------------------------------------------
- */
+/* ---- for programs ------------------------------------------------------------------------------------------------ */
 
 static void tell_usage(struct gm_doc *d, const char *key, const struct gm_usage *usage)
 {

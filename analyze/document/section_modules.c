@@ -29,8 +29,7 @@ static const char *mostly(const struct gm_purposes *p)
     return parts[best] == 0 ? NULL : names[best];
 }
 
-/* ---- the tree ------------------------------------------------------------------------------------------------------
- */
+/* ---- the tree ---------------------------------------------------------------------------------------------------- */
 
 struct tree {
     uint64_t whole; /* GM_PART_OF */
@@ -142,8 +141,7 @@ static void say_tree(struct gm_doc *d, const struct gm_modules *m, uint64_t whol
     GM_TABLE(d, node_columns, rows, shown, .of = &tree);
 }
 
-/* ---- layers --------------------------------------------------------------------------------------------------------
- */
+/* ---- layers ------------------------------------------------------------------------------------------------------ */
 
 static void say_layers(struct gm_doc *d, const struct gm_modules *m)
 {
@@ -158,8 +156,7 @@ static void say_layers(struct gm_doc *d, const struct gm_modules *m)
              .title = m->layer_count == 0 ? NULL : "Layers: the same sizes from the same stacks, again and again");
 }
 
-/* ---- tables --------------------------------------------------------------------------------------------------------
- */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 static const struct gm_column tag_columns[] = {
     GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Size", struct gm_tag_row, bytes),

@@ -12,8 +12,7 @@ struct of {
     const struct gm_oom_row *oom;
 };
 
-/* ---- where every byte was ------------------------------------------------------------------------------------------
- */
+/* ---- where every byte was ---------------------------------------------------------------------------------------- */
 
 struct part {
     const char *name;
@@ -67,8 +66,7 @@ static void say_bytes(struct gm_doc *d, const struct of *of)
         gm_doc_tell(d, "What was cached, and why, is not known: %s.", gm_view_reason(of->view));
 }
 
-/* ---- tables --------------------------------------------------------------------------------------------------------
- */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 GM_CELL(u, hole_bytes, struct gm_hole, hole, hole->pinned_by == NULL ? GM_REPORT_NONE : hole->pinned_by_bytes);
 
@@ -102,8 +100,7 @@ static void say_grew(struct gm_doc *d, const struct gm_oom_row *oom)
              .txt_max = ROWS, .md_max = 5);
 }
 
-/* ---- one -----------------------------------------------------------------------------------------------------------
- */
+/* ---- one --------------------------------------------------------------------------------------------------------- */
 
 static void say_request(struct gm_doc *d, const struct of *of)
 {

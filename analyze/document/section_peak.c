@@ -10,8 +10,7 @@
 enum { BRIEF = 6 /* rows of what is read first */, DEVICES = 8 };
 enum { LIFETIMES = 20, SITES = 20, STACKS = 5, FRAMES = 3 };
 
-/* ---- when ----------------------------------------------------------------------------------------------------------
- */
+/* ---- when -------------------------------------------------------------------------------------------------------- */
 
 #define LEVEL(title, field) GM_FIELD(GM_BYTES, GM_READ, NULL, title, struct peak_row, moment.levels.field)
 
@@ -106,8 +105,7 @@ static void say_place(struct gm_doc *d, const struct gm_view *v)
                        "earlier peak is not recorded.");
 }
 
-/* ---- from requested to reserved ------------------------------------------------------------------------------------
- */
+/* ---- from requested to reserved ---------------------------------------------------------------------------------- */
 
 struct part {
     const char *name;
@@ -196,8 +194,7 @@ void gm_section_peak(struct gm_doc *d, const struct gm_view *v)
     gm_doc_close(d);
 }
 
-/* ---- what was live -------------------------------------------------------------------------------------------------
- */
+/* ---- what was live ----------------------------------------------------------------------------------------------- */
 
 static void add_frames(const struct gm_cell_of *c)
 {
@@ -348,8 +345,7 @@ bool gm_peak_has_sites(const struct gm_view *v)
     return v->timeline->peak.site_count > 0;
 }
 
-/* ---- other peaks, and what would lower this one --------------------------------------------------------------------
- */
+/* ---- other peaks, and what would lower this one ------------------------------------------------------------------ */
 
 static void add_moment(const struct gm_cell_of *c)
 {
@@ -437,8 +433,7 @@ bool gm_peak_has_savings(const struct gm_view *v)
     return v->timeline->peak.saving_count > 0;
 }
 
-/* ---- roles ---------------------------------------------------------------------------------------------------------
- */
+/* ---- roles ------------------------------------------------------------------------------------------------------- */
 
 static union gm_value certainty_of(const struct gm_cell_of *c)
 {

@@ -7,8 +7,7 @@
 
 #define KEY(unit, key, field) GM_KEY(unit, key, ROW, field)
 
-/* ---- what was read -------------------------------------------------------------------------------------------------
- */
+/* ---- what was read ----------------------------------------------------------------------------------------------- */
 
 #define ROW struct gm_report
 static void add_salvaged(const struct gm_cell_of *c)
@@ -93,8 +92,7 @@ void gm_section_ignored(struct gm_doc *d, const struct gm_report *report)
     gm_doc_close(d);
 }
 
-/* ---- the allocator's state -----------------------------------------------------------------------------------------
- */
+/* ---- the allocator's state --------------------------------------------------------------------------------------- */
 
 static void add_stack(const struct gm_cell_of *c)
 {
@@ -187,8 +185,7 @@ void gm_json_devices(struct gm_doc *d, const struct gm_report *report)
     gm_doc_nested(d, "devices", add_device, GM_NESTED_ROWS(report->devices, report->device_count), report);
 }
 
-/* ---- the trace -----------------------------------------------------------------------------------------------------
- */
+/* ---- the trace --------------------------------------------------------------------------------------------------- */
 
 /* The keys of a moment, and what people read of the place that it lies in. */
 struct told_moment {

@@ -30,8 +30,7 @@ static int64_t slope_of(const struct gm_steps *s)
     return s->slope > -9e18 && s->slope < 9e18 ? (int64_t)s->slope : GM_SIGNED_NONE;
 }
 
-/* ---- sentences -----------------------------------------------------------------------------------------------------
- */
+/* ---- sentences --------------------------------------------------------------------------------------------------- */
 
 static void say_source(struct gm_doc *d, const struct gm_steps *s)
 {
@@ -71,8 +70,7 @@ static void say_pattern(struct gm_doc *d, const struct gm_steps *s)
                     s->capacity != GM_REPORT_NONE ? ", from an out-of-memory event)" : "");
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------
- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static union gm_value step_name(const struct gm_cell_of *c)
 {
@@ -181,8 +179,7 @@ static void say_phases(struct gm_doc *d, const struct gm_steps *s)
         gm_doc_table(d, &table);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------------------
- */
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 static void say_survivors(struct gm_doc *d, const struct gm_steps *s)
 {

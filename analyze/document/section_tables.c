@@ -18,8 +18,7 @@ static void (*opener(const struct gm_report *report, bool is_short))(struct gm_d
     return is_short && gm_view_count(report) == 0 ? gm_doc_open : gm_doc_fold;
 }
 
-/* ---- what is allocated ---------------------------------------------------------------------------------------------
- */
+/* ---- what is allocated ------------------------------------------------------------------------------------------- */
 
 static const char *why_none(const struct gm_report *report)
 {
@@ -96,8 +95,7 @@ void gm_section_contents(struct gm_doc *d, const struct gm_report *report)
     gm_doc_close(d);
 }
 
-/* ---- devices -------------------------------------------------------------------------------------------------------
- */
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
 
 /* "Attention 2.00 GiB, MLP 1.00 GiB, Loss 4 B" */
 static union gm_value largest_of(const struct gm_cell_of *c)
@@ -135,8 +133,7 @@ void gm_section_devices(struct gm_doc *d, const struct gm_report *report)
     gm_doc_close(d);
 }
 
-/* ---- pools and streams ---------------------------------------------------------------------------------------------
- */
+/* ---- pools and streams ------------------------------------------------------------------------------------------- */
 
 struct part {
     int64_t device;
@@ -196,8 +193,7 @@ void gm_section_streams(struct gm_doc *d, const struct gm_report *report)
     gm_doc_close(d);
 }
 
-/* ---- ledger --------------------------------------------------------------------------------------------------------
- */
+/* ---- ledger ------------------------------------------------------------------------------------------------------ */
 
 /* One row for each device; the same from left to right. */
 static void say_ledgers(struct gm_doc *d, const struct gm_report *report)
@@ -265,8 +261,7 @@ void gm_section_ledger(struct gm_doc *d, const struct gm_report *report)
     gm_doc_close(d);
 }
 
-/* ---- settings ------------------------------------------------------------------------------------------------------
- */
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
 
 /* Length of "name." in "name.part"; 0 without a '.'. */
 static size_t prefix_length(const char *key)
@@ -332,8 +327,7 @@ void gm_section_settings(struct gm_doc *d, const struct gm_report *report)
     gm_doc_close(d);
 }
 
-/* ---- trace and warnings --------------------------------------------------------------------------------------------
- */
+/* ---- trace and warnings ------------------------------------------------------------------------------------------ */
 
 void gm_trace_counts_tell(struct gm_doc *d, const struct gm_trace_counts *counts)
 {

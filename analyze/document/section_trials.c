@@ -8,8 +8,7 @@
 
 enum { LIMITS_SHOWN = 4 };
 
-/* ---- what was done -------------------------------------------------------------------------------------------------
- */
+/* ---- what was done ----------------------------------------------------------------------------------------------- */
 
 /* Sums over the devices. */
 static struct gm_advice_device sums_of(const struct gm_settings_advice *advice)
@@ -122,8 +121,7 @@ static const char *summary_of(struct gm_doc *d, const struct gm_settings_advice 
     return gm_doc_take(d, &out);
 }
 
-/* ---- trials --------------------------------------------------------------------------------------------------------
- */
+/* ---- trials ------------------------------------------------------------------------------------------------------ */
 
 /* A replay, compared with that of the baseline with the same memory. */
 struct replay {
@@ -193,8 +191,7 @@ static void say_trials(struct gm_doc *d, const struct gm_settings_advice *advice
     gm_doc_tell(d, "The recording itself reserved %s at its peak.", gm_doc_bytes(d, sums_of(advice).recorded));
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static void add_ranges(const struct gm_cell_of *c)
 {

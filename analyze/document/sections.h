@@ -45,8 +45,7 @@ void gm_section_roles(struct gm_doc *d, const struct gm_view *v); /* --explain. 
 /* How far the trace and the snapshot agree. JSON: "books". */
 void gm_section_reconciliation(struct gm_doc *d, const struct gm_view *v);
 
-/* ---- of the whole report -------------------------------------------------------------------------------------------
- */
+/* ---- of the whole report ----------------------------------------------------------------------------------------- */
 
 void gm_section_marks(struct gm_doc *d, const struct gm_report *report);    /* "DOUBTFUL". JSON: "reliability" */
 void gm_section_headline(struct gm_doc *d, const struct gm_report *report); /* JSON: "headline" */
@@ -73,8 +72,7 @@ void gm_section_trace(struct gm_doc *d, const struct gm_report *report);    /* w
 void gm_section_warnings(struct gm_doc *d, const struct gm_report *report); /* JSON: "warnings" */
 void gm_section_trials(struct gm_doc *d, const struct gm_report *report); /* other settings. JSON: "settings_advice" */
 
-/* ---- keys that only JSON has, or has in an order of its own --------------------------------------------------------
- */
+/* ---- keys that only JSON has, or has in an order of its own ------------------------------------------------------ */
 
 void gm_section_snapshot(struct gm_doc *d, const struct gm_report *report); /* and "totals" */
 void gm_section_host(struct gm_doc *d, const struct gm_report *report);
@@ -91,8 +89,7 @@ void gm_json_timeline(struct gm_doc *d, const struct gm_report *report);
 /* "event", "time_us", "since_first_us" and the levels, into the object that is open. */
 void gm_json_moment(struct gm_doc *d, const struct gm_view *v, const struct gm_moment *moment);
 
-/* ---- what sections share ------------------------------------------------------------------------------------------
- */
+/* ---- what sections share ----------------------------------------------------------------------------------------- */
 
 enum { GM_FRAMES_MOST = 10 };
 

@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the largest of many ------------------------------------------------------------------------------------------
- */
+/* ---- the largest of many ----------------------------------------------------------------------------------------- */
 
 struct top_key {
     uint64_t bytes, address;
@@ -56,8 +55,7 @@ static void top_offer(struct top *top, const struct top_key *key)
         top_cut(top);
 }
 
-/* ---- by size and category -----------------------------------------------------------------------------------------
- */
+/* ---- by size and category ---------------------------------------------------------------------------------------- */
 
 static const struct {
     uint64_t from;
@@ -113,8 +111,7 @@ const struct gm_slice *gm_slices_make(struct gm_arena *arena, const struct gm_ca
     return gm_slices_sort(slices, categories, slice_count);
 }
 
-/* ---- one walk over all blocks --------------------------------------------------------------------------------------
- */
+/* ---- one walk over all blocks ------------------------------------------------------------------------------------ */
 
 struct tally {
     struct gm_pass *pass;
@@ -171,8 +168,7 @@ static bool visit_devices(struct tally *t)
     return pass->report->categories != NULL;
 }
 
-/* ---- rows of blocks ------------------------------------------------------------------------------------------------
- */
+/* ---- rows of blocks ---------------------------------------------------------------------------------------------- */
 
 static bool fill_block_row(struct gm_pass *pass, struct gm_block_row *row, size_t block)
 {
@@ -208,8 +204,7 @@ static bool publish_top(struct gm_pass *pass, const struct top *top)
     return has_memory;
 }
 
-/* ---- rows of call sites ---------------------------------------------------------------------------------------------
- */
+/* ---- rows of call sites ------------------------------------------------------------------------------------------ */
 
 GM_ORDERING(by_place, struct gm_site_row, GM_BY(strcmp(a->site, b->site)) || GM_BY(strcmp(a->category, b->category)));
 

@@ -34,8 +34,7 @@ static struct gm_text read_file(const char *path)
     return text;
 }
 
-/* ---- SHA-256 (FIPS 180-4) ------------------------------------------------------------------------------------------
- */
+/* ---- SHA-256 (FIPS 180-4) ---------------------------------------------------------------------------------------- */
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -109,8 +108,7 @@ static void add_hash(struct gm_text *out, const struct gm_text *of)
     gm_text_free(&padded);
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------
- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 static struct gm_text compress_gzip(const struct gm_text *from)
 {

@@ -302,8 +302,7 @@ enum gm_status gm_replay_run_on_gpu(struct gm_replay_device *device, const struc
 bool gm_replay_has_mismatches(const struct gm_replay_run *run);
 const struct gm_compute_memory *gm_replay_gpu_part(const struct gm_replay_device *device, size_t part);
 
-/* ---- further replays ------------------------------------------------------------------------------------------------
- */
+/* ---- further replays --------------------------------------------------------------------------------------------- */
 
 /* search.c: the device for a search, with its repeated steps; and how many threads one has. */
 struct gm_search_device gm_replay_search_device(const struct gm_replay_device *device);
@@ -349,8 +348,7 @@ enum gm_status gm_replay_make_plan(struct gm_replay_run *run, struct gm_error *e
 /* cards.c: which cards would run it, with --limit or --summary; after the replay itself. run->cards: free. */
 enum gm_status gm_replay_find_cards(struct gm_replay_run *run, struct gm_error *err);
 
-/* ---- what is told ---------------------------------------------------------------------------------------------------
- */
+/* ---- what is told ------------------------------------------------------------------------------------------------ */
 
 /* regenerated.c: writes the snapshot of what the model did; "-" is standard output. To be called once, last. */
 enum gm_status gm_replay_write_snapshot(struct gm_replay_run *run, const char *path, struct gm_error *err);

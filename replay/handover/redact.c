@@ -26,8 +26,7 @@ struct work {
     struct gm_text text;
 };
 
-/* ---- what may stay -----------------------------------------------------------------------------------------------
- */
+/* ---- what may stay ----------------------------------------------------------------------------------------------- */
 
 static bool is_format_word(const char *text, size_t n)
 {
@@ -104,8 +103,7 @@ static bool is_no_file(const char *text, size_t n)
     return gm_is_one_of_texts(text, n, names);
 }
 
-/* ---- uses ---------------------------------------------------------------------------------------------------------
- */
+/* ---- uses -------------------------------------------------------------------------------------------------------- */
 
 static void use_rare(struct work *w, const struct gm_rare_column *column)
 {
@@ -167,8 +165,7 @@ static void find_uses(struct work *w)
             w->use[s->key_orders[kind].keys[i]] |= USE_OTHER;
 }
 
-/* ---- texts --------------------------------------------------------------------------------------------------------
- */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 static void put_hash(struct work *w, const char *kind, const char *text, size_t n, int digits)
 {

@@ -157,8 +157,7 @@ static inline uint64_t gm_history_time(const struct gm_history *h, uint64_t even
     return time < 0 ? GM_REPORT_NONE : (uint64_t)time;
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------------------------
- */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
 /* The levels while events are walked. Sums of a hostile file's sizes may pass 64 bits in between; they are clamped when
  * they are told. */

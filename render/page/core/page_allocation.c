@@ -11,8 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* ---- stacks --------------------------------------------------------------------------------------------------------
- */
+/* ---- stacks ------------------------------------------------------------------------------------------------------ */
 
 static void tell_stack(struct gm_opened *o, struct gm_stack_id stack)
 {
@@ -45,8 +44,7 @@ const struct gm_page_result *gm_page_stack(uint32_t handle, uint32_t stack)
     return gm_answer_end();
 }
 
-/* ---- allocations ---------------------------------------------------------------------------------------------------
- */
+/* ---- allocations ------------------------------------------------------------------------------------------------- */
 
 static void tell_address(uint64_t address)
 {
@@ -110,8 +108,7 @@ const struct gm_page_result *gm_page_allocation(uint32_t handle, uint32_t device
     return gm_answer_end();
 }
 
-/* ---- events --------------------------------------------------------------------------------------------------------
- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 /* What it did, to be followed by its bytes. */
 static const char *did(unsigned action)

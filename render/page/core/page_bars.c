@@ -35,8 +35,7 @@ struct bars {
     uint32_t *first_point; /* [bar] + 1 */
 };
 
-/* ---- which ones ----------------------------------------------------------------------------------------------------
- */
+/* ---- which ones -------------------------------------------------------------------------------------------------- */
 
 static bool is_smaller(const struct bar *a, const struct bar *b)
 {
@@ -82,8 +81,7 @@ static bool choose(struct bars *b, uint32_t from, uint32_t to, double min_bytes,
 
 GM_ORDERING(by_age, struct bar, GM_UP(born) || GM_UP(id));
 
-/* ---- where they lie ------------------------------------------------------------------------------------------------
- */
+/* ---- where they lie ---------------------------------------------------------------------------------------------- */
 
 /* What goes makes room. */
 GM_ORDERING(by_moment, struct end, GM_UP(moment) || GM_UP(is_born) || GM_UP(bar));
@@ -171,8 +169,7 @@ static bool stack_up(struct bars *b, uint32_t axis, double from, double to, uint
     return true;
 }
 
-/* ---- the answer ----------------------------------------------------------------------------------------------------
- */
+/* ---- the answer -------------------------------------------------------------------------------------------------- */
 
 static void put_left_out(const struct bars *b, uint32_t axis, double from, double to, uint32_t columns)
 {

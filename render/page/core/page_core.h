@@ -32,8 +32,7 @@
 #define GM_PAGE_EXPORT(name)
 #endif
 
-/* ---- results -------------------------------------------------------------------------------------------------------
- */
+/* ---- results ----------------------------------------------------------------------------------------------------- */
 
 enum gm_page_type {
     GM_PAGE_U8,     /* Uint8Array */
@@ -57,8 +56,7 @@ struct gm_page_result {
     const struct gm_page_array *arrays; /* [array_count] */
 };
 
-/* ---- life ----------------------------------------------------------------------------------------------------------
- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 /* Memory for what goes in. NULL: there is none. */
 void *gm_page_alloc(size_t bytes) GM_PAGE_EXPORT(page_alloc);
@@ -82,8 +80,7 @@ uint32_t gm_page_open(const uint8_t *data, size_t length, const char *query, con
     GM_PAGE_EXPORT(page_open);
 void gm_page_close(uint32_t handle) GM_PAGE_EXPORT(page_close);
 
-/* ---- what it is ----------------------------------------------------------------------------------------------------
- */
+/* ---- what it is -------------------------------------------------------------------------------------------------- */
 
 /* json TEXT: analysis.json, byte by byte gmanalyze's. With it: headline, to_do, findings, ledger, steps, peaks ... The
  * first call replays what the advice needs, which takes longer than page_open does: show the timeline first. */
@@ -116,8 +113,7 @@ const struct gm_page_result *gm_page_layers(uint32_t handle, uint32_t device, ui
  * requests: oom_event U32, oom_asked F64, oom_free F64 (what the driver had left), oom_why STRINGS. */
 const struct gm_page_result *gm_page_marks(uint32_t handle, uint32_t device) GM_PAGE_EXPORT(page_marks);
 
-/* ---- timeline ------------------------------------------------------------------------------------------------------
- */
+/* ---- timeline ---------------------------------------------------------------------------------------------------- */
 
 enum gm_page_axis { GM_PAGE_BY_EVENT, GM_PAGE_BY_TIME }; /* positions: moments, or microseconds */
 
@@ -158,8 +154,7 @@ const struct gm_page_result *gm_page_allocation(uint32_t handle, uint32_t device
  * frame_kind U8: bits 1 Python, 2 a file of PyTorch, 4 noise (unwinder, interpreter, dispatch; what a view folds). */
 const struct gm_page_result *gm_page_stack(uint32_t handle, uint32_t stack) GM_PAGE_EXPORT(page_stack);
 
-/* ---- one moment ----------------------------------------------------------------------------------------------------
- */
+/* ---- one moment -------------------------------------------------------------------------------------------------- */
 
 /* A split, or: */
 enum gm_page_group {
@@ -201,8 +196,7 @@ const struct gm_page_result *gm_page_events(uint32_t handle, uint32_t device, co
 const struct gm_page_result *gm_page_flame(uint32_t handle, uint32_t device, uint32_t moment, uint32_t base,
                                            bool inverted, bool folds) GM_PAGE_EXPORT(page_flame);
 
-/* ---- all allocations -----------------------------------------------------------------------------------------------
- */
+/* ---- all allocations --------------------------------------------------------------------------------------------- */
 
 /* The table of all allocations that pass a filter, sorted: rows [first, first + count) of it. `query` is text,
  * "key=value" joined by newlines, all optional: sort=size|requested|born|freed|life|stream|pool|role|category|id
@@ -225,8 +219,7 @@ const struct gm_page_result *gm_page_finding(uint32_t handle, const char *query)
 const struct gm_page_result *gm_page_mark(uint32_t handle, uint32_t device, const uint32_t *allocations, uint32_t count)
     GM_PAGE_EXPORT(page_mark);
 
-/* ---- address by time -----------------------------------------------------------------------------------------------
- */
+/* ---- address by time --------------------------------------------------------------------------------------------- */
 
 /* All addresses that ever were reserved, without the gaps, in `rows` equal parts, at `columns` moments of the axis
  * (each column's `at`, as page_timeline). used F64 and reserved F64 [row * columns + column]: bytes; row_bytes F64 (of
@@ -235,8 +228,7 @@ const struct gm_page_result *gm_page_mark(uint32_t handle, uint32_t device, cons
 const struct gm_page_result *gm_page_heat(uint32_t handle, uint32_t device, uint32_t axis, double from, double to,
                                           uint32_t columns, uint32_t rows) GM_PAGE_EXPORT(page_heat);
 
-/* ---- what if -------------------------------------------------------------------------------------------------------
- */
+/* ---- what if ----------------------------------------------------------------------------------------------------- */
 
 /* The recorded requests once more through the allocator's model. `query` as above: memory=BYTES (of the device; 0:
  * unlimited), conf=TEXT of PYTORCH_ALLOC_CONF ("recorded": the recorded settings, also if it is left out),
@@ -249,8 +241,7 @@ const struct gm_page_result *gm_page_heat(uint32_t handle, uint32_t device, uint
 const struct gm_page_result *gm_page_whatif(uint32_t handle, uint32_t device, const char *query, uint32_t columns)
     GM_PAGE_EXPORT(page_whatif);
 
-/* ---- two runs and more ---------------------------------------------------------------------------------------------
- */
+/* ---- two runs and more ------------------------------------------------------------------------------------------- */
 
 /* json TEXT: diff.json of these snapshots, the first is the base; as gmdiff writes it. */
 const struct gm_page_result *gm_page_compare(const uint32_t *handles, uint32_t count) GM_PAGE_EXPORT(page_compare);

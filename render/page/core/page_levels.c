@@ -17,8 +17,7 @@ struct gm_page_levels {
     double *clock;               /* [moments] microseconds since the first event; never falling. NULL: no times */
 };
 
-/* ---- the walk ------------------------------------------------------------------------------------------------------
- */
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
 static struct gm_page_sums sums_at_start(const struct gm_history *h)
 {
@@ -85,8 +84,7 @@ static void walk_all(struct gm_page_levels *l, const struct gm_history *h, uint6
     }
 }
 
-/* ---- the tree ------------------------------------------------------------------------------------------------------
- */
+/* ---- the tree ---------------------------------------------------------------------------------------------------- */
 
 static inline uint32_t higher(const struct gm_page_levels *l, uint32_t a, uint32_t b)
 {
@@ -181,8 +179,7 @@ uint64_t gm_page_reserved(const struct gm_page_device *d, uint32_t moment)
     return d->levels->reserved[moment];
 }
 
-/* ---- the axis ------------------------------------------------------------------------------------------------------
- */
+/* ---- the axis ---------------------------------------------------------------------------------------------------- */
 
 /* Time that runs backwards stands still. */
 static bool find_clock(struct gm_arena *arena, struct gm_page_levels *l, const struct gm_page_device *d)
@@ -228,8 +225,7 @@ struct gm_page_column gm_page_column_of(const struct gm_page_device *d, uint32_t
     return c;
 }
 
-/* ---- sums at a moment ----------------------------------------------------------------------------------------------
- */
+/* ---- sums at a moment -------------------------------------------------------------------------------------------- */
 
 struct gm_page_sums gm_page_sums_at(const struct gm_page_device *d, uint32_t moment,
                                     const struct gm_page_layers *layers, uint64_t *bytes)

@@ -15,8 +15,7 @@
 
 enum { MOST_ROWS = 2048 };
 
-/* ---- one moment ----------------------------------------------------------------------------------------------------
- */
+/* ---- one moment -------------------------------------------------------------------------------------------------- */
 
 struct numbers {
     struct GM_VEC(uint32_t) v; /* of blocks */
@@ -127,8 +126,7 @@ const struct gm_page_result *gm_page_space(uint32_t handle, uint32_t device, uin
     return ok ? gm_answer_end() : gm_answer_fail(&nomem);
 }
 
-/* ---- over time -----------------------------------------------------------------------------------------------------
- */
+/* ---- over time --------------------------------------------------------------------------------------------------- */
 
 struct part {                       /* addresses that were ever reserved, without gaps */
     uint64_t address, size, before; /* before: bytes of the parts below it */

@@ -26,8 +26,7 @@ void gm_page_forget_table(struct gm_page_device *d)
     d->table = NULL;
 }
 
-/* ---- what a query asks ---------------------------------------------------------------------------------------------
- */
+/* ---- what a query asks ------------------------------------------------------------------------------------------- */
 
 /* After the splits. */
 static const char *const sorts[] = {"size", "requested", "born", "freed", "life", "id"};
@@ -55,8 +54,7 @@ static bool is_value(const char *query, const char *key, const char *value)
     return text != NULL && n == strlen(value) && memcmp(text, value, n) == 0;
 }
 
-/* ---- stacks that fit -----------------------------------------------------------------------------------------------
- */
+/* ---- stacks that fit --------------------------------------------------------------------------------------------- */
 
 struct text_filter {
     char *text, *site;
@@ -162,8 +160,7 @@ static bool read_query(struct filter *f, const char *query)
     return read_texts(f, query);
 }
 
-/* ---- the rows ------------------------------------------------------------------------------------------------------
- */
+/* ---- the rows ---------------------------------------------------------------------------------------------------- */
 
 static double life_of(const struct gm_page_device *d, uint32_t a)
 {

@@ -91,8 +91,7 @@ void __wasi_proc_exit(__wasi_exitcode_t code)
     __builtin_trap();
 }
 
-/* ---- sorting: by merging, so that equals keep their order ----------------------------------------------------------
- */
+/* ---- sorting: by merging, so that equals keep their order -------------------------------------------------------- */
 
 typedef int compare_function(const void *left, const void *right, void *argument);
 
