@@ -16,7 +16,6 @@
 #include "render/render.h"
 #include "render/theme.h"
 
-
 /* Fills an empty display list; check display->failed afterwards. */
 #define GM_LAYOUT_OF_REPORT(id, name, when, caption)                                                                   \
     void gm_layout_##name(struct gm_display *display, const struct gm_report *report);

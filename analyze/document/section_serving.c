@@ -88,8 +88,9 @@ void gm_section_serving(struct gm_doc *d, const struct gm_view *v)
         if (s->rows[i].bytes > 0 || gm_doc_is(d, GM_JSON))
             told[n++] = s->rows[i];
     GM_TABLE(d, rows, told, n, .key = "rows", .of = &s->reserved, GM_FEET(&sum, 1));
-    gm_doc_tell(d, s->event == GM_REPORT_NONE ? "Before the first event: it was never more while it serves."
-                                              : "After event %s, when most is reserved while it serves.",
+    gm_doc_tell(d,
+                s->event == GM_REPORT_NONE ? "Before the first event: it was never more while it serves."
+                                           : "After event %s, when most is reserved while it serves.",
                 gm_doc_event(d, s->event));
     if (gm_doc_is(d, GM_READ)) {
         tell_what_it_costs(d, s);

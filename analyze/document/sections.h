@@ -22,7 +22,7 @@
     X(peak, "Peak", gm_view_always, false, false)                                                                      \
     /* sizes and needs of a transformer. JSON: "dims" */                                                               \
     X(dims, "Dimensions", gm_view_has_dims, false, false)                                                              \
-    /* what operators of a trace of torch.profiler made. JSON: "kineto" */                                              \
+    /* what operators of a trace of torch.profiler made. JSON: "kineto" */                                             \
     X(joined, "Operators, by the trace of torch.profiler", gm_view_is_joined, false, false)                            \
     /* weights, cache, room. JSON: "serving" */                                                                        \
     X(serving, "Serving", gm_view_serves, false, true)                                                                 \

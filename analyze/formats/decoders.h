@@ -37,8 +37,8 @@ struct gm_decoded {
     struct gm_snapshot *snapshot; /* to be freed by gm_snapshot_free; empty after a failure */
     struct gm_profile *profile;   /* to be freed in any case: after a failure it has what came before. Its rows stand
                                    * as in the file: gm_profile_finish is the caller's */
-    bool by_tokens; /* asked, by tests: a trace of torch.profiler is to be read without what makes that fast */
-    int pickle_protocol;          /* the highest stated or needed so far, also after a failure */
+    bool by_tokens;      /* asked, by tests: a trace of torch.profiler is to be read without what makes that fast */
+    int pickle_protocol; /* the highest stated or needed so far, also after a failure */
 };
 
 /* Pickles (protocols 0 to 5) up to their STOP: values. Opcodes that would import, call or look up something outside of

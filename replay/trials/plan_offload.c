@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Of a plan for a card: activations that lie idle between the forward pass and their use in the backward pass, kept on the host
- * meanwhile. By residency: those with the most bytes times seconds first, until the bus has no time left.
+ * Of a plan for a card: activations that lie idle between the forward pass and their use in the backward pass, kept on
+ * the host meanwhile. By residency: those with the most bytes times seconds first, until the bus has no time left.
  */
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"

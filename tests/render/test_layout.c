@@ -72,11 +72,11 @@ TEST(titles)
 
 TEST(chart_table)
 {
-    static const char *const names[GM_CHART_COUNT] = {
-        "memory_overview.png",   "top_consumers.png",     "category_breakdown.png",
-        "size_distribution.png", "memory_efficiency.png", "memory_timeline.png",
-        "peak_breakdown.png",    "fragmentation_map.png", "flamegraph.png",
-        "plan.png"};
+    static const char *const names[GM_CHART_COUNT] = {"memory_overview.png",    "top_consumers.png",
+                                                      "category_breakdown.png", "size_distribution.png",
+                                                      "memory_efficiency.png",  "memory_timeline.png",
+                                                      "peak_breakdown.png",     "fragmentation_map.png",
+                                                      "flamegraph.png",         "plan.png"};
     struct gm_report report;
     sample_make(&report, SAMPLE_EMPTY);
     const struct gm_chart_list list = gm_chart_list_of(gm_charts_of_report(&report));
