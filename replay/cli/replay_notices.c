@@ -35,9 +35,13 @@ static void add_title(struct gm_text *out, const struct gm_replay_run *run, enum
     if (verdict == GM_VERDICT_UNKNOWN) {
         gm_text_printf(out, "not known whether it runs, %s", gm_replay_unknown_words(run));
     } else if (verdict == GM_VERDICT_OOM && failed != NULL) {
-        gm_text_printf(out, "out of memory on device %" PRId64 " at event %" PRIu32 ", for a request of %s",
-                       failed->kept->history.device, failed->whatif.failure.event,
-                       gm_size_format(size, failed->whatif.failure.requested));
+        const struct gm_whatif_failure *f = &failed->whatif.failure;
+        gm_text_printf(out, "out of memory on device %" PRId64, failed->kept->history.device);
+        if (f->is_at_start)
+            gm_text_printf(out, ", for %s, live since before the trace", gm_size_format(size, f->requested));
+        else
+            gm_text_printf(out, " at event %" PRIu32 ", for a request of %s", f->event,
+                           gm_size_format(size, f->requested));
     } else if (run->options->verify && limit == UINT64_MAX) {
         uint64_t exact = 0, all = 0;
         for (size_t i = 0; i < run->device_count; i++) {

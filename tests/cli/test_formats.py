@@ -7,7 +7,7 @@ import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
-from harness import BINARY, MIB, Allocator, Case, Clock, frame, main, write
+from harness import BINARY, MIB, SOURCE, Allocator, Case, Clock, frame, main, write
 
 GMDIFF = os.environ["GMDIFF"]
 GMREPLAY = os.environ["GMREPLAY"]
@@ -211,6 +211,9 @@ class Formats(Case):
             self.assertIn(about, text)
         ((_, place, _),) = commands(self.replayed("--memory", "140MiB", "--format", "github", "--source", "checkout"))
         self.assertEqual((place["file"], place["line"]), ("checkout/model/attention.py", "4"))
+        done = subprocess.run([GMREPLAY, "--memory", "100MiB", "--format", "github", os.path.join(SOURCE, "tests", "data", "demo.gmtrace")],
+                              capture_output=True, text=True, check=False)
+        self.assertIn("out of memory on device 0, for 2.00 KiB, live since before the trace: ", done.stdout)
         self.assertEqual(self.replayed("--limit", "210MiB", "--format", "github", code=0), "")
         self.check_suite(ElementTree.fromstring(self.replayed("--verify", "--format", "junit", code=0))[0], 1, 0, 0)
         self.assertIn("verdict: PASS", self.replayed("--limit", "1GiB", "--format", "sarif=a.sarif", code=0))
