@@ -75,8 +75,7 @@ static const struct gm_option option_table[] = {
     {0, "chart", NULL,
      "draw allocated and reserved memory over time, on stdout" GM_MORE
      "After the summary, of each device; with `--gpu` a line where that card ends. The picture itself where the "
-     "terminal "
-     "draws pictures.",
+     "terminal draws pictures.",
      GM_OPTION_FLAG, AT(chart)},
     {0, "explain", NULL,
      "tell why blocks were given their roles, on stdout" GM_MORE
@@ -191,12 +190,12 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
                        : options->explain        ? "--explain"
                        : options->memory_summary ? "--memory-summary"
                                                  : NULL;
-    if (status == GM_OK && (options->exports >> GM_EXPORT_SQLITE & 1) != 0)
+    if (status == GM_OK && gm_exports_have(options->exports, GM_EXPORT_SQLITE))
         status = check_sqlite(&options->timeline, options->stream.is_given, err);
     GM_THEN(status, gm_formats_check(usual, also, err));
     for (int i = 0; status == GM_OK && i < *count; i++)
         status = gm_paths_check_json(usual->json, operands[i], err);
-    if (status == GM_OK && options->kineto.n == 0 && (options->exports >> GM_EXPORT_JOINED & 1) != 0)
+    if (status == GM_OK && options->kineto.n == 0 && gm_exports_have(options->exports, GM_EXPORT_JOINED))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--export joined tells what --kineto FILE joins");
     if (status == GM_OK && options->kineto.n > 0 && options->kineto.n != (size_t)*count)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,

@@ -153,7 +153,7 @@ enum gm_status gm_analysis_begin(struct gm_judged *judged, const struct gm_snaps
     if (options->kineto.n > 0) {
         status = load_beside(&beside, snapshot, options, err);
         timeline.beside = &beside;
-        timeline.wants_joined = (options->exports >> GM_EXPORT_JOINED & 1) != 0;
+        timeline.wants_joined = gm_exports_have(options->exports, GM_EXPORT_JOINED);
     }
     GM_THEN(status, gm_judge_begin(judged, snapshot, &timeline, options->usual.device, is_partial(options), err));
     gm_snapshot_free(&beside);

@@ -71,7 +71,7 @@ static enum gm_status analyse(struct work *work, const struct gm_job *job, const
 
 static bool wants_sqlite(const struct gm_analyze_context *context)
 {
-    return (context->options.exports >> GM_EXPORT_SQLITE & 1) != 0;
+    return gm_exports_have(context->options.exports, GM_EXPORT_SQLITE);
 }
 
 /* Straight into the run: it may be larger than memory. Who calls holds signals until the run is committed or freed. */

@@ -90,7 +90,7 @@ struct gm_text_names gm_analysis_texts(const struct gm_analyze_options *options,
         if (outputs[i].applies == NULL || outputs[i].applies(options, report))
             names.v[names.n++] = outputs[i].name;
     for (int i = 0; gm_export_applies(report) && i < GM_EXPORT_COUNT; i++)
-        if ((options->exports >> i & 1) != 0)
+        if (gm_exports_have(options->exports, (enum gm_export)i))
             names.v[names.n++] = gm_export_file_name((enum gm_export)i);
     return names;
 }

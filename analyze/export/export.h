@@ -24,6 +24,11 @@ enum gm_export {
 extern const char *const gm_export_names[GM_EXPORT_COUNT + 2]; /* "folded", as on the command line; then a NULL */
 const char *gm_export_file_name(enum gm_export format);        /* "peak.folded" */
 
+/* Of a set of them, bit i: enum gm_export i. */
+static inline bool gm_exports_have(unsigned exports, enum gm_export format)
+{
+    return (exports >> format & 1) != 0;
+}
 /* Whether the report has a trace, from which all of them are made. */
 bool gm_export_applies(const struct gm_report *report);
 /* Appends the whole file; sets out->failed if there is no memory. */

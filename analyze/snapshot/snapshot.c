@@ -6,18 +6,15 @@
 
 #include <string.h>
 
-const char *const gm_block_states[] = {"inactive", "active_allocated", "active_pending_free"};
-const char *const gm_segment_types[] = {NULL, "small", "large"};
-const char *const gm_stages[] = {"other", "START", "END"};
+#define X(name, text) text,
+const char *const gm_block_states[] = {GM_BLOCK_STATE_MAP(X)};
+const char *const gm_segment_types[] = {NULL, GM_SEGMENT_TYPE_MAP(X)};
+const char *const gm_stages[] = {"other", GM_STAGE_MAP(X)};
+#undef X
 
 const char *gm_action_name(enum gm_action action)
 {
-    static const char *const names[] = {
-#define X(name, text) text,
-        GM_ACTION_MAP(X)
-#undef X
-    };
-    return names[action];
+    return gm_word_text((enum gm_word)(GM_WORD_FIRST_ACTION + action));
 }
 
 const char *gm_word_text(enum gm_word word)

@@ -134,8 +134,19 @@ struct gm_pool_id {
 }; /* index into snapshot->pools */
 enum { GM_STACK_EMPTY = 1 };
 
-enum gm_block_state { GM_BLOCK_INACTIVE, GM_BLOCK_ACTIVE_ALLOCATED, GM_BLOCK_ACTIVE_PENDING_FREE };
-enum gm_segment_type { GM_SEGMENT_TYPE_ABSENT, GM_SEGMENT_SMALL, GM_SEGMENT_LARGE };
+/* X(name, the file's word) */
+#define GM_BLOCK_STATE_MAP(X)                                                                                          \
+    X(INACTIVE, "inactive")                                                                                            \
+    X(ACTIVE_ALLOCATED, "active_allocated")                                                                            \
+    X(ACTIVE_PENDING_FREE, "active_pending_free")
+#define GM_SEGMENT_TYPE_MAP(X) X(SMALL, "small") X(LARGE, "large")
+#define GM_STAGE_MAP(X) X(START, "START") X(END, "END")
+#define X(name, text) GM_BLOCK_##name,
+enum gm_block_state { GM_BLOCK_STATE_MAP(X) };
+#undef X
+#define X(name, text) GM_SEGMENT_##name,
+enum gm_segment_type { GM_SEGMENT_TYPE_ABSENT, GM_SEGMENT_TYPE_MAP(X) };
+#undef X
 extern const char *const gm_block_states[], *const gm_segment_types[]; /* their words; NULL: absent */
 enum gm_truth { GM_TRUTH_ABSENT, GM_FALSE, GM_TRUE };
 
@@ -294,7 +305,9 @@ struct gm_trace {
     enum gm_truth overflowed; /* older events were overwritten */
 };
 
-enum gm_stage { GM_STAGE_OTHER, GM_STAGE_START, GM_STAGE_END };
+#define X(name, text) GM_STAGE_##name,
+enum gm_stage { GM_STAGE_OTHER, GM_STAGE_MAP(X) };
+#undef X
 extern const char *const gm_stages[]; /* the words of them */
 struct gm_annotation {
     struct gm_string_id name;

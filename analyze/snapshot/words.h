@@ -58,14 +58,10 @@
 
 /* Values that stand for something. */
 #define GM_VALUE_MAP(X)                                                                                                \
-    X(INACTIVE, "inactive")                                                                                            \
-    X(ACTIVE_ALLOCATED, "active_allocated")                                                                            \
-    X(ACTIVE_PENDING_FREE, "active_pending_free")                                                                      \
+    GM_BLOCK_STATE_MAP(X)                                                                                              \
     X(ACTIVE_AWAITING_FREE, "active_awaiting_free")                                                                    \
-    X(SMALL, "small")                                                                                                  \
-    X(LARGE, "large")                                                                                                  \
-    X(START, "START")                                                                                                  \
-    X(END, "END")
+    GM_SEGMENT_TYPE_MAP(X)                                                                                             \
+    GM_STAGE_MAP(X)
 
 /* Loaders intern them first, in this order, so that a string's id is its enum value and numbers are compared. Keys come
  * first: gm_word < GM_KEY_COUNT is a key that we know. */

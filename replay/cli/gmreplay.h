@@ -353,7 +353,7 @@ enum gm_status gm_replay_find_cards(struct gm_replay_run *run, struct gm_error *
 /* regenerated.c: writes the snapshot of what the model did; "-" is standard output. To be called once, last. */
 enum gm_status gm_replay_write_snapshot(struct gm_replay_run *run, const char *path, struct gm_error *err);
 void gm_replay_csv(struct gm_text *out, struct gm_replay_run *run); /* replay_csv.c */
-/* replay_notices.c: the verdict with the summary, at the request that fails, and the plan. */
+/* replay_notices.c: the verdict, at the request that fails, and the plan. */
 void gm_replay_notices(struct gm_notices *notices, struct gm_replay_run *run, const struct gm_notice_places *places);
 
 /* replay_document.c: all that is told of a run; and the sections of it. `is_long`: as --summary has it. */

@@ -70,7 +70,9 @@ static uint8_t stage_of(const struct gm_snapshot *s, struct gm_string_id name)
 {
     size_t n;
     const char *text = gm_string(s, name, &n);
-    return gm_is_text(text, n, "START") ? GM_STAGE_START : gm_is_text(text, n, "END") ? GM_STAGE_END : GM_STAGE_OTHER;
+    return gm_is_text(text, n, gm_stages[GM_STAGE_START]) ? GM_STAGE_START
+           : gm_is_text(text, n, gm_stages[GM_STAGE_END]) ? GM_STAGE_END
+                                                          : GM_STAGE_OTHER;
 }
 
 /* Events that say user_defined: one frame, its function START or END, its file the annotation's text. */
