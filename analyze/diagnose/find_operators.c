@@ -40,23 +40,26 @@ static bool is_of_weights(const struct gm_lives *l, size_t a)
 
 enum { SCORES = 4 /* times as large as what the same code makes else: a matrix of length x length */ };
 
-/* The largest size that the marked code makes, if two of it are there at the peak, made by that code or by autograd,
- * and all else that the code makes is smaller by `SCORES`. 0: there is none. */
-static uint64_t scores_of(const struct gm_lives *l, unsigned by)
+static bool is_by(const struct gm_lives *l, size_t a, unsigned by)
+{
+    return (gm_lives_by(l, a) & by) != 0 && (gm_lives_by(l, a) & GM_BY_LOSS) == 0 && l->h->born[a] > 0;
+}
+
+/* The largest size that the marked code makes, or makes for the peak, if two of it are there at the peak, and all else
+ * that the code makes is smaller by `SCORES`. 0: there is none. */
+static uint64_t scores_of(const struct gm_lives *l, unsigned by, bool is_for_peak)
 {
     uint64_t largest = 0, others = 0;
     size_t count = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if ((gm_lives_by(l, a) & by) != 0 && (gm_lives_by(l, a) & GM_BY_LOSS) == 0 && l->h->born[a] > 0 &&
-            gm_lives_at_peak(l, a) && l->h->requested[a] > largest)
+        if (is_by(l, a, by) && (!is_for_peak || gm_lives_at_peak(l, a)) && l->h->requested[a] > largest)
             largest = l->h->requested[a];
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = l->h->requested[a];
-        count += is_size_of(bytes, largest) && (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0 && l->h->born[a] > 0 &&
-                 gm_lives_at_peak(l, a) && !is_for_good(l, a) && !is_of_weights(l, a);
-        if ((gm_lives_by(l, a) & by) == 0 || l->h->born[a] == 0)
-            continue;
-        others = bytes > others && !is_size_of(bytes, largest) && bytes < largest ? bytes : others;
+        count += is_size_of(bytes, largest) && (!is_for_peak || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) &&
+                 l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) && !is_of_weights(l, a);
+        if (is_by(l, a, by) && bytes > others && !is_size_of(bytes, largest) && bytes < largest)
+            others = bytes;
     }
     return count >= 2 && others > 0 && largest / SCORES >= others ? largest : 0;
 }
@@ -86,6 +89,81 @@ static bool is_aside(const struct gm_lives *l, size_t a, uint64_t size)
 {
     return l->h->requested[a] <= size / TINY || gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) ||
            (!is_size_of(l->h->requested[a], size) && l->h->freed[a] <= l->h->born[a] + BRIEF);
+}
+
+enum { OF_ROWS = 32 /* parts of the size: a number for each row of the scores, as a softmax makes them in between */ };
+
+/* Blocks of one size, one made after the other. */
+struct row {
+    uint64_t before, least;
+    uint32_t from, blocks, named; /* from: its first event; named: by the marked code */
+};
+
+/* Scores and their softmax, after something smaller. A fused kernel makes one block, of its inputs' size. */
+static bool are_scores(const struct row *row, bool is_mixed)
+{
+    return row->before > 0 && row->blocks >= 2 &&
+           (is_mixed ? row->named > 0 && row->before <= row->least / SCORES : row->before < row->least);
+}
+
+static bool is_in_row(const struct gm_lives *l, size_t a, uint64_t size, unsigned by, bool is_mixed)
+{
+    const unsigned others = GM_BY_NOBODY | GM_BY_LOSS | GM_BY_OPTIMIZER | GM_BY_LINEAR;
+    return is_size_of(l->h->requested[a], size) && (gm_lives_by(l, a) & (is_mixed ? others : GM_BY_NOBODY)) == 0 &&
+           (is_mixed || is_by(l, a, by)) && !is_of_weights(l, a);
+}
+
+/* How many rows of scores of that size the marked code makes in one round; `is_mixed`: with what other code makes in
+ * between. Marks the stacks that make them. */
+static uint32_t rows_of_scores(const struct gm_lives *l, uint64_t size, unsigned by, bool is_mixed, bool *makes)
+{
+    const struct gm_history *h = l->h;
+    struct row row = {.least = size};
+    uint32_t found = 0, most = 0, last = 0;
+    for (uint32_t e = 0; e <= h->count; e++) {
+        const uint32_t a = e < h->count ? h->of_event[e] : GM_NEVER;
+        const bool is_new = a != GM_NEVER && h->born[a] == e + 1;
+        if (!is_new && e < h->count)
+            continue;
+        if (is_new && is_in_row(l, a, size, by, is_mixed) && (h->requested[a] > size / 4 || row.blocks > 0)) {
+            row.from = row.blocks == 0 ? e : row.from;
+            row.blocks++;
+            row.named += is_by(l, a, by);
+            row.least = h->requested[a] > size / 4 && h->requested[a] < row.least ? h->requested[a] : row.least;
+            continue;
+        }
+        if (is_new && (is_aside(l, a, size) || (row.blocks > 0 && h->requested[a] <= size / OF_ROWS)))
+            continue;
+        const bool is_one = are_scores(&row, is_mixed);
+        for (uint32_t i = row.from; is_one && i < e; i++) {
+            const uint32_t of = h->of_event[i];
+            if (of != GM_NEVER && h->born[of] == i + 1 && is_in_row(l, of, size, by, is_mixed))
+                makes[h->stack[of]] = true;
+        }
+        found = (gm_lives_round(l, e + 1) == last ? found : 0) + is_one;
+        most = found > most ? found : most;
+        last = gm_lives_round(l, e + 1);
+        row = (struct row){.before = is_new ? h->requested[a] : 0, .least = size};
+    }
+    return most;
+}
+
+/* Of code whose name tells. 0: it makes none. `makes` as above. */
+static uint64_t named_scores(const struct gm_lives *l, bool *makes)
+{
+    const unsigned by = GM_BY_ATTENTION | GM_BY_SOFTMAX;
+    uint64_t size = scores_of(l, by, true);
+    uint32_t least = 1;
+    if (size == 0) { /* none of that code at the peak: others' of that size, if layers make it, no choice of a word */
+        size = scores_of(l, by, false);
+        least = LAYERS;
+    }
+    if (size == 0 || (rows_of_scores(l, size, by, false, makes) < least &&
+                      rows_of_scores(l, size, GM_BY_SOFTMAX, true, makes) < least))
+        return 0;
+    for (size_t i = 0; i < l->snapshot->stacks.count; i++)
+        makes[i] |= (l->by[i] & by) != 0;
+    return size;
 }
 
 /* Whether blocks of that size stand so. A quarter of it among them may be a mask. Marks the stacks that make them. */
@@ -168,9 +246,7 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
     }
     bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
     c->failed |= makes == NULL;
-    const uint64_t named = scores_of(l, GM_BY_ATTENTION | GM_BY_SOFTMAX);
-    for (size_t i = 0; makes != NULL && i < l->snapshot->stacks.count; i++)
-        makes[i] = named > 0 && (l->by[i] & (GM_BY_ATTENTION | GM_BY_SOFTMAX)) != 0;
+    const uint64_t named = makes == NULL ? 0 : named_scores(l, makes);
     if (makes != NULL)
         collect_scores(c, &set, named > 0 ? named : matrices_of(l, makes), makes);
     free(makes);
@@ -408,10 +484,12 @@ static const struct gm_rule rules[] = {
                 "+ out = F.scaled_dot_product_attention(q, k, v, is_causal=True)",
      .cost = "none; it is faster, too",
      .severity = "warning",
-     .when = "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
-             "largest size, at least twice at the peak, is 4 times its other sizes; or, of any code, two blocks of the "
-             "largest size in a row, which no layer with a weight makes, 8 times as large as those before and after "
-             "them, twice",
+     .when =
+         "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
+         "largest size, at least twice at the peak, is 4 times its other sizes and larger than what was made before, "
+         "two in a row (a fused kernel makes one, its output); or, of any code, two blocks of the "
+         "largest size in a row, which no layer with a weight makes, 8 times as large as those before and after "
+         "them, twice",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",

@@ -430,11 +430,50 @@ class Mistakes(unittest.TestCase):
         soft = [("normed", "net.py", 3), ("attention", "net.py", 9), ("<module>", "train.py", 20)]
         t = Trace()
         t.alloc(8, WEIGHTS)
-        kept = [t.alloc(mib, soft) for mib in (2, 1, 256)]
+        kept = [t.alloc(mib, soft) for mib in (2, 1)]
+        t.free(t.alloc(256, soft))
+        kept.append(t.alloc(256, soft))
         grads = [t.alloc(256, AUTOGRAD) for _ in range(5)]
         t.free(*grads, *kept)
         t.free(t.alloc(1, AUTOGRAD))
         self.expect(t, "unfused-attention", 1530, 1550, "net.py:3")
+
+    def test_attention_beside_a_loss_by_hand(self):
+        """What the loss takes the softmax of may be almost as large: it is not what attention makes."""
+        soft = [("softmax", "net.py", 3), ("forward", "net.py", 9), *FORWARD]
+        words = [("log_softmax", "net.py", 5), ("softmax", "net.py", 3), ("<module>", "train.py", 21)]
+        scores = lambda t, r: [t.alloc(mib, soft) for mib in (4, 64, 64) * 2] + [t.alloc(40, words)]  # noqa: E731
+        self.expect(train(4, scores), "unfused-attention", 240, 280, "net.py:3")
+
+    def test_fused_attention_is_no_mistake(self):
+        """Its output and a logarithm for each row, layer by layer, whatever the function around it is called; copies
+        that make its inputs contiguous or repeat them are as large as those."""
+        def fused(t, r, copies=0, key=16):
+            call = [("attention", "net.py", 7), ("forward", "net.py", 9)]
+            made = []
+            for _ in range(4):
+                made += [t.alloc(mib, FORWARD) for mib in (16, 16, key)] + [t.alloc(16, call) for _ in range(copies)]
+                made += [t.alloc(mib, call + FORWARD) for mib in (16, 0.5)] + [t.alloc(40, FORWARD)]
+            return made
+        for copies, key in ((0, 16), (3, 16), (0, 2)):
+            self.expect_none(train(4, lambda t, r: fused(t, r, copies, key)), "unfused-attention")  # noqa: B023
+
+    def test_attention_whose_peak_is_before_its_softmax(self):
+        """The scores and the same, scaled, of a line whose name does not tell; then their softmax."""
+        soft = [("softmax", TORCH + "nn/functional.py", 9)]
+        t = Trace()
+        t.alloc(64, WEIGHTS)
+        for layer in range(12):
+            if layer % 4 == 0:
+                t.free(t.alloc(8, LOOKUP))
+            inputs, rows = t.alloc(40, FORWARD), t.alloc(16, FORWARD)
+            scores = t.alloc(128, FORWARD)
+            scaled = t.alloc(128, FORWARD)
+            t.free(inputs, scores)
+            normed = t.alloc(128, soft + FORWARD)
+            t.free(scaled, t.alloc(1, soft + FORWARD), normed, t.alloc(16, FORWARD), rows)
+        t.free(t.alloc(8, LOOKUP))
+        self.expect(t, "unfused-attention", 250, 260, "net.py:10")
 
     def test_attention_in_an_unfinished_forward(self):
         soft = [("softmax", "net.py", 3), ("attend", "net.py", 9)] + FORWARD
