@@ -367,6 +367,39 @@ TEST(states_given_up_one_parameter_later)
     expect(&result, MODEL, MODEL, 2 * MODEL, 0);
 }
 
+/* The same, with gradients that stay where they are: backward makes what it adds to them. */
+TEST(states_given_up_beside_gradients_that_stay)
+{
+    struct run r;
+    struct result result;
+    size_t before[2][PARAMETERS];
+    begin(&r);
+    for (int i = 0; i < PARAMETERS; i++) {
+        old(&r, sizes[i]);
+        old(&r, sizes[i]);
+        before[0][i] = old(&r, sizes[i]);
+        before[1][i] = old(&r, sizes[i]);
+    }
+    churn(&r, FORWARD);
+    for (int i = 0; i < PARAMETERS; i++) {
+        size_t added = make(&r, sizes[i], BACKWARD);
+        churn(&r, BACKWARD);
+        drop(&r, added, BACKWARD);
+    }
+    for (int i = 0; i <= PARAMETERS; i++) {
+        for (int which = 0; which < 2; which++) {
+            churn(&r, STEP);
+            if (i > 0)
+                drop(&r, before[which][i - 1], NULL);
+            if (i < PARAMETERS)
+                make(&r, sizes[i], STEP);
+        }
+    }
+    finish(&r, &result, "0,0");
+    assert_int_equal(at_peak(&result, "Activation"), 0);
+    expect(&result, MODEL, MODEL, 2 * MODEL, 0);
+}
+
 /* Only a part is trained: what has no gradient is frozen. */
 TEST(frozen_weights)
 {

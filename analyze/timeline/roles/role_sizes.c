@@ -215,10 +215,13 @@ static bool is_made_workspace_90(struct gm_role_work *w, size_t a, const struct 
     return says == GM_SAYS_FORWARD || (says == GM_SAYS_EMPTY && row->renewed.most >= row->parameters);
 }
 
-/* An optimizer that makes its states anew in each step frees the old ones; gradients are given up once at most. */
+/* An optimizer that makes its states anew in each step frees the old ones; gradients are given up once at most, and not
+ * at all if none is made anew. */
 static void settle_freed(struct size_row *row)
 {
-    if (row->gradients.most > 0 && row->freed_by_optimizer >= 2 * (uint64_t)row->gradients.most) {
+    const uint64_t freed = row->freed_by_optimizer;
+    if (freed > 0 && (row->gradients.most > 0 ? freed >= 2 * (uint64_t)row->gradients.most
+                                              : 4 * (uint64_t)row->states.most >= 3 * freed)) {
         row->replaced += row->freed;
         row->freed = 0;
         row->are_freed_replaced = true;
