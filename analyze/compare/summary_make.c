@@ -156,6 +156,7 @@ static enum gm_status analyse(struct gm_summary_work *work, struct gm_error *err
                                            .classifier = work->classifier,
                                            .top = 1,
                                            .every_event = options->points > 0 ? &sink : NULL,
+                                           .is_brief = true,
                                            .keep = &work->kept};
     enum gm_status status = gm_state_analyze(&work->report, work->snapshot, &state, err);
     if (status == GM_OK && !start_devices(work))

@@ -137,7 +137,7 @@ static bool make_history(struct gm_trace_pass *pass)
 {
     struct reconstruction r = {.pass = pass};
     pthread_t thread;
-    pass->watch = gm_watch_new(&r.watcher, &pass->history, pass->snapshot);
+    pass->watch = gm_watch_new(&r.watcher, &pass->history, pass->snapshot, pass->options->is_brief);
     if (pass->watch == NULL ||
         !gm_history_pair(&pass->history, pass->snapshot, (size_t)pass->report->devices[pass->index].device))
         return false;
@@ -157,12 +157,11 @@ static enum gm_status run_passes(struct gm_trace_pass *pass, struct window *wind
         return gm_no_memory(err);
     pass->to = (uint32_t)pass->history.count;
     bool ok = gm_trace_steps(pass) && find_window(pass, window) && gm_trace_roles(pass) && gm_trace_curves(pass) &&
-              gm_trace_peak(pass) && gm_trace_ooms(pass);
+              gm_trace_peak(pass) && gm_trace_ooms(pass) && gm_trace_reconciliation(pass);
     if (!pass->options->is_brief)
         ok = ok && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_modules(pass) &&
              gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) &&
-             gm_trace_reconciliation(pass) && gm_trace_memory(pass, memory) && gm_trace_serving(pass) &&
-             gm_trace_dims(pass) && gm_trace_join(pass);
+             gm_trace_memory(pass, memory) && gm_trace_serving(pass) && gm_trace_dims(pass) && gm_trace_join(pass);
     return ok ? GM_OK : gm_no_memory(err);
 }
 

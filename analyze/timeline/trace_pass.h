@@ -134,9 +134,9 @@ static inline void gm_sums_apply(struct gm_sums *s, const struct gm_trace_pass *
 }
 
 /* What the watcher of the history saw, for the passes of fragmentation/. Fills *watcher for gm_history_build(history,
- * snapshot); `history` is not read before. NULL: no memory. */
+ * snapshot); `history` is not read before. `sees_only_ooms`: no growths, no samples. NULL: no memory. */
 struct gm_watch *gm_watch_new(struct gm_watcher *watcher, const struct gm_history *history,
-                              const struct gm_snapshot *snapshot);
+                              const struct gm_snapshot *snapshot, bool sees_only_ooms);
 void gm_watch_free(struct gm_watch *watch);
 /* The rules of roles/, and what they said so far. NULL: no memory. The rules are compiled in, so there is nothing else
  * that could fail. */

@@ -72,6 +72,7 @@ struct gm_watch {
     size_t pin_count;
     uint64_t growth_steps, sample_steps, pin_steps; /* spent so far */
     bool has_no_memory;                             /* something could not be noted */
+    bool sees_only_ooms;
     struct GM_VEC(struct gm_watch_part) scratch[2]; /* [is_same_stream], by pool; cached == 0: not in use */
 };
 

@@ -359,21 +359,24 @@ static void see(void *self, enum gm_occasion occasion, const struct gm_space *sp
     struct gm_watch *w = self;
     if (w->has_no_memory)
         return;
-    if (occasion == GM_OCCASION_GROWTH)
-        see_growth(w, space, moment);
-    else if (occasion == GM_OCCASION_OOM)
+    if (occasion == GM_OCCASION_OOM)
         see_oom(w, space, moment);
+    else if (w->sees_only_ooms)
+        return;
+    else if (occasion == GM_OCCASION_GROWTH)
+        see_growth(w, space, moment);
     else
         see_sample(w, space, moment);
 }
 
 struct gm_watch *gm_watch_new(struct gm_watcher *watcher, const struct gm_history *history,
-                              const struct gm_snapshot *snapshot)
+                              const struct gm_snapshot *snapshot, bool sees_only_ooms)
 {
     struct gm_watch *watch = calloc(1, sizeof *watch);
-    *watcher = (struct gm_watcher){.self = watch, .see = see, .samples = 512};
+    *watcher = (struct gm_watcher){.self = watch, .see = see, .samples = sees_only_ooms ? 0 : 512};
     if (watch != NULL) {
         watch->history = history;
+        watch->sees_only_ooms = sees_only_ooms;
         watch->rules = gm_settings_recorded(snapshot, NULL).rules;
     }
     return watch;
