@@ -370,7 +370,21 @@ static void find_cache(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- a forward pass, and the trace is over ----------------------------------------------------------------------- */
 
-enum { LEAST_KEPT = 10 /* of the peak: a tenth */ };
+enum { LEAST_KEPT = 10 /* of the peak: a tenth */, PASSING = 2 /* events: a workspace, or a mere number */ };
+
+/* Whether a graph keeps what the forward pass made: not a few tensors that a variable holds. */
+static bool keeps_graph(const struct gm_lives *l)
+{
+    const bool has_modules = gm_lives_has_modules(l);
+    size_t made = 0, kept = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const bool is_made = is_of_forward(l, a) && (!has_modules || (gm_lives_by(l, a) & GM_BY_MODULE) != 0) &&
+                             l->h->requested[a] >= l->at_peak / 10000 && l->h->freed[a] > l->h->born[a] + PASSING;
+        made += is_made;
+        kept += is_made && l->h->freed[a] == GM_NEVER;
+    }
+    return kept >= AT_ONCE && kept * GRAPH_PARTS >= made;
+}
 
 static uint64_t bytes_of(const struct gm_slice *slices, size_t count, const char *name)
 {
@@ -390,7 +404,8 @@ static void find_forward_only(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_peak_detail *peak = &c->view.timeline->peak;
     const uint64_t bytes = bytes_of(peak->roles, peak->role_count, "Activation");
     if (bytes_of(peak->roles, peak->role_count, "Gradient") > 0 || bytes < c->view.peak->requested / LEAST_KEPT ||
-        bytes_of(peak->lifetimes, peak->lifetime_count, "in the trace, never freed") < bytes / 2)
+        bytes_of(peak->lifetimes, peak->lifetime_count, "in the trace, never freed") < bytes / 2 ||
+        !keeps_graph(c->lives))
         return;
     struct gm_finding *f =
         gm_case_say(c, rule, GM_INFO, bytes,
@@ -426,9 +441,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .rank = GM_RANK_SITE,
      .severity = "info",
-     .when =
-         "no backward pass, no gradients, no out-of-memory; activations hold a tenth of the peak, and half as much of "
-         "it is never freed",
+     .when = "no backward pass, no gradients, no out-of-memory; activations hold a tenth of the peak, half as much of "
+             "it is never freed, and so are at least 4 tensors, and a quarter, of what the forward pass made",
      .what_to_do = "`with torch.inference_mode():` if none follows; else record a whole step"},
     {.id = "kv-cache-by-cat",
      .title = "A cache is grown by torch.cat",

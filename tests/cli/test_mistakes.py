@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes in runs made by hand: what is to do first, which line it blames, what a replay says that mending it saves."""
+import json
+
 from harness import MIB, Case, Run, main, write
 
 
@@ -59,6 +61,22 @@ class Mistakes(Case):
         ids = [entry["id"] for entry in self.to_do(run)]
         self.assertEqual(ids[0], "forward-only")
         self.assertFalse({"checkpoint-beside-model", "second-copy-of-weights", "healthy"} & set(ids), ids)
+
+    def test_output_without_a_graph(self):
+        """Layers whose tensors go while the next ones are made, and an output that stays: inference_mode is on."""
+        run = Run()
+        for _ in range(2):
+            before = None
+            for n in range(3, 11):
+                block = run.alloc(60, 10, ("layer", n), ("_call_impl", 99))
+                if before:
+                    run.free(before)
+                before = block
+            run.alloc(300, 10, ("head", 20), ("_call_impl", 99))
+            run.free(before)
+        analysis = self.analysis(write(self.at("s.pickle"), run.snapshot()))
+        self.assertNotIn("forward-only", [finding["id"] for finding in analysis["findings"]])
+        self.assertNotIn("inference_mode", json.dumps([analysis["findings"], analysis["headline"]]))
 
     def test_attention_of_a_forward_pass(self):
         """Scores of hand-written attention are there to the end of such a trace."""

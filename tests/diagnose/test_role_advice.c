@@ -5,6 +5,8 @@
 #include "analyze/diagnose/rules.h"
 #include "tests/unit.h"
 
+#include <string.h>
+
 enum { SITES = 4, ROLES = 3 };
 
 /* A peak of 1000 bytes. */
@@ -101,4 +103,18 @@ TEST(role_that_holds_most)
     assert_true(gm_advice_role(&role, view));
     p.timeline.peak.role_count = 0;
     assert_false(gm_advice_role(&role, view));
+}
+
+/* A graph has several tensors for each layer: a few are held by variables. */
+TEST(activations_without_a_backward_pass)
+{
+    struct peak p;
+    struct gm_role_advice role;
+    struct gm_view *view = make(&p, 600, 100);
+    p.roles[1].blocks = 3;
+    assert_true(gm_advice_of(&role, "Activation", view, true));
+    assert_null(strstr(role.of_site, "inference_mode"));
+    p.roles[1].blocks = 64;
+    assert_true(gm_advice_of(&role, "Activation", view, true));
+    assert_non_null(strstr(role.of_site, "inference_mode"));
 }
