@@ -114,13 +114,13 @@ struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set)
     return remedy;
 }
 
-void gm_case_is_mistake(struct gm_finding *f, const struct gm_rule *rule)
+void gm_case_is_mistake(struct gm_finding *f, const struct gm_rule *rule, const struct gm_library_option *option)
 {
     f->rank = GM_RANK_MISTAKE;
-    f->brief = rule->brief;
-    f->fix = rule->fix;
+    f->brief = option != NULL ? option->brief : rule->brief;
+    f->fix = option != NULL ? option->fix : rule->fix;
     f->cost = rule->cost;
-    f->snippet = rule->snippet;
+    f->snippet = option != NULL ? option->snippet : rule->snippet;
 }
 
 struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
@@ -139,9 +139,10 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
                            gm_count_format(blocks, blame.blocks), gm_plural(blame.blocks), blame.site);
         else
             gm_text_printf(&t, "Made in %s: ", blame.site);
-        gm_text_printf(&t, "%s. %s.", evidence, rule->fix);
+        const struct gm_library_option *option = gm_library_option_for(c->lives, rule->id, blame.stack);
+        gm_text_printf(&t, "%s. %s.", evidence, option != NULL ? option->fix : rule->fix);
         f = gm_case_add(c, rule, rule->is_choice ? GM_INFO : GM_WARNING, blame.bytes, &t);
-        gm_case_is_mistake(f, rule);
+        gm_case_is_mistake(f, rule, option);
         f->site = blame.site;
         f->remedy = gm_case_remedy_of(c, set);
         if (f->remedy != NULL)

@@ -218,7 +218,7 @@ static void tell_as_mistake(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_fragmentation *pins = &c->report->fragmentation;
     f->severity = GM_WARNING;
     f->bytes = c->report->evidence.stranded_fixed; /* all of what lies beside live blocks would go back */
-    gm_case_is_mistake(f, rule);
+    gm_case_is_mistake(f, rule, NULL);
     f->site = pins->pin_count > 0 ? pins->pins[0].block.site : NULL;
     const uint64_t stays = collect_pins(c, &set);
     f->remedy = set.n == 0 ? NULL : gm_case_remedy_of(c, &set);

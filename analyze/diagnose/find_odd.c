@@ -122,7 +122,7 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
         "is saved. %s.",
         gm_size_format(size[0], asked), gm_size_format(size[1], t->ooms[0].levels.requested), size[0], rule->fix);
     f->site = t->ooms[0].site;
-    gm_case_is_mistake(f, rule);
+    gm_case_is_mistake(f, rule, NULL);
 }
 
 static const struct gm_rule rules[] = {

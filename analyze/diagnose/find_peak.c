@@ -259,7 +259,7 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
         gm_size_format(size[0], peak), devices[most].device, gm_size_format(size[1], peaks[least].requested),
         devices[least].device, n, gm_size_format(size[2], mean), same, devices[most].device,
         is_out ? "ran out of memory" : "runs out of memory first", same[0] != '\0' ? "batch" : "batch, or the layers,");
-    gm_case_is_mistake(f, rule);
+    gm_case_is_mistake(f, rule, NULL);
     if (same[0] != '\0') { /* the same code on each: parts of a batch */
         f->fix = "Give each device as much work: parts of equal size in tokens, nodes or pixels, not in items";
         f->snippet = "- parts = batch.chunk(devices)\n"

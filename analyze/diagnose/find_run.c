@@ -34,13 +34,14 @@ static void find_emptied(struct gm_case *c, const struct gm_rule *rule)
     }
     if (rounds < LEAST_EMPTIED || rounds * 2 < l->rounds.n)
         return;
+    const struct gm_library_option *option = gm_library_option_for(l, rule->id, stack);
     struct gm_finding *f = gm_case_say(
         c, rule, GM_WARNING, 0,
         "In %s of %s rounds of the loop memory goes back to the driver, which never refused any, and is taken "
         "again. Each time the device is waited for. %s.",
-        gm_count_format(n[0], rounds), gm_count_format(n[1], l->rounds.n), rule->fix);
-    gm_case_is_mistake(f, rule);
-    f->site = stack == 0 ? NULL : gm_names_site(&l->names, (struct gm_stack_id){stack});
+        gm_count_format(n[0], rounds), gm_count_format(n[1], l->rounds.n), option != NULL ? option->fix : rule->fix);
+    gm_case_is_mistake(f, rule, option);
+    f->site = stack == 0 ? NULL : gm_lives_place(l, stack);
 }
 
 /* ---- phases ------------------------------------------------------------------------------------------------------ */
@@ -178,7 +179,7 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
         "At event %s the code that made nearly all so far has run for the last time, and %s of what it used stay "
         "reserved. %s.",
         gm_count_format(n, moment), gm_size_format(size, cached), rule->fix);
-    gm_case_is_mistake(f, rule);
+    gm_case_is_mistake(f, rule, NULL);
     f->site = gm_lives_place(l, stack);
     *change = (struct gm_remedy_change){.allocation = GM_REMEDY_NEVER, .gone = moment};
     f->remedy = gm_case_remedy(c, c->view.device->device);
@@ -217,7 +218,7 @@ static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
             ? ""
             : gm_case_printf(c, " The smallest card with as much as that request needed is %s.", c->report->oom_card),
         rule->fix);
-    gm_case_is_mistake(f, rule);
+    gm_case_is_mistake(f, rule, NULL);
     f->site = oom->site;
 }
 

@@ -160,7 +160,7 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
                     "sizes fit no hole that old ones left. %s. With %s: %s reserved.",
                     gm_share_format(share, shapes.varied, shapes.all), rule->fix, gm_settings_name(best->settings),
                     gm_size_format_change(change, before, best->roomy.peak));
-    gm_case_is_mistake(f, rule);
+    gm_case_is_mistake(f, rule, NULL);
     f->brief =
         gm_case_printf(c, "%s, or %s", gm_settings_name(best->settings), rule->brief); /* what was replayed first */
     f->site = gm_lives_place(c->lives, shapes.most);

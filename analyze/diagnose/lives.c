@@ -522,25 +522,36 @@ bool gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again, uin
     return GM_VEC_PUSH(set, ((struct gm_remedy_change){(uint32_t)a, gone, again, bytes}));
 }
 
+/* The label, and the line of the program's own that it was called from, of frames[0, n) outside of it: of a library's
+ * code the innermost, which is where it is used; else the outermost, which is where the run came from. */
+static const char *with_origin(struct gm_lives *l, const char *label, const uint32_t *frames, size_t n, bool is_library)
+{
+    const struct gm_frames *f = &l->snapshot->frames;
+    size_t from = n;
+    for (size_t i = 0; i < n && (from == n || is_library); i++)
+        if (f->line[frames[i]] != GM_ABSENT && gm_names_is_own(&l->names, f->filename[frames[i]]))
+            from = i;
+    if (from == n)
+        return label;
+    return gm_arena_printf(l->names.arena, "%s, from %s:%llu", label,
+                           gm_path_base(string_of(&l->names, f->filename[frames[from]])),
+                           (unsigned long long)f->line[frames[from]]);
+}
+
 const char *gm_lives_place(struct gm_lives *l, uint32_t stack)
 {
     uint32_t frames[DEPTH_MOST];
-    const size_t n = python_frames(l, stack, frames);
+    size_t n = python_frames(l, stack, frames);
     const char *site = gm_names_site(&l->names, (struct gm_stack_id){stack});
     const struct gm_frame_row *telling = gm_names_telling_frame(&l->names, (struct gm_stack_id){stack});
-    for (size_t i = 0; site != NULL && telling != NULL && i < n; i++) {
-        const char *file = string_of(&l->names, l->snapshot->frames.filename[frames[i]]);
-        const uint64_t line = l->snapshot->frames.line[frames[i]];
-        const char *base = file;
-        for (const char *s = file; *s != '\0'; s++)
-            base = *s == '/' || *s == '\\' ? s + 1 : base;
-        if (line == GM_ABSENT || (gm_file_kind(file) & GM_FILE_IS_TORCH) != 0 || strstr(file, "runpy") != NULL)
-            continue;
-        if (line == telling->line && telling->filename != NULL && strcmp(file, telling->filename) == 0)
-            break;
-        return gm_arena_printf(l->names.arena, "%s, from %s:%llu", site, base, (unsigned long long)line);
-    }
-    return site;
+    if (site == NULL || telling == NULL || telling->filename == NULL)
+        return site;
+    const bool is_library = (gm_file_kind(telling->filename) & GM_FILE_IS_INSTALLED) != 0;
+    for (size_t i = 0; i < n; i++)
+        if (l->snapshot->frames.line[frames[i]] == telling->line &&
+            strcmp(string_of(&l->names, l->snapshot->frames.filename[frames[i]]), telling->filename) == 0)
+            n = i;
+    return with_origin(l, site, frames, n, is_library);
 }
 
 const char *gm_lives_backward(struct gm_lives *l, uint32_t moment)
@@ -578,6 +589,7 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
     }
     const bool ok = bytes != NULL;
     free(bytes);
+    blame->stack = most;
     blame->site = ok && set->n > 0 ? gm_lives_place(l, most) : NULL;
     return ok;
 }
@@ -597,8 +609,12 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set)
         const struct gm_frame_row frame = {string_of(&l->names, l->snapshot->frames.name[common[n - 1]]),
                                            string_of(&l->names, l->snapshot->frames.filename[common[n - 1]]),
                                            l->snapshot->frames.line[common[n - 1]]};
-        if (frame.line != GM_ABSENT && (gm_file_kind(frame.filename) & GM_FILE_IS_TORCH) == 0)
-            return gm_names_label(l->names.arena, &frame);
+        const unsigned kind = gm_file_kind(frame.filename);
+        if (frame.line == GM_ABSENT || (kind & GM_FILE_IS_TORCH) != 0)
+            continue;
+        const char *label = gm_names_label(l->names.arena, &frame);
+        const bool is_library = (kind & GM_FILE_IS_INSTALLED) != 0;
+        return label == NULL || !is_library ? label : with_origin(l, label, common, n - 1, true);
     }
     return NULL;
 }

@@ -136,6 +136,7 @@ struct gm_blame {
     uint64_t bytes, blocks; /* requested, at the peak */
     uint64_t all;           /* allocations, at any time */
     size_t stacks;          /* different ones */
+    uint32_t stack;         /* that has most */
     const char *site;       /* of the stack that has most: the user's line, and from where it was called */
 };
 /* false: no memory. */

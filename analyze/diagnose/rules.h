@@ -57,6 +57,18 @@ extern const struct gm_theme gm_theme_kept, gm_theme_training, gm_theme_inferenc
 extern const struct gm_theme gm_theme_file, gm_theme_oom, gm_theme_cache, gm_theme_allocator, gm_theme_peak,
     gm_theme_settings, gm_theme_healthy;
 
+/* library_options.c: what mends a finding where code of a library made what it is about: its option, in place of the
+ * rule's fix. */
+struct gm_library_option {
+    const char *id;                    /* of the rule */
+    const char *in;                    /* how the path begins, from the package on */
+    const char *brief, *fix, *snippet; /* as those of rules */
+};
+/* The i-th; NULL: there is none. */
+const struct gm_library_option *gm_library_option_at(size_t i);
+/* Of what was made with that stack; NULL: there is none. */
+const struct gm_library_option *gm_library_option_for(struct gm_lives *l, const char *id, uint32_t stack);
+
 enum { GM_LEAST_SHARE = 100 /* of the peak: what holds less is no mistake worth a word */ };
 
 /* Appends a finding of the rule with its texts; further fields may be set in what is returned, which is never NULL.
@@ -65,8 +77,8 @@ struct gm_finding *gm_case_add(struct gm_case *c, const struct gm_rule *rule, en
                                struct gm_text *detail);
 struct gm_finding *gm_case_say(struct gm_case *c, const struct gm_rule *rule, enum gm_severity severity, uint64_t bytes,
                                const char *detail, ...) __attribute__((format(printf, 5, 6)));
-/* Makes a mistake of a finding, with the fix of its rule. */
-void gm_case_is_mistake(struct gm_finding *f, const struct gm_rule *rule);
+/* Makes a mistake of a finding, with the fix of its rule, or that option. */
+void gm_case_is_mistake(struct gm_finding *f, const struct gm_rule *rule, const struct gm_library_option *option);
 /* Appends a mistake: of these allocations, and what mending it does to them. Nothing if there are none, or if they hold
  * less than a hundredth of the peak and `is_of_reserved` does not say that they cost more than they hold. The site is
  * that of most of them, unless it is set in what is returned; NULL: nothing was appended. Frees the set. */

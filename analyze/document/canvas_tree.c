@@ -7,6 +7,7 @@
 #include "analyze/document/canvas_parts.h"
 #include "analyze/document/columns.h"
 #include "analyze/document/sites.h"
+#include "analyze/report/frame_kind.h"
 #include "analyze/report/numbers.h"
 
 #include <inttypes.h>

@@ -37,8 +37,7 @@ enum gm_frame_worth gm_frame_worth(const char *name, const char *file)
         "c10::",           "CachingAllocator",   "at::detail::",   "at::native::empty",
         "at::_ops::empty", "at::empty",          "at::(anonymous", "std::",
         "wrapper_",        "at::TensorIterator", "at::TensorBase", NULL};
-    static const char *const libraries[] = {
-        "site-packages/", "dist-packages/", "site-packages\\", "/lib/python", "/torch/", "\\torch\\", NULL};
+    static const char *const libraries[] = {"/lib/python", "/torch/", "\\torch\\", NULL};
     name = text_of(name);
     file = text_of(file);
     if (gm_frame_is_noise(name, file) || is_machinery(name, file) || (name[0] == '\0' && file[0] == '\0'))
@@ -46,7 +45,7 @@ enum gm_frame_worth gm_frame_worth(const char *name, const char *file)
     if (!gm_frame_is_python(file) && file[0] != '<') /* "<eval_with_key>.7": code made by torch.fx */
         return strcmp(name, "??") == 0 || name[0] == '\0' || starts_with_any(name, native_noise) ? GM_FRAME_NOISE
                                                                                                  : GM_FRAME_NATIVE;
-    return gm_has_any(file, libraries) ? GM_FRAME_LIBRARY : GM_FRAME_OWN;
+    return gm_has_any(file, libraries) || gm_file_package(file) != NULL ? GM_FRAME_LIBRARY : GM_FRAME_OWN;
 }
 
 static enum gm_frame_worth worth_of(const struct gm_frame_row *frame)
@@ -108,18 +107,6 @@ bool gm_frames_equal(const struct gm_block_row *a, const struct gm_block_row *b)
     return true;
 }
 
-/* The path from the package on, for files of installed packages. */
-static const char *shown_path(const char *file)
-{
-    static const char *const roots[] = {"site-packages/", "dist-packages/", "site-packages\\", NULL};
-    for (size_t i = 0; roots[i] != NULL; i++) {
-        const char *at = strstr(file, roots[i]);
-        if (at != NULL && at[strlen(roots[i])] != '\0')
-            return at + strlen(roots[i]);
-    }
-    return file;
-}
-
 const char *gm_frames_below(struct gm_doc *doc, const struct gm_block_row *block, size_t most)
 {
     size_t index[GM_FRAMES_MOST];
@@ -127,7 +114,8 @@ const char *gm_frames_below(struct gm_doc *doc, const struct gm_block_row *block
     struct gm_text out = {0};
     for (size_t i = 0; i < n; i++) {
         const struct gm_frame_row *frame = &block->frames[index[i]];
-        const char *name = text_of(frame->name), *file = shown_path(text_of(frame->filename));
+        const char *name = text_of(frame->name), *path = text_of(frame->filename), *package = gm_file_package(path);
+        const char *file = package != NULL ? package : path;
         if (is_site(block, frame))
             continue;
         gm_text_add(&out, out.length > 0 ? "\n" : "");

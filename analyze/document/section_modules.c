@@ -4,6 +4,7 @@
  */
 #include "analyze/document/sections.h"
 #include "analyze/document/sites.h"
+#include "analyze/report/frame_kind.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 
 #include "analyze/base/arithmetic.h"
 #include "analyze/document/columns.h"
+#include "analyze/report/frame_kind.h"
 #include "analyze/report/numbers.h"
 
 #include <stdint.h>
@@ -22,15 +23,6 @@ static void add_name(struct gm_text *out, const char *s, size_t n, size_t column
     else
         gm_columns_cut(out, name.data != NULL ? name.data : "", columns, false);
     gm_text_free(&name);
-}
-
-const char *gm_path_base(const char *path)
-{
-    const char *base = path;
-    for (const char *c = path; *c != '\0'; c++)
-        if (*c == '/' || *c == '\\') /* a snapshot may come from Windows */
-            base = c + 1;
-    return base;
 }
 
 static const char *file_of(const char *site)

@@ -37,10 +37,45 @@ static bool file_is_noise(const char *filename)
     return gm_has_any(filename, files);
 }
 
+const char *gm_file_package(const char *filename)
+{
+    static const char folder[] = "-packages"; /* site-packages, dist-packages */
+    static const char *const names[] = {"accelerate",   "bitsandbytes",
+                                        "deepspeed",    "diffusers",
+                                        "flash_attn",   "lightning",
+                                        "open_clip",    "peft",
+                                        "torchvision",  "pytorch_lightning",
+                                        "safetensors",  "sentence_transformers",
+                                        "timm",         "torch_geometric",
+                                        "torchmetrics", "transformers",
+                                        "trl",          "vllm",
+                                        "xformers",     NULL};
+    const char *found = NULL;
+    for (const char *s = strstr(filename, folder); s != NULL; s = strstr(s + 1, folder))
+        if (s[sizeof folder - 1] == '/' || s[sizeof folder - 1] == '\\')
+            found = s + sizeof folder;
+    for (const char *s = filename; found == NULL && *s != '\0'; s += strcspn(s, "/\\"), s += *s != '\0')
+        for (size_t i = 0; names[i] != NULL; i++) {
+            const size_t n = strlen(names[i]);
+            found = strncmp(s, names[i], n) == 0 && (s[n] == '/' || s[n] == '\\') ? s : found;
+        }
+    return found;
+}
+
 unsigned gm_file_kind(const char *filename)
 {
     return (gm_frame_is_python(filename) ? GM_FILE_IS_PYTHON : 0u) |
-           (frame_is_torch(filename) ? GM_FILE_IS_TORCH : 0u) | (file_is_noise(filename) ? GM_FILE_IS_NOISE : 0u);
+           (frame_is_torch(filename) ? GM_FILE_IS_TORCH : 0u) | (file_is_noise(filename) ? GM_FILE_IS_NOISE : 0u) |
+           (gm_file_package(filename) != NULL ? GM_FILE_IS_INSTALLED : 0u);
+}
+
+const char *gm_path_base(const char *path)
+{
+    const char *base = path;
+    for (const char *c = path; *c != '\0'; c++)
+        if (*c == '/' || *c == '\\') /* a snapshot may come from Windows */
+            base = c + 1;
+    return base;
 }
 
 bool gm_name_is_noise(const char *name)

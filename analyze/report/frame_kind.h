@@ -8,8 +8,13 @@
 #include <stdbool.h>
 
 /* Of strings that are asked about often: all that follows, at once. */
-enum { GM_FILE_IS_PYTHON = 1, GM_FILE_IS_TORCH = 2, GM_FILE_IS_NOISE = 4 };
+enum { GM_FILE_IS_PYTHON = 1, GM_FILE_IS_TORCH = 2, GM_FILE_IS_NOISE = 4, GM_FILE_IS_INSTALLED = 8 };
 unsigned gm_file_kind(const char *filename);
+/* Where the name of the package begins that a file was installed with, beside Python or anywhere else if it is one that
+ * many train with; NULL: it is none. A name ends with the next slash or backslash. */
+const char *gm_file_package(const char *filename);
+/* The file's name in a path, of Windows, too. */
+const char *gm_path_base(const char *path);
 bool gm_name_is_noise(const char *name);
 
 /* A frame of Python code, whoever wrote it. */

@@ -51,6 +51,8 @@ int gm_names_shown(const char *name);
 const char *gm_names_path_tail(const char *path);
 /* GM_FILE_IS_... of a file's name, and gm_name_is_noise; 0 also if there is no memory. */
 unsigned gm_names_file_kind(struct gm_names *names, struct gm_string_id file);
+/* Whether it is of the program itself: of Python, and of no library. */
+bool gm_names_is_own(struct gm_names *names, struct gm_string_id file);
 bool gm_names_is_noise(struct gm_names *names, struct gm_string_id name);
 const struct gm_frame_row *gm_names_frames(struct gm_names *names, struct gm_stack_id stack, size_t *count);
 /* Where a block with this stack was made, short: "forward  model/attention.py:88"; "no stack recorded". Equal labels

@@ -141,7 +141,12 @@ static unsigned name_bits(struct gm_names *names, struct gm_string_id id)
 
 unsigned gm_names_file_kind(struct gm_names *names, struct gm_string_id file)
 {
-    return file_bits(names, file) & (GM_FILE_IS_PYTHON | GM_FILE_IS_TORCH | GM_FILE_IS_NOISE);
+    return file_bits(names, file) & (GM_FILE_IS_PYTHON | GM_FILE_IS_TORCH | GM_FILE_IS_NOISE | GM_FILE_IS_INSTALLED);
+}
+
+bool gm_names_is_own(struct gm_names *names, struct gm_string_id file)
+{
+    return (file_bits(names, file) & (FILE_PYTHON | FILE_LIBRARY | GM_FILE_IS_INSTALLED)) == FILE_PYTHON;
 }
 
 bool gm_names_is_noise(struct gm_names *names, struct gm_string_id name)
@@ -241,11 +246,7 @@ const char *gm_names_path_tail(const char *path)
  * like one of the user's own. Returns its length. */
 static int package_before(const char **package, const char *path, const char *tail)
 {
-    static const char folder[] = "-packages"; /* site-packages, dist-packages */
-    const char *at = NULL;
-    for (const char *s = strstr(path, folder); s != NULL && s < tail; s = strstr(s + 1, folder))
-        if (s[sizeof folder - 1] == '/' || s[sizeof folder - 1] == '\\')
-            at = s + sizeof folder;
+    const char *at = gm_file_package(path);
     *package = at;
     return at == NULL || at >= tail ? 0 : (int)strcspn(at, "/\\");
 }

@@ -515,6 +515,27 @@ class Mistakes(unittest.TestCase):
         self.assertIn("kv-cache-by-cat", diagnosed(grown(True)))
         self.expect_none(grown(False), "kv-cache-by-cat")  # larger and larger inputs
 
+    def test_line_and_option_of_a_library(self):
+        def grown(folder):  # the line of the program that uses the library's code is told, and the library's option
+            cat = [("update", folder + "transformers/cache_utils.py", 9), ("generate", folder + "transformers/generation/utils.py", 5),
+                   ("answer", "serve.py", 14), ("<module>", "serve.py", 30)]
+            t, old = Trace(), []
+            weights = [t.alloc(20, WEIGHTS) for _ in range(4)]
+            for length in range(20, 60, 2):
+                new = [t.alloc(length, cat)]
+                t.free(*old)
+                old = new
+            t.free(*old, *weights)
+            return diagnosed(t)["kv-cache-by-cat"]
+        for folder in ("/usr/lib/python3/dist-packages/", "/opt/libs/", "C:\\"):
+            found = grown(folder)
+            self.assertRegex(found["site"], r"transformers/cache_utils\.py:9, from serve\.py:14$")
+            self.assertIn('cache_implementation="static"', found["fix"])
+            self.assertIn("cache_implementation", found["snippet"])
+        own = grown("/home/me/my_")  # "my_transformers" is a folder of one's own
+        self.assertTrue(own["site"].endswith("cache_utils.py:9, from serve.py:30"), own["site"])
+        self.assertNotIn("cache_implementation", own["fix"])
+
     def test_checkpoint_read_after_the_model_was_made(self):
         loading = [("load", TORCH + "serialization.py", 1), ("<module>", "train.py", 7)]
 
