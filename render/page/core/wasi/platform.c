@@ -51,9 +51,9 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     return 0;
 }
 
-/* ---- what would be imports: no environment, no open files
- * ------------------------------------------------------------
- */
+/* ---- what would be imports: no environment, no open files ---------------------------------------------------------
+ *
+ * All that some wasi-libc asks for: of one that is missing here it takes its own file, which has all of them again. */
 
 __wasi_errno_t __wasi_environ_sizes_get(__wasi_size_t *count, __wasi_size_t *bytes)
 {
@@ -76,6 +76,13 @@ __wasi_errno_t __wasi_fd_close(__wasi_fd_t fd)
 __wasi_errno_t __wasi_fd_seek(__wasi_fd_t fd, __wasi_filedelta_t offset, __wasi_whence_t whence, __wasi_filesize_t *out)
 {
     (void)fd, (void)offset, (void)whence, (void)out;
+    return __WASI_ERRNO_BADF;
+}
+
+/* What newer ones close a file with. */
+__wasi_errno_t __wasi_fd_renumber(__wasi_fd_t fd, __wasi_fd_t to)
+{
+    (void)fd, (void)to;
     return __WASI_ERRNO_BADF;
 }
 
