@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cli/gmanalyze.h"
+#include "analyze/cli/analyze_options.h"
 
 #include "analyze/cli/notice_files.h"
 #include "analyze/cli/operands.h"
@@ -69,8 +69,8 @@ static const struct gm_option option_table[] = {
      GM_OPTION_TEXT, GM_USUAL(source)},
     {0, "tree", NULL,
      "draw what lives at the peak as a tree of call stacks, on stdout" GM_MORE
-     "After the summary, of each device, outermost frames first, at most `--top` lines, as wide as the terminal: "
-     "[reading.md](reading.md#in-the-terminal).",
+     "After the summary, of each device, outermost frames first, at most `--top` lines, as wide as the terminal; in "
+     "characters also where `--chart` draws a picture: [reading.md](reading.md#in-the-terminal).",
      GM_OPTION_FLAG, AT(tree)},
     {0, "chart", NULL,
      "draw allocated and reserved memory over time, on stdout" GM_MORE

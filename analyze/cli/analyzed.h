@@ -8,7 +8,7 @@
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
-#include "analyze/cli/gmanalyze.h"
+#include "analyze/cli/analyze_options.h"
 #include "analyze/cli/judge.h"
 #include "analyze/diagnose/ignore.h"
 

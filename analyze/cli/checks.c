@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cli/job_parts.h"
+#include "analyze/cli/checks.h"
 
 #include "analyze/base/size.h"
 
 #include <inttypes.h>
 
 struct checks {
-    const struct gm_analyze_context *context;
+    const struct gm_analyze_options *options;
     const struct gm_report *report;
-    const char *path;
-    struct gm_text *messages;
-    struct gm_notices *notices; /* NULL: nobody reads them */
+    const struct gm_checks_told *told;
     enum gm_status status;
 };
 
 /* Takes `why` over. */
 static void fail(struct checks *c, const char *option, struct gm_text *why)
 {
-    gm_message_add(c->messages, &c->context->terminal, GM_MESSAGE_ERROR, c->path, "check failed: %s",
-                   why->failed ? "" : why->data);
+    if (c->told->messages != NULL)
+        gm_message_add(c->told->messages, c->told->terminal, GM_MESSAGE_ERROR, c->told->path, "check failed: %s",
+                       why->failed ? "" : why->data);
     const struct gm_notice notice = {.level = GM_NOTICE_ERROR,
                                      .is_failure = true,
                                      .rule = option,
                                      .title = "check failed",
                                      .text = why->failed ? NULL : why->data,
-                                     .subject = c->path};
-    if (c->notices != NULL)
-        gm_notices_add(c->notices, &notice, NULL);
+                                     .subject = c->told->path};
+    if (c->told->notices != NULL)
+        gm_notices_add(c->told->notices, &notice, NULL);
     gm_text_free(why);
     c->status = GM_E_CHECK;
 }
@@ -34,7 +33,7 @@ static void fail(struct checks *c, const char *option, struct gm_text *why)
 /* Of one device, or of all (NULL): without a trace there is no peak, and the total counts. */
 static void check_reserved(struct checks *c, const struct gm_device_report *device)
 {
-    const uint64_t limit = c->context->options.fail_above;
+    const uint64_t limit = c->options->fail_above;
     const bool has_peak = device != NULL && device->trace.peak_reserved != GM_REPORT_NONE;
     const uint64_t reserved = device == NULL ? c->report->totals.reserved
                               : has_peak     ? device->trace.peak_reserved
@@ -55,7 +54,7 @@ static void check_reserved(struct checks *c, const struct gm_device_report *devi
 
 static void check_efficiency(struct checks *c)
 {
-    const double limit = c->context->options.fail_below_efficiency;
+    const double limit = c->options->fail_below_efficiency;
     const double efficiency = gm_totals_efficiency(&c->report->totals);
     struct gm_text why = {0};
     if (efficiency < 0 || efficiency >= limit) /* below 0: nothing is reserved, so nothing is wasted */
@@ -68,7 +67,7 @@ static void check_efficiency(struct checks *c)
 static void check_findings(struct checks *c)
 {
     const struct gm_diagnosis *diagnosis = &c->report->diagnosis;
-    const int limit = c->context->options.fail_on;
+    const int limit = c->options->fail_on;
     struct gm_text why = {0};
     size_t n = 0;
     while (limit >= 0 && n < diagnosis->finding_count && (int)diagnosis->findings[n].severity >= limit)
@@ -83,20 +82,19 @@ static void check_findings(struct checks *c)
 /* A check that was asked for and added nothing since there were `before` notices has passed. */
 static void pass(struct checks *c, const char *option, bool is_wanted, size_t *before)
 {
-    const struct gm_notice notice = {.rule = option, .title = "check passed", .subject = c->path};
-    if (c->notices == NULL)
+    const struct gm_notice notice = {.rule = option, .title = "check passed", .subject = c->told->path};
+    if (c->told->notices == NULL)
         return;
-    if (is_wanted && c->notices->all.n == *before)
-        gm_notices_add(c->notices, &notice, NULL);
-    *before = c->notices->all.n;
+    if (is_wanted && c->told->notices->all.n == *before)
+        gm_notices_add(c->told->notices, &notice, NULL);
+    *before = c->told->notices->all.n;
 }
 
-enum gm_status gm_checks_run(const struct gm_analyze_context *context, const struct gm_report *report, const char *path,
-                             struct gm_text *messages, struct gm_notices *notices)
+enum gm_status gm_checks_run(const struct gm_analyze_options *options, const struct gm_report *report,
+                             const struct gm_checks_told *told)
 {
-    const struct gm_analyze_options *options = &context->options;
-    struct checks c = {context, report, path, messages, notices, GM_OK};
-    size_t before = notices == NULL ? 0 : notices->all.n;
+    struct checks c = {options, report, told, GM_OK};
+    size_t before = told->notices == NULL ? 0 : told->notices->all.n;
     bool has_trace = false;
     for (size_t i = 0; i < report->device_count; i++)
         has_trace = has_trace || report->devices[i].trace.events > 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cli/gmdiff.h"
+#include "analyze/cli/diff_options.h"
 
 #include "analyze/cli/notice_files.h"
 #include "analyze/cli/paths.h"

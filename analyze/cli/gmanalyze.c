@@ -3,7 +3,7 @@
  * gmanalyze: a thin main. Options and operands in; for each snapshot a job (job.c); messages, summaries, JSON and the
  * exit code out.
  */
-#include "analyze/cli/gmanalyze.h"
+#include "analyze/cli/analyze_options.h"
 
 #include "analyze/cli/job.h"
 #include "analyze/cli/page_runs.h"

@@ -2,13 +2,12 @@
 #include "analyze/cli/job.h"
 
 #include "analyze/base/clock.h"
-#include "analyze/cli/analyzed.h"
+#include "analyze/cli/checks.h"
 #include "analyze/cli/interrupt.h"
 #include "analyze/cli/job_parts.h"
 #include "analyze/cli/notice_files.h"
-#include "analyze/cli/page_runs.h"
 #include "analyze/export/export.h"
-#include "analyze/formats/load.h"
+#include "analyze/lib/lib_analyze.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/sqlite/sqlite.h"
@@ -18,18 +17,22 @@ struct times {
     double load, analyse, draw, write;
 };
 
-/* What is read, and how far it has come. The snapshot and the histories are there until they have been replayed. */
+/* What was read, and what comes of it. The snapshot and the histories are there until they have been replayed. */
 struct work {
-    struct gm_snapshot snapshot;
-    struct gm_judged judged;
-    struct gm_page_trace page;
+    struct gm_result *result; /* NULL: nothing could be read */
+    struct gm_judged *judged; /* the result's */
     struct times times;
 };
 
+static const struct gm_snapshot *snapshot_of(const struct work *work)
+{
+    return &work->result->loaded[0]->snapshot;
+}
+
 static void forget_snapshot(struct work *work)
 {
-    gm_kept_free(&work->judged.kept);
-    gm_snapshot_free(&work->snapshot);
+    gm_kept_free(&work->judged->kept);
+    gm_result_forget(work->result);
 }
 
 static double lap(double *since)
@@ -63,10 +66,10 @@ static enum gm_status analyse(struct work *work, const struct gm_job *job, const
 {
     const struct gm_analysis analysis = analysis_of(job, context);
     enum gm_status status =
-        gm_analysis_begin(&work->judged, &work->snapshot, &analysis, csv == NULL ? NULL : gm_full_csv_sink(csv), err);
+        gm_analysis_begin(work->judged, snapshot_of(work), &analysis, csv == NULL ? NULL : gm_full_csv_sink(csv), err);
     if (csv != NULL && gm_full_csv_status(csv, NULL) != GM_OK)
         return gm_full_csv_status(csv, err); /* that is why the timeline ended */
-    return csv == NULL || status != GM_OK ? status : gm_full_csv_finish(csv, &work->judged.report, err);
+    return csv == NULL || status != GM_OK ? status : gm_full_csv_finish(csv, &work->judged->report, err);
 }
 
 static bool wants_sqlite(const struct gm_analyze_context *context)
@@ -78,7 +81,7 @@ static bool wants_sqlite(const struct gm_analyze_context *context)
 static enum gm_status write_sqlite(const struct work *work, struct gm_job *job,
                                    const struct gm_analyze_context *context, struct gm_error *err)
 {
-    const struct gm_sqlite_source source = {&work->judged.report, &work->snapshot, &work->judged.kept,
+    const struct gm_sqlite_source source = {&work->judged->report, snapshot_of(work), &work->judged->kept,
                                             context->shell->rules};
     struct gm_run_file *file = NULL;
     struct gm_text path = {0};
@@ -94,31 +97,37 @@ static enum gm_status write_sqlite(const struct work *work, struct gm_job *job,
     return status == GM_OK ? closed : status;
 }
 
-/* The trace for memory.html, once, before the snapshot is forgotten. */
-static enum gm_status keep_for_page(struct work *work, const struct gm_analyze_context *context, struct gm_error *err)
+static enum gm_status load(struct work *work, struct gm_job *job, const struct gm_analyze_context *context,
+                           struct gm_error *err)
 {
-    const bool is_wanted = !context->options.usual.no_page && work->page.trace.length == 0;
-    return is_wanted ? gm_page_trace_make(&work->page, &work->snapshot, err) : GM_OK;
+    const struct gm_load_options options = {.salvage = context->options.usual.salvage,
+                                            .max_memory = context->options.usual.max_memory,
+                                            .progress = &job->reading};
+    struct gm_loaded *loaded;
+    GM_TRY(gm_loaded_read(&loaded, job->path, &options, err));
+    work->result = gm_analyzed_new(loaded, &context->options, &context->shell->rules_text);
+    gm_unload(loaded); /* the result holds it */
+    if (work->result == NULL)
+        return gm_no_memory(err);
+    work->judged = &gm_analyzed_of(work->result)->judged;
+    return GM_OK;
 }
 
 /* File in, report out. */
 static enum gm_status read_report(struct work *work, struct gm_job *job, const struct gm_analyze_context *context,
                                   struct gm_full_csv *csv, struct gm_error *err)
 {
-    const struct gm_load_options load = {.salvage = context->options.usual.salvage,
-                                         .max_memory = context->options.usual.max_memory,
-                                         .progress = &job->reading};
     double clock = gm_seconds();
     atomic_store(&job->stage, GM_JOB_LOADS);
-    enum gm_status status = gm_snapshot_load(&work->snapshot, job->path, &load, err);
+    enum gm_status status = load(work, job, context, err);
     work->times.load = lap(&clock);
     if (status == GM_OK) {
         atomic_store(&job->stage, GM_JOB_ANALYSES);
         status = analyse(work, job, context, csv, err);
     }
-    if (status == GM_OK && work->judged.kept.count == 0)
-        status = keep_for_page(work, context, err);
-    if (status != GM_OK || (work->judged.kept.count == 0 && !wants_sqlite(context)))
+    if (status == GM_OK && work->judged->kept.count == 0)
+        status = gm_analyzed_keep_page(work->result, err);
+    if (status == GM_OK && work->judged->kept.count == 0 && !wants_sqlite(context))
         forget_snapshot(work);
     work->times.analyse = lap(&clock);
     return status;
@@ -137,36 +146,34 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
                               struct gm_error *err)
 {
     double clock = gm_seconds();
-    struct gm_report *report = &work->judged.report;
+    struct gm_report *report = &work->judged->report;
+    struct gm_run_files *files = &work->result->files;
     struct gm_charts *charts;
-    struct gm_run_files files = {.count = 0};
     atomic_store(&job->stage, GM_JOB_DRAWS);
     enum gm_status status =
-        gm_charts_start(&charts, context->shell->fonts, gm_charts_of_report(report), context->draw_threads, err);
+        gm_charts_start(&charts, context->shell->fonts, work->result->charted, context->draw_threads, err);
     const struct gm_analysis analysis = analysis_of(job, context);
-    GM_THEN(status, gm_analysis_end(&work->judged, &work->snapshot, &analysis, err));
-    const bool has_snapshot = work->judged.kept.count > 0;
+    GM_THEN(status, gm_analysis_end(work->judged, snapshot_of(work), &analysis, err));
+    const bool has_snapshot = work->judged->kept.count > 0;
     if (!wants_sqlite(context))
-        gm_kept_free(&work->judged.kept);
+        gm_kept_free(&work->judged->kept);
     if (status == GM_OK && has_snapshot)
-        status = keep_for_page(work, context, err);
+        status = gm_analyzed_keep_page(work->result, err);
     if (!wants_sqlite(context))
         forget_snapshot(work);
     if (status == GM_OK) {
         gm_ignore_count(&context->shell->ignore, report);
         tell_ignored(job, context, report);
-        gm_outputs_make(&files, &context->options, report, analysis.threads);
-        gm_page_trace_call(&work->page, report->run_name, report->snapshot.path, report->timestamp);
-        gm_page_add(&files, (const struct gm_page_trace *[]){&work->page}, 1, &context->shell->rules_text);
+        status = gm_result_make_all(work->result, analysis.threads, err);
     }
-    status = gm_charts_finish(charts, status, &files, err);
+    status = gm_charts_finish(charts, status, files, err);
     work->times.draw = lap(&clock);
     gm_interrupt_hold();
     if (status == GM_OK) {
         atomic_store(&job->stage, GM_JOB_WRITES);
         if (wants_sqlite(context))
             status = write_sqlite(work, job, context, err);
-        GM_THEN(status, gm_outputs_write(job, context, report, &files, err));
+        GM_THEN(status, gm_outputs_write(job, context, report, files, err));
         work->times.write = lap(&clock);
     }
     if (status != GM_OK) {
@@ -174,8 +181,6 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
         job->run = NULL;
     }
     gm_interrupt_release();
-    forget_snapshot(work);
-    gm_run_files_free(&files);
     return status;
 }
 
@@ -223,18 +228,19 @@ void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context)
     else
         job->status = read_report(&work, job, context, csv, &err);
     if (job->status == GM_OK) {
-        tell_warnings(job, context, &work.judged.report);
+        tell_warnings(job, context, &work.judged->report);
         job->status = publish(&work, job, context, &err);
     }
     if (job->status == GM_OK) {
-        note_findings(job, context, &work.judged.report);
-        job->status = gm_checks_run(context, &work.judged.report, shown_path(job), &job->messages, &job->notices);
+        note_findings(job, context, &work.judged->report);
+        job->status =
+            gm_checks_run(&context->options, &work.judged->report,
+                          &(struct gm_checks_told){shown_path(job), &context->terminal, &job->messages, &job->notices});
     } else {
         gm_message_add_error(&job->messages, &context->terminal, shown_path(job), &err);
         gm_formats_note_error(&job->notices, shown_path(job), &err);
     }
-    gm_report_free(&work.judged.report);
-    gm_page_trace_free(&work.page);
+    gm_result_free(work.result);
     gm_full_csv_free(csv);
     if (context->options.usual.verbose)
         gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_NOTE, shown_path(job),

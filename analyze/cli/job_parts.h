@@ -7,29 +7,17 @@
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
-#include "analyze/cli/gmanalyze.h"
+#include "analyze/cli/analyze_options.h"
 #include "analyze/cli/job.h"
 #include "analyze/cli/run_files.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/timeline/trace_analyze.h"
 
-/* All texts, as the options want them, in up to `threads` threads. What fails for want of memory is told by
- * gm_outputs_write. */
-void gm_outputs_make(struct gm_run_files *files, const struct gm_analyze_options *options,
-                     const struct gm_report *report, unsigned threads);
 /* The files into the job's run (begun here, unless --csv-full has begun it), which is then committed, or on failure
  * given up. */
 enum gm_status gm_outputs_write(struct gm_job *job, const struct gm_analyze_context *context,
                                 const struct gm_report *report, struct gm_run_files *files, struct gm_error *err);
-
-/* The checks that a user may ask for on the command line; a failed one is exit code 1, and everything is still
- * written. */
-
-/* GM_OK or GM_E_CHECK; each failed check adds a line about `path` to `messages`, and each that was asked for to
- * `notices` (NULL: nobody reads them). */
-enum gm_status gm_checks_run(const struct gm_analyze_context *context, const struct gm_report *report, const char *path,
-                             struct gm_text *messages, struct gm_notices *notices);
 
 /* --csv-full: timeline.csv while the trace is walked, a row for each event, in bounded memory. The file needs a
  * run directory before the report is made, so the run begins with the first row; signals are held from then on. */

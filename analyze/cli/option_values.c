@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cli/gmanalyze.h"
+#include "analyze/cli/analyze_options.h"
 
 #include "analyze/timeline/trace_analyze.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/threads.h"
 #include "analyze/cli/analyzed.h"
 #include "analyze/cli/job_parts.h"
 #include "analyze/document/canvas.h"
@@ -104,29 +103,6 @@ void gm_analysis_make(struct gm_text *out, const char *name, const struct gm_ana
     for (int i = 0; i < GM_EXPORT_COUNT; i++)
         if (strcmp(gm_export_file_name((enum gm_export)i), name) == 0)
             gm_export_write(out, report, (enum gm_export)i);
-}
-
-struct making {
-    const struct gm_analyze_options *options;
-    const struct gm_report *report;
-    struct gm_text_names names;
-    struct gm_text *texts[GM_TEXT_FILES];
-};
-
-static void make(void *argument, size_t i)
-{
-    struct making *m = argument;
-    gm_analysis_make(m->texts[i], m->names.v[i], m->options, m->report);
-}
-
-void gm_outputs_make(struct gm_run_files *files, const struct gm_analyze_options *options,
-                     const struct gm_report *report, unsigned threads)
-{
-    struct making m = {options, report, gm_analysis_texts(options, report), {NULL}};
-    struct gm_threads pool;
-    for (size_t i = 0; i < m.names.n; i++)
-        m.texts[i] = gm_run_files_text(files, m.names.v[i]);
-    gm_threads_run(&pool, m.names.n, threads, make, &m);
 }
 
 /* --tree and --chart, behind the summary. */

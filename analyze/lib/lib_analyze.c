@@ -2,66 +2,53 @@
  *
  * What gmanalyze concludes of a snapshot.
  */
-#include "analyze/cli/analyzed.h"
-#include "analyze/cli/job_parts.h"
+#include "analyze/lib/lib_analyze.h"
+
+#include "analyze/cli/checks.h"
 #include "analyze/cli/operands.h"
-#include "analyze/cli/page_runs.h"
 #include "analyze/cli/rules_file.h"
-#include "analyze/document/documents.h"
-#include "analyze/lib/libgm.h"
-#include "analyze/run/run_names.h"
-#include "render/page/page_file.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct analyzed {
-    struct gm_analyze_options options;
-    struct gm_category_rules *rules;
-    struct gm_text rules_text;
-    struct gm_ignore ignore;
-    struct gm_judged judged;
-};
-
 static void free_analyzed(void *found)
 {
-    struct analyzed *a = found;
+    struct gm_analyzed *a = found;
     gm_kept_free(&a->judged.kept);
     gm_report_free(&a->judged.report);
     gm_ignore_free(&a->ignore);
-    gm_category_rules_free(a->rules);
-    gm_text_free(&a->rules_text);
+    gm_page_trace_free(&a->page);
     free(a);
 }
 
 static struct gm_text_names texts(const struct gm_result *result)
 {
-    const struct analyzed *a = result->found;
-    return gm_analysis_texts(&a->options, &a->judged.report);
+    const struct gm_analyzed *a = gm_analyzed_of(result);
+    return gm_analysis_texts(a->options, &a->judged.report);
 }
 
-static enum gm_status make_page(struct gm_text *out, struct gm_result *result, struct gm_error *err)
+static enum gm_status make(struct gm_text *out, const struct gm_result *result, const char *name, struct gm_error *err)
 {
-    struct analyzed *a = result->found;
+    const struct gm_analyzed *a = gm_analyzed_of(result);
+    (void)err;
+    gm_analysis_make(out, name, a->options, &a->judged.report);
+    return GM_OK;
+}
+
+enum gm_status gm_analyzed_keep_page(struct gm_result *result, struct gm_error *err)
+{
+    struct gm_analyzed *a = gm_analyzed_of(result);
+    const bool is_wanted = !a->options->usual.no_page && a->page.trace.length == 0 && result->loaded_count > 0;
+    return is_wanted ? gm_page_trace_make(&a->page, &result->loaded[0]->snapshot, err) : GM_OK;
+}
+
+static enum gm_status add_page(struct gm_result *result, struct gm_error *err)
+{
+    struct gm_analyzed *a = gm_analyzed_of(result);
     const struct gm_report *report = &a->judged.report;
-    struct gm_page_trace trace = {.name = {0}};
-    struct gm_run_files files = {.v = {{.name = GM_RUN_ANALYSIS, .text = result->json}}, .count = 1};
-    const enum gm_status status = gm_page_trace_make(&trace, &result->loaded[0]->snapshot, err);
-    if (status == GM_OK) {
-        gm_page_trace_call(&trace, report->run_name, report->snapshot.path, report->timestamp);
-        gm_page_add(&files, (const struct gm_page_trace *[]){&trace}, 1, &a->rules_text);
-        *out = gm_run_files_take(&files, GM_RUN_PAGE);
-    }
-    gm_page_trace_free(&trace);
-    return status;
-}
-
-static enum gm_status make(struct gm_text *out, struct gm_result *result, const char *name, struct gm_error *err)
-{
-    const struct analyzed *a = result->found;
-    if (strcmp(name, GM_RUN_PAGE) == 0)
-        return make_page(out, result, err);
-    gm_analysis_make(out, name, &a->options, &a->judged.report);
+    GM_TRY(gm_analyzed_keep_page(result, err));
+    gm_page_trace_call(&a->page, report->run_name, report->snapshot.path, report->timestamp);
+    gm_page_add(&result->files, (const struct gm_page_trace *[]){&a->page}, 1, a->rules_text);
     return GM_OK;
 }
 
@@ -89,7 +76,7 @@ static void numbers_of(uint64_t out[NUMBERS], const struct gm_report *report, si
 
 static uint64_t number(const struct gm_result *result, const char *name, int64_t device)
 {
-    const struct gm_report *report = &((const struct analyzed *)result->found)->judged.report;
+    const struct gm_report *report = &gm_analyzed_of(result)->judged.report;
     uint64_t most = GM_UNKNOWN, here[NUMBERS];
     size_t which = 0;
     while (which < NUMBERS && strcmp(names[which], name) != 0)
@@ -103,53 +90,62 @@ static uint64_t number(const struct gm_result *result, const char *name, int64_t
     return most;
 }
 
-static const struct gm_result_kind kind = {
-    .texts = texts, .make = make, .number = number, .free = free_analyzed, .has_page = true};
-static const struct gm_result_kind kind_without_page = {
-    .texts = texts, .make = make, .number = number, .free = free_analyzed};
+static const struct gm_result_kind kind = {.json = GM_RUN_ANALYSIS,
+                                           .texts = texts,
+                                           .make = make,
+                                           .add_page = add_page,
+                                           .number = number,
+                                           .free = free_analyzed};
 
 /* ---- the analysis ------------------------------------------------------------------------------------------------ */
 
-/* As --fail-above and the like have it; what they say of it is in the report. */
-static int judge(const struct analyzed *a)
+struct gm_result *gm_analyzed_new(struct gm_loaded *loaded, const struct gm_analyze_options *options,
+                                  const struct gm_text *rules_text)
 {
-    const struct gm_analyze_context context = {.options = a->options, .terminal = {.program = "gmanalyze"}};
-    struct gm_text messages = {0};
-    const enum gm_status status =
-        gm_checks_run(&context, &a->judged.report, a->judged.report.snapshot.path, &messages, NULL);
-    gm_text_free(&messages);
-    return gm_status_exit_code(status);
+    struct gm_result *result = gm_result_new(&kind, &loaded, 1);
+    struct gm_analyzed *a = result == NULL ? NULL : calloc(1, sizeof *a);
+    if (a == NULL) {
+        gm_result_free(result);
+        return NULL;
+    }
+    a->options = options;
+    a->rules_text = rules_text;
+    result->found = a;
+    result->charted = gm_charts_of_report(&a->judged.report);
+    return result;
 }
 
-static enum gm_status analyze(struct gm_result *result, const char *const *options, struct gm_error *err)
+static enum gm_status analyze(struct gm_result *result, const char *const *given, struct gm_error *err)
 {
     const struct gm_snapshot *snapshot = &result->loaded[0]->snapshot;
+    struct gm_analyzed *a = gm_analyzed_of(result);
+    struct gm_analyze_options *options = gm_arena_calloc(&result->arena, 1, sizeof *options);
     char name[GM_NAME_SIZE];
-    struct analyzed *a = result->found = calloc(1, sizeof *a);
-    if (a == NULL)
+    if (options == NULL)
         return gm_no_memory(err);
-    a->options = (struct gm_analyze_options)GM_ANALYZE_DEFAULTS;
-    GM_TRY(gm_result_options(result, &gm_analyze_program, options, &a->options, err));
-    GM_TRY(gm_rules_load(&a->rules, a->options.usual.categories, &a->rules_text, err));
-    GM_TRY(gm_ignore_load(&a->ignore, &a->options.usual, err));
-    gm_operands_name(name, snapshot->source.path, a->options.usual.name, false);
+    *options = (struct gm_analyze_options)GM_ANALYZE_DEFAULTS;
+    GM_TRY(gm_result_options(result, &gm_analyze_program, given, options, err));
+    GM_TRY(gm_rules_load(&result->rules, options->usual.categories, &result->rules_text, err));
+    GM_TRY(gm_ignore_load(&a->ignore, &options->usual, err));
+    a->options = options;
+    a->rules_text = &result->rules_text;
+    gm_operands_name(name, snapshot->source.path, options->usual.name, false);
     const struct gm_analysis of = {
-        .options = &a->options, .rules = a->rules, .ignore = &a->ignore, .name = name, .when = time(NULL)};
+        .options = options, .rules = result->rules, .ignore = &a->ignore, .name = name, .when = time(NULL)};
     enum gm_status status = gm_analysis_begin(&a->judged, snapshot, &of, NULL, err);
     GM_THEN(status, gm_analysis_end(&a->judged, snapshot, &of, err));
     gm_kept_free(&a->judged.kept); /* large, and nobody asks again */
     if (status != GM_OK)
         return status;
-    gm_analysis_json(&result->json, &a->judged.report);
-    result->charted = gm_charts_of_report(&a->judged.report);
-    result->verdict = judge(a);
-    return result->json.failed ? gm_no_memory(err) : GM_OK;
+    result->verdict =
+        gm_status_exit_code(gm_checks_run(options, &a->judged.report, &(struct gm_checks_told){.messages = NULL}));
+    return gm_result_make_json(result, err);
 }
 
 GM_API struct gm_result *gm_analyze(struct gm_loaded *loaded, const char *const *options, struct gm_problem *problem)
 {
     struct gm_error err = {.offset = GM_NO_OFFSET};
-    struct gm_result *result = gm_result_new(gm_page_is_there() ? &kind : &kind_without_page, &loaded, 1);
+    struct gm_result *result = gm_analyzed_new(loaded, NULL, NULL);
     const struct gm_entered entered = gm_enter();
     const enum gm_status status = result == NULL ? gm_no_memory(&err) : analyze(result, options, &err);
     gm_leave(&entered);

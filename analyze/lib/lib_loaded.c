@@ -62,30 +62,46 @@ void gm_leave(const struct gm_entered *entered)
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
 /* `bytes` NULL: the file at `name`. */
+static enum gm_status read(struct gm_loaded **out, const void *bytes, size_t length, const char *name,
+                           const struct gm_load_options *options, struct gm_error *err)
+{
+    struct gm_loaded *loaded = calloc(1, sizeof *loaded);
+    *out = NULL;
+    if (loaded == NULL)
+        return gm_no_memory(err);
+    const enum gm_status status = bytes == NULL
+                                      ? gm_snapshot_load(&loaded->snapshot, name, options, err)
+                                      : gm_snapshot_load_bytes(&loaded->snapshot, bytes, length, name, options, err);
+    if (status != GM_OK) {
+        free(loaded);
+        return status;
+    }
+    atomic_init(&loaded->references, 1);
+    *out = loaded;
+    return GM_OK;
+}
+
+enum gm_status gm_loaded_read(struct gm_loaded **loaded, const char *path, const struct gm_load_options *options,
+                              struct gm_error *err)
+{
+    return read(loaded, NULL, 0, path, options, err);
+}
+
 static struct gm_loaded *load(const void *bytes, size_t length, const char *name, unsigned flags, uint64_t max_memory,
                               struct gm_problem *problem)
 {
     const struct gm_load_options options = {.salvage = (flags & GM_LOAD_SALVAGED) != 0, .max_memory = max_memory};
     struct gm_error err = {.offset = GM_NO_OFFSET};
-    struct gm_loaded *loaded = calloc(1, sizeof *loaded);
-    enum gm_status status = GM_OK;
+    struct gm_loaded *loaded;
     const struct gm_entered entered = gm_enter();
-    if (loaded == NULL)
+    enum gm_status status = read(&loaded, bytes, length, name, &options, &err);
+    if (status == GM_OK && !gm_builder_unpack_events(&loaded->snapshot))
         status = gm_no_memory(&err);
-    else if (bytes == NULL)
-        status = gm_snapshot_load(&loaded->snapshot, name, &options, &err);
-    else
-        status = gm_snapshot_load_bytes(&loaded->snapshot, bytes, length, name, &options, &err);
-    if (status == GM_OK && !gm_builder_unpack_events(&loaded->snapshot)) {
-        gm_snapshot_free(&loaded->snapshot);
-        status = gm_no_memory(&err);
-    }
     gm_leave(&entered);
     if (status != GM_OK) {
-        free(loaded);
+        gm_unload(loaded);
         return gm_problem_tell(problem, name, &err);
     }
-    atomic_init(&loaded->references, 1);
     if (problem != NULL)
         *problem = (struct gm_problem){.kind = "ok", .offset = GM_UNKNOWN};
     return loaded;

@@ -11,33 +11,15 @@
 #include <string.h>
 
 struct replayed {
-    struct gm_text words, messages;
     uint64_t peak_reserved, peak_requested;
 };
 
-static void free_replayed(void *found)
-{
-    struct replayed *r = found;
-    gm_text_free(&r->words);
-    gm_text_free(&r->messages);
-    free(r);
-}
-
 static struct gm_text_names texts(const struct gm_result *result)
 {
-    const struct replayed *r = result->found;
-    return (struct gm_text_names){{"replay.json", "replay.txt", "messages.txt"}, r->messages.length > 0 ? 3 : 2};
-}
-
-static enum gm_status make(struct gm_text *out, struct gm_result *result, const char *name, struct gm_error *err)
-{
-    const struct replayed *r = result->found;
-    const struct gm_text *from = strcmp(name, "replay.json") == 0  ? &result->json
-                                 : strcmp(name, "replay.txt") == 0 ? &r->words
-                                                                   : &r->messages;
-    (void)err;
-    gm_text_add_bytes(out, from->data, from->length);
-    return GM_OK;
+    struct gm_text_names names = {.n = 0};
+    for (; names.n < result->files.count; names.n++)
+        names.v[names.n] = result->files.v[names.n].name;
+    return names;
 }
 
 static uint64_t number(const struct gm_result *result, const char *name, int64_t device)
@@ -50,18 +32,25 @@ static uint64_t number(const struct gm_result *result, const char *name, int64_t
                                                  : GM_UNKNOWN;
 }
 
-static const struct gm_result_kind kind = {.texts = texts, .make = make, .number = number, .free = free_replayed};
+static const struct gm_result_kind kind = {.json = "replay.json", .texts = texts, .number = number, .free = free};
 
 static enum gm_status keep(struct gm_result *result, struct gm_replay_run *run, struct gm_error *err)
 {
     struct replayed *r = result->found;
-    gm_replay_document(&result->json, GM_JSON, run, true);
-    gm_replay_document(&r->words, GM_TXT, run, false);
-    gm_text_add_bytes(&r->messages, run->messages.data, run->messages.length);
+    struct gm_text *json = gm_run_files_text(&result->files, kind.json);
+    struct gm_text *words = gm_run_files_text(&result->files, "replay.txt");
+    gm_replay_document(json, GM_JSON, run, true);
+    gm_replay_document(words, GM_TXT, run, false);
+    bool has_failed = json->failed || words->failed || run->messages.failed;
+    if (run->messages.length > 0) {
+        struct gm_text *messages = gm_run_files_text(&result->files, "messages.txt");
+        gm_text_add_bytes(messages, run->messages.data, run->messages.length);
+        has_failed |= messages->failed;
+    }
     r->peak_reserved = gm_replay_peak_reserved(run);
     r->peak_requested = run->device_count == 0 ? GM_UNKNOWN : gm_replay_requested(gm_replay_fullest(run));
     result->verdict = gm_status_exit_code(gm_replay_status(run));
-    return result->json.failed || r->words.failed || r->messages.failed ? gm_no_memory(err) : GM_OK;
+    return has_failed ? gm_no_memory(err) : GM_OK;
 }
 
 static enum gm_status replay(struct gm_result *result, const char *const *given, struct gm_error *err)

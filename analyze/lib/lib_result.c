@@ -2,8 +2,10 @@
  *
  * Results: what is the same of all kinds.
  */
+#include "analyze/base/threads.h"
 #include "analyze/lib/libgm.h"
 #include "analyze/run/run_names.h"
+#include "render/page/page_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@ struct gm_result *gm_result_new(const struct gm_result_kind *kind, struct gm_loa
         return NULL;
     r->kind = kind;
     pthread_mutex_init(&r->lock, NULL);
-    r->loaded = gm_arena_calloc(&r->arena, count, sizeof(struct gm_loaded *));
+    r->loaded = gm_arena_calloc(&r->arena, count + 1, sizeof(struct gm_loaded *));
     for (size_t i = 0; r->loaded != NULL && i < count; i++) {
         gm_loaded_hold(loaded[i]);
         r->loaded[r->loaded_count++] = loaded[i];
@@ -27,17 +29,23 @@ struct gm_result *gm_result_new(const struct gm_result_kind *kind, struct gm_loa
     return r;
 }
 
+void gm_result_forget(struct gm_result *r)
+{
+    while (r->loaded_count > 0)
+        gm_unload(r->loaded[--r->loaded_count]);
+}
+
 GM_API void gm_result_free(struct gm_result *r)
 {
     if (r == NULL)
         return;
     if (r->found != NULL)
         r->kind->free(r->found);
-    for (size_t i = 0; i < r->loaded_count; i++)
-        gm_unload(r->loaded[i]);
+    gm_result_forget(r);
     gm_run_files_free(&r->files);
     gm_painter_free(r->painter);
-    gm_text_free(&r->json);
+    gm_category_rules_free(r->rules);
+    gm_text_free(&r->rules_text);
     gm_arena_free(&r->arena);
     pthread_mutex_destroy(&r->lock);
     free(r);
@@ -114,13 +122,6 @@ GM_API int gm_verdict(const struct gm_result *result)
     return result->verdict;
 }
 
-GM_API const char *gm_json(const struct gm_result *result, size_t *length)
-{
-    if (length != NULL)
-        *length = result->json.length;
-    return result->json.data;
-}
-
 GM_API uint64_t gm_number(const struct gm_result *result, const char *name, int64_t device)
 {
     return result->kind->number == NULL ? GM_UNKNOWN : result->kind->number(result, name, device);
@@ -138,9 +139,17 @@ GM_API size_t gm_file_names(const struct gm_result *r, const char **names, size_
     for (enum gm_chart i = r->charted.first; r->charted.model != NULL && i < r->charted.end; i++)
         if (gm_chart_applies(r->charted.model, i) && n++ < most)
             names[n - 1] = gm_chart_file_name(i);
-    if (r->kind->has_page && n++ < most)
+    if (r->kind->add_page != NULL && gm_page_is_there() && n++ < most)
         names[n - 1] = GM_RUN_PAGE;
     return n;
+}
+
+static const struct gm_run_files_file *find(const struct gm_result *r, const char *name)
+{
+    for (size_t i = 0; i < r->files.count; i++)
+        if (strcmp(r->files.v[i].name, name) == 0)
+            return &r->files.v[i];
+    return NULL;
 }
 
 static enum gm_status draw(struct gm_png *png, struct gm_result *r, enum gm_chart chart, struct gm_error *err)
@@ -149,17 +158,9 @@ static enum gm_status draw(struct gm_png *png, struct gm_result *r, enum gm_char
     return status == GM_OK ? gm_chart_draw(png, r->painter, r->charted.model, chart, err) : status;
 }
 
-/* The file into r->files. */
-static enum gm_status make(struct gm_result *r, const char *name, struct gm_error *err)
+static enum gm_status add_text(struct gm_result *r, const char *name, struct gm_error *err)
 {
     struct gm_text text = {0};
-    for (enum gm_chart i = r->charted.first; r->charted.model != NULL && i < r->charted.end; i++)
-        if (strcmp(name, gm_chart_file_name(i)) == 0) {
-            struct gm_png png = {NULL, 0};
-            GM_TRY(draw(&png, r, i, err));
-            *gm_run_files_png(&r->files, name) = png;
-            return GM_OK;
-        }
     enum gm_status status = r->kind->make(&text, r, name, err);
     if (status == GM_OK && text.failed)
         status = gm_no_memory(err);
@@ -170,6 +171,55 @@ static enum gm_status make(struct gm_result *r, const char *name, struct gm_erro
     return status;
 }
 
+/* The file into r->files. */
+static enum gm_status make(struct gm_result *r, const char *name, struct gm_error *err)
+{
+    for (enum gm_chart i = r->charted.first; r->charted.model != NULL && i < r->charted.end; i++)
+        if (strcmp(name, gm_chart_file_name(i)) == 0) {
+            struct gm_png png = {NULL, 0};
+            GM_TRY(draw(&png, r, i, err));
+            *gm_run_files_png(&r->files, name) = png;
+            return GM_OK;
+        }
+    return strcmp(name, GM_RUN_PAGE) == 0 ? r->kind->add_page(r, err) : add_text(r, name, err);
+}
+
+enum gm_status gm_result_make_json(struct gm_result *r, struct gm_error *err)
+{
+    return add_text(r, r->kind->json, err);
+}
+
+GM_API const char *gm_json(const struct gm_result *r, size_t *length)
+{
+    const struct gm_text *json = &find(r, r->kind->json)->text;
+    if (length != NULL)
+        *length = json->length;
+    return json->data;
+}
+
+struct making {
+    struct gm_result *result;
+    struct gm_text_names names;
+    struct gm_text *texts[GM_TEXT_FILES];
+};
+
+static void make_one(void *argument, size_t i)
+{
+    struct making *m = argument;
+    if (m->result->kind->make(m->texts[i], m->result, m->names.v[i], NULL) != GM_OK)
+        m->texts[i]->failed = true;
+}
+
+enum gm_status gm_result_make_all(struct gm_result *r, size_t threads, struct gm_error *err)
+{
+    struct making m = {r, r->kind->texts(r), {NULL}};
+    struct gm_threads pool;
+    for (size_t i = 0; i < m.names.n; i++)
+        m.texts[i] = gm_run_files_text(&r->files, m.names.v[i]);
+    gm_threads_run(&pool, m.names.n, threads, make_one, &m);
+    return r->kind->add_page(r, err);
+}
+
 /* The one of its names that is equal to `name`; NULL: it has none. */
 static const char *own_name(const struct gm_result *r, const char *name)
 {
@@ -178,14 +228,6 @@ static const char *own_name(const struct gm_result *r, const char *name)
     for (size_t i = 0; i < n && i < GM_RUN_FILES; i++)
         if (strcmp(names[i], name) == 0)
             return names[i];
-    return NULL;
-}
-
-static const struct gm_run_files_file *find(const struct gm_run_files *files, const char *name)
-{
-    for (size_t i = 0; i < files->count; i++)
-        if (strcmp(files->v[i].name, name) == 0)
-            return &files->v[i];
     return NULL;
 }
 
@@ -200,14 +242,16 @@ GM_API const void *gm_file(struct gm_result *r, const char *name, size_t *length
         return gm_problem_tell(problem, NULL, &err);
     }
     pthread_mutex_lock(&r->lock);
-    const struct gm_run_files_file *file = find(&r->files, own);
+    const struct gm_run_files_file *file = find(r, own);
     if (file == NULL) {
         const struct gm_entered entered = gm_enter();
         status = make(r, own, &err);
         gm_leave(&entered);
-        file = find(&r->files, own);
+        file = find(r, own);
     }
     pthread_mutex_unlock(&r->lock);
+    if (status == GM_OK && file->text.failed)
+        status = gm_no_memory(&err);
     if (status != GM_OK)
         return gm_problem_tell(problem, NULL, &err);
     *length = file->png.data != NULL ? file->png.length : file->text.length;

@@ -18,6 +18,8 @@ def allowed():
     with open(os.path.join(SOURCE, "docs", "architecture.md"), encoding="utf-8") as file:
         rows = re.findall(r"(?m)^\| (`[^|]+) \|[^|]*\| ([^|]+) \|$", file.read())
     table, by_name = {}, {}
+    for folders, _ in rows:
+        by_name.update((folder.split("/")[-1], folder) for folder in re.findall(r"`([^`]+)`", folders))
     for folders, may in rows:
         if may == "may include":
             continue
@@ -25,14 +27,13 @@ def allowed():
         if may.startswith("nothing"):
             targets = set()
         elif may.startswith("all of the above"):
-            targets = set(table)
+            targets = set(table) | {by_name[word] for word in words[words.index("above") + 1:]}
         elif may.startswith("everything"):
             targets = None
         else:
             targets = {by_name.get(word, word) for word in words if word in by_name or word in ("replay", "kernels")}
         for folder in re.findall(r"`([^`]+)`", folders):
             table[folder] = targets
-            by_name[folder.split("/")[-1]] = folder
     return table
 
 

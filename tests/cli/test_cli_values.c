@@ -2,7 +2,7 @@
  *
  * Places and streams as they are written on the command line.
  */
-#include "analyze/cli/gmanalyze.h"
+#include "analyze/cli/analyze_options.h"
 #include "analyze/timeline/trace_analyze.h"
 #include "tests/unit.h"
 

@@ -173,6 +173,11 @@ class Manual(unittest.TestCase):
         for program in PROGRAMS:
             done = run("mandoc", "-T", "lint", input=self.manual(program, "man"))
             self.assertEqual((done.stdout + done.stderr, done.returncode), ("", 0))
+        recorder = run(sys.executable, os.path.join(SOURCE, "replay", "recorder", "manual.py"), "2026-01-01", "1.2.3")
+        for option in ("--max-bytes SIZE", "--stacks {all,python}"):
+            self.assertIn(option.replace("-", "\\-"), recorder.stdout)
+        done = run("mandoc", "-T", "lint", input=recorder.stdout)
+        self.assertEqual((done.stdout + done.stderr, done.returncode), ("", 0))
 
     @needs("lexgrog")
     def test_the_name_is_found_by_apropos(self):

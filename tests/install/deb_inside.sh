@@ -15,7 +15,7 @@ gmdry -q -- cat /proc/self/maps | grep 'r-xp.*/usr/lib/gmanalyze/libgmdry.so'
 apt-get -qq install -y --no-install-recommends python3 >/dev/null 2>&1
 python3 -c 'import gmanalyze; print(gmanalyze.library_path, gmanalyze.load("'$demo'"))'
 dpkg -L gmanalyze >files
-for program in gmanalyze gmreplay gmdiff gmfleet gmdry gmtrace; do
+for program in gmanalyze gmreplay gmdiff gmfleet gmdry gmtrace gm_record; do
     grep -qx "/usr/share/man/man1/$program.1.gz" files || { echo "$program has no manual page"; exit 1; }
 done
 dpkg -s gmanalyze | grep '^Depends'

@@ -17,7 +17,7 @@ MANIFEST = os.path.join(BUILD, "install_manifest.txt")
 PROGRAMS = ["gmanalyze", "gmdiff", "gmdry", "gmfleet", "gmreplay", "gmtrace"]
 FILES = ["lib/gmanalyze/libgmdry.so", "lib/gmanalyze/gmdry-cudnn", "share/gmanalyze/default.categories",
          "share/gmanalyze/default.roles", "share/gmanalyze/gm_record.py", "share/gmanalyze/demo.gmtrace",
-         "share/doc/gmanalyze/copyright", "share/doc/gmanalyze/LICENSE", "share/doc/gmanalyze/README.md",
+         "share/man/man1/gm_record.1", "share/doc/gmanalyze/copyright", "share/doc/gmanalyze/LICENSE", "share/doc/gmanalyze/README.md",
          "share/doc/gmanalyze/docs/cli.md", "share/gmanalyze/python/gmanalyze/__init__.py"]
 # What is built only where its tools are.
 PERHAPS = {"lib/gmanalyze/libgmrecord.so": "libgmrecord.so", "share/gmanalyze/memory.html": "memory.html"}

@@ -3,7 +3,7 @@
  * gmdry: a thin main. A command runs with a stand-in for the CUDA libraries; the snapshots that PyTorch recorded become
  * run directories as gmanalyze makes them.
  */
-#include "analyze/cli/gmanalyze.h"
+#include "analyze/cli/analyze_options.h"
 #include "analyze/cli/job.h"
 #include "analyze/cli/operands.h"
 #include "analyze/cli/paths.h"

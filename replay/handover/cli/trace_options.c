@@ -2,7 +2,7 @@
 #include "replay/handover/cli/gmtrace.h"
 
 #include "analyze/base/closest.h"
-#include "analyze/cli/gmanalyze.h"
+#include "analyze/cli/analyze_options.h"
 #include "analyze/cli/paths.h"
 #include "replay/whatif/gpus.h"
 

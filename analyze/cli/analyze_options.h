@@ -2,8 +2,8 @@
  *
  * What the files of gmanalyze share: the options, and what is the same for all snapshots of one call.
  */
-#ifndef GM_CLI_GMANALYZE_H
-#define GM_CLI_GMANALYZE_H
+#ifndef GM_CLI_ANALYZE_OPTIONS_H
+#define GM_CLI_ANALYZE_OPTIONS_H
 
 #include "analyze/cli/pictures.h"
 #include "analyze/cli/shell.h"
