@@ -41,7 +41,7 @@ static void put_change(struct gm_text *out, const struct gm_settings_advice *adv
         const struct gm_advice_device *device = &advice->devices[d];
         const uint64_t before = advice->baseline->roomy.peaks[d];
         gm_text_printf(out, "%s reserved", gm_size_format_change(change, before, best->roomy.peaks[d]));
-        if (device->recorded != before && !advice->is_limited)
+        if (device->recorded != before)
             gm_text_printf(out, " (recorded: %s)", gm_size_format(change, device->recorded));
         if (advice->device_count > 1)
             gm_text_printf(out, " on device %" PRId64, device->device);
@@ -148,7 +148,7 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
         is_pinned(gm_case_found(c, "pinned-segments")))
         return;
     const struct gm_advice_trial *best = &advice->tried[advice->best];
-    const uint64_t before = advice->baseline->roomy.peak;
+    const uint64_t before = advice->before;
     if (best->saved < before / LEAST_SAVED)
         return;
     c->failed |= !look_at_shapes(c->lives, &shapes);
@@ -176,14 +176,14 @@ static void find_replayed(struct gm_case *c, const struct gm_rule *rule)
         return;
     const struct gm_advice_trial *best = &advice->tried[advice->best];
     put_detail(&t, advice, best);
-    const bool is_much = best->saved >= GM_GIB && best->saved >= advice->baseline->roomy.peak / 20;
+    const bool is_much = best->saved >= GM_GIB && best->saved >= advice->before / 20;
     const bool is_in_pieces =
         c->has_view && c->view.timeline->oom_count > 0 && c->view.timeline->ooms[0].verdict == GM_OOM_FRAGMENTATION;
     struct gm_finding *f = gm_case_add(c, rule, is_much ? GM_WARNING : GM_INFO, best->saved, &t);
     f->remedy = remedy_of(c, advice, best->settings);
     f->rank = is_in_pieces ? GM_RANK_WRONG_FIGURES : is_much ? GM_RANK_LARGE_SETTING : GM_RANK_SETTING;
     f->brief = gm_case_printf(c, "%s (replayed: %s reserved)", gm_settings_name(best->settings),
-                              gm_size_format_change(change, advice->baseline->roomy.peak, best->roomy.peak));
+                              gm_size_format_change(change, advice->before, best->roomy.peak));
 }
 
 static void find_conflict(struct gm_case *c, const struct gm_rule *rule)

@@ -136,7 +136,7 @@ static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_
 {
     const struct gm_remedy_saving *saving = f == NULL || f->remedy == NULL ? NULL : &f->remedy->saving;
     const bool is_choice = f != NULL && gm_is_choice(f) && !c->has_oom;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], change[GM_SIZE_CHANGE_TEXT];
     line->label = "Do this";
     if (f == NULL) {
         gm_headline_add_nothing(c, line, "nothing");
@@ -163,10 +163,14 @@ static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_
     gm_headline_add(c, line, "saves %s", gm_bytes_format(a, saving->alone));
     if (is_choice)
         add_price(c, line, f->cost);
-    gm_headline_add(c, line, "then %s reserved%s", gm_bytes_format(b, saving->before - saving->alone),
-                    saving->card == NULL || saving->rank > 0 || saving->before <= saving->card_usable
-                        ? ""
-                        : gm_case_printf(c, " (fits on %s)", saving->card));
+    if (saving->recorded < saving->before) /* "then" would be more than was reserved */
+        gm_headline_add(c, line, "replayed: %s reserved",
+                        gm_size_format_change(change, saving->before, saving->before - saving->alone));
+    else
+        gm_headline_add(c, line, "then %s reserved%s", gm_bytes_format(b, saving->before - saving->alone),
+                        saving->card == NULL || saving->rank > 0 || saving->before <= saving->card_usable
+                            ? ""
+                            : gm_case_printf(c, " (fits on %s)", saving->card));
     if (!is_choice)
         add_price(c, line, f->cost);
 }

@@ -300,6 +300,22 @@ static union gm_value fix_note(const struct gm_cell_of *c)
     return (union gm_value){.s = any ? text : NULL};
 }
 
+/* What the savings are of: a recording may have done with less than its replay, on a full device or with what was
+ * cached before it. */
+static const char *as_it_is(struct gm_doc *d, const struct fix *rows, size_t n)
+{
+    const uint64_t recorded = rows[0].saving.recorded;
+    uint64_t most = 0;
+    for (size_t i = 0; i < n; i++)
+        most = rows[i].saving.before > most ? rows[i].saving.before : most;
+    if (recorded == UINT64_MAX)
+        return gm_doc_printf(d, ", replayed from empty: %s as it is", gm_doc_bytes(d, most));
+    if (recorded == most)
+        return gm_doc_printf(d, ": %s as recorded; with each fix as replayed from empty", gm_doc_bytes(d, most));
+    return gm_doc_printf(d, ", replayed from empty with unlimited memory: %s as it is; the recording did with %s",
+                         gm_doc_bytes(d, most), gm_doc_bytes(d, recorded));
+}
+
 /* What is wrong, or what is a choice: the two are never one table. */
 static void say_fixes(struct gm_doc *d, const struct gm_diagnosis *diagnosis, bool are_choices)
 {
@@ -319,9 +335,9 @@ static void say_fixes(struct gm_doc *d, const struct gm_diagnosis *diagnosis, bo
             rows[n++] = (struct fix){i + 1, item->brief, item->cost, item->saving};
     }
     GM_TABLE(d, columns, rows, n, .in = GM_READ, .txt_max = FIXES, .md_max = FIXES,
-             .title = gm_doc_printf(d, "%s. Peak of reserved bytes, replayed from empty: %s as it is",
+             .title = gm_doc_printf(d, "%s. Peak of reserved bytes%s",
                                     are_choices ? "By choice, at a price" : "What it saves",
-                                    n == 0 ? "" : gm_doc_bytes(d, rows[0].saving.before)));
+                                    n == 0 ? "" : as_it_is(d, rows, n)));
 }
 
 /* From items[from] on, as many as fit `room`. Returns where it stopped. */

@@ -282,7 +282,7 @@ static void add_advice(struct gm_doc *d, const struct gm_settings_advice *advice
     gm_json_string(&d->json, "reason", advice->reason);
     gm_json_string(&d->json, "command", advice->command);
     gm_json_string(&d->json, "settings", best == NULL ? NULL : best->settings);
-    gm_json_number(&d->json, "before_bytes", advice->baseline == NULL ? GM_REPORT_NONE : advice->baseline->roomy.peak);
+    gm_json_number(&d->json, "before_bytes", advice->before == 0 ? GM_REPORT_NONE : advice->before);
     gm_json_number(&d->json, "after_bytes", best == NULL ? GM_REPORT_NONE : best->roomy.peak);
     gm_json_number(&d->json, "saved_bytes", best == NULL ? GM_REPORT_NONE : best->saved);
     gm_json_number(&d->json, "threshold_bytes", advice->threshold);

@@ -39,7 +39,9 @@ struct gm_remedy_saving {
     uint64_t alone;              /* less than without any remedy; 0 if it is not less */
     uint64_t on_top;             /* less than with the remedies above it, too */
     uint64_t peak;               /* with this one and those */
-    uint64_t before;             /* without any */
+    uint64_t before;             /* without any; of settings and of what is given back to the driver: or as recorded, if
+                                  * that is less */
+    uint64_t recorded;           /* what the recording did with, if that is less than its replay; else UINT64_MAX */
     uint64_t at_end, end_before; /* of what is reserved when the trace ends: less, alone; and without any */
     size_t rank;                 /* 0: it stands first (gm_remedy_place) */
     const char *card; /* the smallest card of the table that has as much as all devices need with this one and those;
@@ -52,6 +54,7 @@ struct gm_remedy_saving {
                                .on_top = UINT64_MAX,                                                                   \
                                .peak = UINT64_MAX,                                                                     \
                                .before = UINT64_MAX,                                                                   \
+                               .recorded = UINT64_MAX,                                                                 \
                                .at_end = UINT64_MAX,                                                                   \
                                .end_before = UINT64_MAX,                                                               \
                                .rank = SIZE_MAX})
@@ -82,14 +85,19 @@ static inline bool gm_remedy_tells_end(const struct gm_remedy *r)
     return r->is_of_end && r->saving.at_end != UINT64_MAX && r->saving.at_end > r->saving.alone;
 }
 
+/* Whether it gives memory back to the driver, and changes no allocation. */
+static inline bool gm_remedy_is_of_cache(const struct gm_remedy *r)
+{
+    return r->count > 0 && r->changes != NULL && r->changes[0].allocation == GM_REMEDY_NEVER;
+}
+
 /* Whether a replay has shown that it saves nothing to speak of. */
 static inline bool gm_remedy_is_in_vain(const struct gm_remedy *r)
 {
     if (gm_remedy_tells_end(r))
         return r->saving.at_end < r->saving.end_before / GM_LEAST_OF_REMEDY ||
                r->saving.at_end < (uint64_t)GM_LEAST_REMEDY_MIB << 20;
-    const bool is_of_cache = r->count > 0 && r->changes != NULL && r->changes[0].allocation == GM_REMEDY_NEVER;
-    return r->saving.alone < r->saving.before / (is_of_cache ? GM_LEAST_OF_CACHE : GM_LEAST_OF_REMEDY) ||
+    return r->saving.alone < r->saving.before / (gm_remedy_is_of_cache(r) ? GM_LEAST_OF_CACHE : GM_LEAST_OF_REMEDY) ||
            r->saving.alone < (uint64_t)GM_LEAST_REMEDY_MIB << 20;
 }
 

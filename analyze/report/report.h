@@ -242,6 +242,8 @@ struct gm_advice_device {
     uint64_t exact;          /* allocations for which the model chose the recorded address */
     uint64_t peak_requested; /* recorded: what no setting can go below */
     uint64_t recorded;       /* the recorded peak */
+    uint64_t before;         /* what a setting must stay below: the peak as replayed with the recorded settings, or as
+                              * recorded, if the recording did with less and did not end out of memory */
     uint64_t start_at_peak;  /* of the active bytes at their peak: those of blocks from before the trace */
     bool was_refused;        /* its recording ended out of memory */
     uint64_t limit;          /* what the recording shows that the allocator could have; GM_REPORT_NONE: it refused */
@@ -262,7 +264,8 @@ struct gm_advice_replay {
 struct gm_advice_trial {
     const char *settings;                   /* as in PYTORCH_CUDA_ALLOC_CONF; "": PyTorch's defaults */
     struct gm_advice_replay roomy, limited; /* unlimited memory; the devices' limits, nothing if none has one */
-    uint64_t saved; /* roomy, against the baseline; 0 if a device needs more than it, or than it is known to have had */
+    uint64_t
+        saved; /* roomy, of `before`; 0 if a device needs more than the baseline, or than it is known to have had */
 };
 struct gm_settings_advice {
     enum gm_advice_verdict verdict;
@@ -271,6 +274,7 @@ struct gm_settings_advice {
     const char *recorded;             /* settings, as in gm_advice_trial */
     struct gm_advice_device *devices; /* those with events */
     size_t device_count;
+    uint64_t before;                        /* of all devices; 0: nothing was replayed */
     uint64_t threshold;                     /* a smaller saving is no advice */
     bool is_limited;                        /* a device has a limit */
     const struct gm_advice_trial *baseline; /* the recorded settings; NULL: nothing was replayed */

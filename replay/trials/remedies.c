@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/trials/remedies.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/report/report.h"
 #include "replay/whatif/gpus.h"
 
@@ -194,6 +195,21 @@ static void put_in_order(struct work *w, size_t r)
     w->order[at] = r;
 }
 
+/* What that remedy must stay below, if others need so much. Where the recording did with less than its replay, what the
+ * allocator itself may do better is counted from there: a full device makes it give back its cache. */
+static uint64_t before_of(const struct gm_remedy *remedy, uint64_t peak)
+{
+    return remedy->settings != NULL || gm_remedy_is_of_cache(remedy) ? gm_min(peak, remedy->saving.recorded) : peak;
+}
+
+static void set_saving(const struct work *w, struct gm_remedy *remedy, uint64_t baseline, uint64_t now)
+{
+    const uint64_t recorded = w->search->devices[device_of(w, remedy)].recorded;
+    remedy->saving.recorded = recorded > 0 && recorded < baseline ? recorded : UINT64_MAX;
+    remedy->saving.before = before_of(remedy, baseline);
+    remedy->saving.alone = less(remedy->saving.before, now);
+}
+
 /* trials[0] is the baseline, trials[1 + i] the i-th of those that can be replayed. */
 static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, struct gm_error *err)
 {
@@ -225,8 +241,7 @@ static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, str
         const size_t r = w->order[i - 1];
         if (!w->trials[i].runs)
             continue;
-        w->remedies[r]->saving.before = peak(w, &w->trials[0], w->remedies[r]);
-        w->remedies[r]->saving.alone = less(w->remedies[r]->saving.before, peak(w, &w->trials[i], w->remedies[r]));
+        set_saving(w, w->remedies[r], peak(w, &w->trials[0], w->remedies[r]), peak(w, &w->trials[i], w->remedies[r]));
         if (w->remedies[r]->is_of_end) {
             const size_t d = device_of(w, w->remedies[r]);
             w->remedies[r]->saving.end_before = w->trials[0].devices[d].end_reserved;
@@ -269,7 +284,7 @@ static enum gm_status replay_on_top(struct work *w, struct gm_error *err)
         struct gm_remedy_saving *saving = &w->remedies[w->order[k]]->saving;
         saving->rank = k;
         saving->peak = peak(w, &w->trials[1 + k], remedy);
-        saving->on_top = less(peak(w, &w->trials[k], remedy), saving->peak);
+        saving->on_top = less(before_of(remedy, peak(w, &w->trials[k], remedy)), saving->peak);
         find_card(saving, w, &w->trials[1 + k]);
     }
     return status;

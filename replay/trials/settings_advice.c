@@ -279,6 +279,7 @@ static void list_device(struct advising *a, size_t d)
     a->searched[d] = (struct gm_search_device){.history = a->history[d],
                                                .baseline = a->recorded,
                                                .capacity = UINT64_MAX,
+                                               .recorded = device->was_refused ? UINT64_MAX : device->recorded,
                                                .refused = device->was_refused ? &a->refused[d] : NULL};
     if (a->has_no_memory || limit.bytes == GM_ABSENT)
         return;
@@ -385,13 +386,18 @@ static bool has_room(const struct gm_settings_advice *advice, const struct gm_ad
 static void compare(struct gm_settings_advice *advice, struct gm_advice_trial *tried, size_t n)
 {
     const uint64_t *base = advice->baseline->roomy.peaks;
+    for (size_t d = 0; d < advice->device_count; d++) {
+        struct gm_advice_device *device = &advice->devices[d];
+        device->before = device->was_refused ? base[d] : gm_min(base[d], device->recorded);
+        advice->before += device->before;
+    }
     advice->best = 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t saved = 0;
         bool is_worse = !has_room(advice, &tried[i]);
         for (size_t d = 0; d < advice->device_count; d++) {
             is_worse |= tried[i].roomy.peaks[d] > base[d];
-            saved += less(base[d], tried[i].roomy.peaks[d]);
+            saved += less(advice->devices[d].before, tried[i].roomy.peaks[d]);
         }
         tried[i].saved = is_worse ? 0 : saved;
         advice->best = tried[i].saved > tried[advice->best].saved ? i : advice->best;

@@ -228,6 +228,31 @@ TEST(priced)
     end(&t);
 }
 
+/* A full device has given back its cache by itself: an empty_cache() saves only what stays below that. Fewer requests
+ * need less on any device. */
+TEST(of_what_the_recording_did_with)
+{
+    struct tried t;
+    setup(&t, false);
+    const struct gm_remedy_change emptied = {.allocation = GM_REMEDY_NEVER, .gone = 6};
+    const struct gm_remedy_change no_kept = change(of_mib(&t, 100), 0, GM_NEVER, GM_NEVER);
+    struct gm_remedy remedies[] = {{.changes = &emptied, .count = 1}, {.changes = &no_kept, .count = 1}};
+    replay(&t, remedies, 2);
+    assert_int_equal(remedies[0].saving.alone, MIB(200));
+    assert_int_equal(remedies[0].saving.recorded, UINT64_MAX);
+    t.device.recorded = MIB(450);
+    replay(&t, remedies, 2);
+    assert_int_equal(remedies[0].saving.recorded, MIB(450));
+    assert_int_equal(remedies[0].saving.before, MIB(450));
+    assert_int_equal(remedies[0].saving.alone, MIB(50));
+    assert_int_equal(remedies[1].saving.before, MIB(600));
+    assert_int_equal(remedies[1].saving.alone, MIB(100));
+    t.device.recorded = MIB(400);
+    replay(&t, remedies, 2);
+    assert_int_equal(remedies[0].saving.alone, 0);
+    end(&t);
+}
+
 /* A recording that ended out of memory does not show what it would have needed: no card is enough for certain. And what
  * was not replayed has no saving. */
 TEST(what_is_not_known)
