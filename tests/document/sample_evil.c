@@ -225,8 +225,8 @@ static bool set_evil_advice(struct gm_report *r)
     struct gm_advice_device *device = gm_arena_calloc(&r->arena, 1, sizeof *device);
     if (advice == NULL || device == NULL)
         return false;
-    *device =
-        (struct gm_advice_device){INT64_MIN, HUGE, HUGE, HUGE, HUGE, HUGE, HUGE, true, HUGE, true, HUGE, HUGE, HUGE};
+    *device = (struct gm_advice_device){INT64_MIN, HUGE, HUGE, HUGE, HUGE, HUGE, HUGE,
+                                        HUGE,      true, HUGE, true, HUGE, HUGE, HUGE};
     *advice = (struct gm_settings_advice){.verdict = GM_ADVICE_NOT_JUDGED,
                                           .reason = "@octocat <b>|`x` [l](u) https://evil.example",
                                           .command = "gmreplay --sweep '</details> ``` @octocat | x\x1b[2J'",
