@@ -10,7 +10,8 @@ void gm_space_free(struct gm_space *space)
 {
     free(space->blocks.v);
     free(space->unused.v);
-    free(space->ranges.v);
+    if (space->ranges.v != NULL)
+        free(space->ranges.v - space->ranges_before);
     gm_map_free(&space->free_starts);
     *space = (struct gm_space){0};
 }
@@ -225,12 +226,40 @@ uint32_t gm_space_block_of(struct gm_space *space, uint64_t address)
     return block;
 }
 
+/* Whoever takes segments or gives them back begins at one end of the addresses, so the shorter side of the ranges
+ * moves, and there is room on both sides: ranges_before below ranges.v, which the capacity does not count. This is room
+ * for one more on a side; where there is none, all that there is is shared between the two. */
+static bool make_range_room(struct gm_space *space, bool is_below)
+{
+    const size_t before = space->ranges_before, n = space->ranges.n;
+    if ((is_below ? before : space->ranges.capacity - n) > 0)
+        return true;
+    struct gm_space_range *base = before == 0 ? space->ranges.v : space->ranges.v - before;
+    size_t whole = before + space->ranges.capacity;
+    if (whole - n <= n / 2 && !gm_grow(&base, &whole, n + n / 2 + 2, sizeof *base) && whole == n)
+        return false;
+    space->ranges_before = (whole - n + is_below) / 2;
+    space->ranges.v = base + space->ranges_before;
+    space->ranges.capacity = whole - space->ranges_before;
+    memmove(space->ranges.v, base + before, n * sizeof *base);
+    return true;
+}
+
 static bool insert_range(struct gm_space *space, size_t at, struct gm_space_range range)
 {
-    if (!GM_VEC_ROOM(&space->ranges, 1))
+    const size_t above = space->ranges.n - at;
+    const bool is_low = at < above;
+    if (!make_range_room(space, is_low))
         return false;
-    space->work += (space->ranges.n - at) / 16;
-    memmove(&space->ranges.v[at + 1], &space->ranges.v[at], (space->ranges.n - at) * sizeof range);
+    if (is_low) {
+        memmove(space->ranges.v - 1, space->ranges.v, at * sizeof range);
+        space->ranges.v--;
+        space->ranges.capacity++;
+        space->ranges_before--;
+    } else {
+        memmove(&space->ranges.v[at + 1], &space->ranges.v[at], above * sizeof range);
+    }
+    space->work += (is_low ? at : above) / 16;
     space->ranges.v[at] = range;
     space->ranges.n++;
     return true;
@@ -238,9 +267,16 @@ static bool insert_range(struct gm_space *space, size_t at, struct gm_space_rang
 
 static void remove_range(struct gm_space *space, size_t at)
 {
-    space->work += (space->ranges.n - at) / 16;
-    space->ranges.n--;
-    memmove(&space->ranges.v[at], &space->ranges.v[at + 1], (space->ranges.n - at) * sizeof *space->ranges.v);
+    const size_t above = --space->ranges.n - at;
+    if (at < above) {
+        memmove(space->ranges.v + 1, space->ranges.v, at * sizeof *space->ranges.v);
+        space->ranges.v++;
+        space->ranges.capacity--;
+        space->ranges_before++;
+    } else {
+        memmove(&space->ranges.v[at], &space->ranges.v[at + 1], above * sizeof *space->ranges.v);
+    }
+    space->work += (at < above ? at : above) / 16;
 }
 
 static bool is_alike(const struct gm_space *space, const struct gm_space_range *a, const struct gm_space_range *b)
@@ -330,7 +366,7 @@ enum gm_space_status gm_space_unmap(struct gm_space *space, uint64_t address, ui
     uint32_t at = gm_space_range_of(space, address);
     struct gm_space_range range = space->ranges.v[at];
     uint64_t above = range.address + range.size - (address + size), below = address - range.address;
-    if (!make_room(space) || !GM_VEC_ROOM(&space->ranges, 1))
+    if (!make_room(space) || !make_range_room(space, false))
         return GM_SPACE_NO_MEMORY;
     /* The block becomes exactly what goes: what is left of it below and above stays free. */
     struct gm_space_block *b = &space->blocks.v[block];

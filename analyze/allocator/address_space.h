@@ -49,6 +49,7 @@ struct gm_space { /* zero-initialise */
     struct GM_VEC(struct gm_space_block) blocks;
     struct GM_VEC(uint32_t) unused; /* block numbers to use again */
     struct GM_VEC(struct gm_space_range) ranges;
+    size_t ranges_before; /* of which there is room below ranges.v */
     struct gm_address_map free_starts;
     uint64_t reserved, active, pending; /* bytes */
     uint64_t work; /* steps spent on searches that are not O(1): what a caller bounds for hostile input */

@@ -45,6 +45,35 @@ TEST(split_and_merge)
     gm_space_free(&space);
 }
 
+/* Segments that come and go at either end of the addresses cost no more each when they are many. */
+TEST(many_ranges_cost_no_more_each)
+{
+    enum { N = 20000, UP, DOWN, BOTH, FIFO, ORDERS };
+    const uint64_t page = 2 << 20;
+    for (int order = UP; order < ORDERS; order++) {
+        struct gm_space space = {0};
+        uint64_t low = N, high = N; /* [low, high) are mapped */
+        for (int i = 0; i < N; i++) {
+            const bool is_below = order == DOWN || (order == BOTH && i % 2 == 0);
+            const uint64_t at = is_below ? --low : high++;
+            assert_int_equal(gm_space_map(&space, (at + 1) * page, page, 0, 0, 0), GM_SPACE_OK);
+        }
+        for (int i = 0; i < N; i++) {
+            const bool is_top = order == DOWN || (order == BOTH && i % 3 == 0);
+            const uint64_t at = is_top ? --high : low++;
+            assert_int_equal(gm_space_unmap(&space, (at + 1) * page, page), GM_SPACE_OK);
+            if (order == FIFO)
+                assert_int_equal(gm_space_map(&space, (++high) * page, page, 0, 0, 0), GM_SPACE_OK);
+            if (i % 1000 == 0)
+                assert_sound(&space);
+        }
+        assert_int_equal(space.ranges.n, order == FIFO ? N : 0);
+        assert_sound(&space);
+        assert_in_range(space.work, 0, N);
+        gm_space_free(&space);
+    }
+}
+
 TEST(ranges_join_and_part)
 {
     const uint64_t page = 2 << 20;
