@@ -130,6 +130,19 @@ static const char *tell_older(struct gm_case *c, bool *are_two)
                           gm_size_format(size[2], gm_sat_add(with, with)));
 }
 
+/* The line outside of modules that all activations at the peak were called from; NULL: there is none. */
+static const char *forward_line(struct gm_case *c)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+        if (l->role[a] == GM_ROLE_ACTIVATION && l->h->born[a] > 0 && gm_lives_at_peak(l, a))
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    const char *line = gm_lives_caller(c->lives, &set, true);
+    free(set.v);
+    return line;
+}
+
 static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -154,6 +167,10 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
                                  "reads them";
     struct gm_finding *f =
         gm_case_accuse_backward(c, rule, &set, set.n > 0 ? l->h->born[set.v[0].allocation] : 0, evidence);
+    const char *line =
+        f != NULL && is_forward && gm_lives_backward(c->lives, (uint32_t)l->h->count) == NULL ? forward_line(c) : NULL;
+    if (line != NULL) /* autograd's own frames are no place to change something */
+        f->site = line;
     if (f != NULL && are_two)
         f->brief = "zero_grad(), or del a model";
 }
@@ -441,7 +458,7 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
         bytes += gm_lives_at_peak(l, set.v[i].allocation) ? l->h->requested[set.v[i].allocation] : 0;
     if (!gm_is_share(bytes, l->at_peak, 0.25))
         set.n = 0;
-    const char *site = set.n == 0 || !is_repeated ? NULL : gm_lives_caller(c->lives, &set);
+    const char *site = set.n == 0 || !is_repeated ? NULL : gm_lives_caller(c->lives, &set, false);
     char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,

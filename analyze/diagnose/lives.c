@@ -594,7 +594,7 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
     return ok;
 }
 
-const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set)
+const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside)
 {
     uint32_t common[DEPTH_MOST], frames[DEPTH_MOST];
     size_t n = DEPTH_MOST;
@@ -610,7 +610,7 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set)
                                            string_of(&l->names, l->snapshot->frames.filename[common[n - 1]]),
                                            l->snapshot->frames.line[common[n - 1]]};
         const unsigned kind = gm_file_kind(frame.filename);
-        if (frame.line == GM_ABSENT || (kind & GM_FILE_IS_TORCH) != 0)
+        if (frame.line == GM_ABSENT || (kind & GM_FILE_IS_TORCH) != 0 || (is_outside && is_in_module(l, common, n - 1)))
             continue;
         const char *label = gm_names_label(l->names.arena, &frame);
         const bool is_library = (kind & GM_FILE_IS_INSTALLED) != 0;

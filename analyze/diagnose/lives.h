@@ -147,7 +147,7 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
 struct gm_case;
 bool gm_kept_features(struct gm_case *c, struct gm_set *set);
 
-/* The innermost line that all of them were called from; NULL: there is none. */
-const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set);
+/* The innermost line that all of them were called from, inside of modules or not; NULL: there is none. */
+const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside);
 
 #endif

@@ -200,7 +200,7 @@ class Mistakes(unittest.TestCase):
                 t.alloc(16, engine)
                 t.free(hidden.pop())
             return t
-        self.expect(forward(4), "gradients-through-forward", 127, 129)
+        self.expect(forward(4), "gradients-through-forward", 127, 129, "train.py:20")  # not a line of autograd
         self.expect_none(forward(0), "gradients-through-forward")
         self.expect_none(forward(4, backward=True), "gradients-through-forward")  # it may add to them
         told = diagnosed(forward(4, others=4))["gradients-through-forward"]["detail"]
