@@ -10,7 +10,7 @@
 
 /* What the kinds of sources share; private to source*.c and load.c. */
 
-enum { GM_SOURCE_WINDOW = 1 << 20 };
+enum { GM_SOURCE_WINDOW = 1 << 18 };
 
 /* Makes *source of its three parts, with an empty window of GM_SOURCE_WINDOW bytes. If there is no memory the state is
  * closed. */

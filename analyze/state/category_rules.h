@@ -16,7 +16,8 @@ enum {
     GM_RULES_MAX_PATTERNS = 20000,
     GM_RULES_MAX_PATTERN_LENGTH = 200,
     GM_RULES_MAX_BYTES = 1 << 20,
-    GM_RULES_MAX_TEXT = 4096 /* of a function or file name, this much is looked at */
+    GM_RULES_MAX_TEXT = 4096, /* of a function or file name, this much is looked at */
+    GM_RULES_PADDING = 4      /* bytes after it */
 };
 
 enum gm_pattern_kind { GM_PATTERN_WORD, GM_PATTERN_NAME, GM_PATTERN_FILE, GM_PATTERN_BOTH, GM_PATTERN_OP };
@@ -71,7 +72,7 @@ struct gm_match_scratch {
     uint32_t *marks; /* [entry of the matcher]: `mark` if it need not be tried again on this string */
     uint32_t mark;
     uint64_t *mask; /* what gm_match_string found */
-    char text[GM_RULES_MAX_TEXT + 1], lower[GM_RULES_MAX_TEXT + 1];
+    char text[GM_RULES_MAX_TEXT + 1], lower[GM_RULES_MAX_TEXT + GM_RULES_PADDING];
 };
 bool gm_match_scratch_new(struct gm_match_scratch *scratch, const struct gm_category_rules *rules);
 void gm_match_scratch_free(struct gm_match_scratch *scratch);

@@ -2,9 +2,10 @@
  *
  * Which patterns match one string: a function's name or a file's path. There are hundreds of patterns and, in real
  * snapshots, names of thousands of characters, so trying every pattern would take longer than reading the file. So
- * every pattern is filed under its longest run of plain characters; an Aho-Corasick automaton over these runs reads the
- * string once and gives the few patterns whose run occurs, and only those are checked in full. A file may pair every
- * name with every path: strings are matched one by one, and a frame's verdict is put together from two masks.
+ * every pattern is filed under a key: four bytes of its longest run of plain characters, those under which fewest
+ * others are. A string is read once, and of each four bytes of it the patterns under that key whose run is there are
+ * checked in full. A file may pair every name with every path: strings are matched one by one, and a frame's verdict is
+ * put together from two masks.
  */
 #include "analyze/base/ascii.h"
 #include "analyze/state/category_rules.h"
@@ -12,97 +13,95 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_ENTRY = UINT16_MAX, MAX_NODES = UINT16_MAX };
+enum { NO_ENTRY = UINT16_MAX, LONG_KEY = 4, SHORT_KEY = 2, LONG_KEYS = 1 << 13, SHORT_KEYS = 1 << 10 };
+_Static_assert(2 * GM_RULES_MAX_PATTERNS < NO_ENTRY, "entries have numbers of 16 bits");
+_Static_assert((int)LONG_KEY <= (int)GM_RULES_PADDING, "keys may be read at the last byte of a string");
 
 /* A pattern on one side, or a word, which may stand on either. */
 struct entry {
+    const char *run; /* its longest run of plain characters */
+    uint16_t length; /* of the run */
+    uint16_t key_at; /* where in it the key is */
     uint16_t pattern;
-    uint16_t next; /* another entry with the same run */
+    uint16_t next; /* another entry in the same list */
     uint16_t bit;  /* of a mask: what it means that this matches */
     uint8_t sides; /* bit per enum gm_match_side */
 };
 
+/* Lists of entries, by their keys; NO_ENTRY: none. */
 struct gm_matcher {
-    uint8_t class_of[256]; /* of a lower-case byte; 0: in no run */
-    uint32_t class_count;
-    uint32_t node_count;
-    uint16_t *next;   /* [node * class_count + class] */
-    uint16_t *first;  /* [node]: first entry whose run ends here, or NO_ENTRY */
-    uint16_t *report; /* [node]: this node or the longest proper suffix with an entry; 0: none */
-    uint16_t *suffix; /* [node] */
-    struct entry *entries;
+    uint16_t by_four[LONG_KEYS], by_two[SHORT_KEYS]; /* of runs of two or three characters */
+    uint16_t others;                                 /* of shorter ones */
     uint16_t entry_count;
-    uint16_t *always; /* entries without any plain character */
-    uint32_t always_count;
+    struct entry *entries;
     uint16_t *both; /* patterns of kind "both", in order of their bits */
     uint32_t both_count;
     size_t flag_words, words; /* of a mask: before the halves of "both" patterns; in all */
 };
 
-struct run {
-    const char *s;
-    size_t n;
-};
-
-static struct run longest_run(const char *glob)
+static size_t long_key(const char *s)
 {
-    struct run best = {glob, 0};
-    while (glob != NULL && *glob != '\0') {
-        size_t n = strcspn(glob, "*?");
-        if (n > best.n)
-            best = (struct run){glob, n};
+    uint32_t bytes;
+    memcpy(&bytes, s, LONG_KEY);
+    return bytes * UINT32_C(2654435769) / (UINT32_MAX / LONG_KEYS + 1);
+}
+
+static size_t short_key(const char *s)
+{
+    return ((unsigned char)s[0] * 37u + (unsigned char)s[1]) % SHORT_KEYS;
+}
+
+static void find_longest_run(struct entry *entry, const char *glob)
+{
+    while (*glob != '\0') {
+        const size_t n = strcspn(glob, "*?");
+        if (n > entry->length) {
+            entry->run = glob;
+            entry->length = (uint16_t)n;
+        }
         glob += n;
         glob += strspn(glob, "*?");
     }
-    return best;
 }
 
-static struct run entry_run(const struct gm_category_rules *rules, const struct entry *entry)
+static void find_run(struct entry *entry, const struct gm_name_pattern *p)
 {
-    const struct gm_name_pattern *p = &rules->patterns.v[entry->pattern];
-    if (p->kind == GM_PATTERN_WORD || p->kind == GM_PATTERN_OP)
-        return (struct run){p->text, strlen(p->text)};
-    return longest_run(entry->sides == 1u << GM_MATCH_FILE ? p->file : p->text);
+    const bool is_glob = p->kind != GM_PATTERN_WORD && p->kind != GM_PATTERN_OP;
+    entry->run = entry->sides == 1u << GM_MATCH_FILE ? p->file : p->text;
+    if (is_glob)
+        find_longest_run(entry, entry->run);
+    else
+        entry->length = (uint16_t)strlen(entry->run);
 }
 
 void gm_matcher_free(struct gm_matcher *m)
 {
     if (m == NULL)
         return;
-    free(m->next);
-    free(m->first);
-    free(m->report);
-    free(m->suffix);
     free(m->entries);
     free(m->both);
-    free(m->always);
     free(m);
 }
 
-static bool allocate(struct gm_matcher *m, size_t nodes)
+/* `filed` counts what is under each long key. */
+static void file_entry(struct gm_matcher *m, uint16_t index, uint16_t filed[LONG_KEYS])
 {
-    m->next = calloc(nodes * m->class_count, sizeof *m->next);
-    m->first = malloc(nodes * sizeof *m->first);
-    m->report = calloc(nodes, sizeof *m->report);
-    m->suffix = calloc(nodes, sizeof *m->suffix);
-    m->always = malloc(((size_t)m->entry_count + 1) * sizeof *m->always);
-    if (m->next == NULL || m->first == NULL || m->report == NULL || m->suffix == NULL || m->always == NULL)
-        return false;
-    memset(m->first, 0xFF, nodes * sizeof *m->first); /* NO_ENTRY */
-    return true;
-}
-
-static void insert(struct gm_matcher *m, struct run run, uint16_t entry)
-{
-    size_t node = 0;
-    for (size_t i = 0; i < run.n; i++) {
-        uint16_t *next = &m->next[node * m->class_count + m->class_of[(unsigned char)run.s[i]]];
-        if (*next == 0)
-            *next = (uint16_t)m->node_count++;
-        node = *next;
+    struct entry *entry = &m->entries[index];
+    uint16_t *list = entry->length < SHORT_KEY ? &m->others : &m->by_two[short_key(entry->run)];
+    if (entry->length >= LONG_KEY) {
+        size_t best = long_key(entry->run);
+        for (uint16_t at = 1; at + LONG_KEY <= entry->length; at++) {
+            const size_t key = long_key(entry->run + at);
+            if (filed[key] < filed[best]) {
+                entry->key_at = at;
+                best = key;
+            }
+        }
+        filed[best]++;
+        list = &m->by_four[best];
     }
-    m->entries[entry].next = m->first[node];
-    m->first[node] = entry;
+    entry->next = *list;
+    *list = index;
 }
 
 /* ---- masks --------------------------------------------------------------------------------------------------------
@@ -149,7 +148,7 @@ static bool make_entries(struct gm_matcher *m, const struct gm_category_rules *r
     for (size_t i = 0; i < rules->patterns.n; i++) {
         const struct gm_name_pattern *p = &rules->patterns.v[i];
         const uint8_t sides = p->kind == GM_PATTERN_WORD ? name | file : p->kind == GM_PATTERN_FILE ? file : name;
-        struct entry entry = {(uint16_t)i, NO_ENTRY, bit_of(rules, p), sides};
+        struct entry entry = {.pattern = (uint16_t)i, .bit = bit_of(rules, p), .sides = sides};
         if (p->kind == GM_PATTERN_BOTH) {
             entry.bit = (uint16_t)(64 * m->flag_words + m->both_count);
             m->both[m->both_count++] = (uint16_t)i;
@@ -167,64 +166,23 @@ size_t gm_matcher_words(const struct gm_category_rules *rules)
     return rules->matcher->words;
 }
 
-/* Breadth first, so that a node's suffix is complete before the node: fills gaps of `next` from the suffix. */
-static void link_suffixes(struct gm_matcher *m, uint16_t *queue)
-{
-    size_t head = 0, tail = 0;
-    queue[tail++] = 0;
-    while (head < tail) {
-        uint16_t node = queue[head++];
-        uint16_t *row = &m->next[(size_t)node * m->class_count];
-        const uint16_t *fallback = &m->next[(size_t)m->suffix[node] * m->class_count];
-        m->report[node] = m->first[node] != NO_ENTRY ? node : m->report[m->suffix[node]];
-        for (uint32_t c = 1; c < m->class_count; c++) {
-            if (row[c] == 0) {
-                row[c] = node == 0 ? 0 : fallback[c];
-            } else {
-                m->suffix[row[c]] = node == 0 ? 0 : fallback[c];
-                queue[tail++] = row[c];
-            }
-        }
-    }
-}
-
 enum gm_status gm_matcher_build(struct gm_category_rules *rules, struct gm_error *err)
 {
     struct gm_matcher *m = calloc(1, sizeof *m);
+    uint16_t *filed = calloc(LONG_KEYS, sizeof *filed);
+    const bool ok = m != NULL && filed != NULL && make_entries(m, rules);
     rules->matcher = m;
-    if (m == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for category rules");
-    if (!make_entries(m, rules))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for category rules");
-    size_t nodes = 1;
-    m->class_count = 1;
-    for (size_t i = 0; i < m->entry_count; i++) {
-        struct run run = entry_run(rules, &m->entries[i]);
-        nodes += run.n;
-        for (size_t k = 0; k < run.n; k++) {
-            uint8_t *class = &m->class_of[(unsigned char)run.s[k]];
-            if (*class == 0)
-                *class = (uint8_t)m->class_count++;
-        }
+    if (ok) {
+        memset(m->by_four, 0xFF, sizeof m->by_four); /* NO_ENTRY */
+        memset(m->by_two, 0xFF, sizeof m->by_two);
+        m->others = NO_ENTRY;
     }
-    if (nodes > MAX_NODES)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "category rules with patterns of more than 65534 bytes together");
-    uint16_t *queue = malloc(nodes * sizeof *queue);
-    if (queue == NULL || !allocate(m, nodes)) {
-        free(queue);
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for category rules");
+    for (uint16_t i = 0; ok && i < m->entry_count; i++) {
+        find_run(&m->entries[i], &rules->patterns.v[m->entries[i].pattern]);
+        file_entry(m, i, filed);
     }
-    m->node_count = 1;
-    for (uint16_t i = 0; i < m->entry_count; i++) {
-        struct run run = entry_run(rules, &m->entries[i]);
-        if (run.n == 0)
-            m->always[m->always_count++] = i;
-        else
-            insert(m, run, i);
-    }
-    link_suffixes(m, queue);
-    free(queue);
-    return GM_OK;
+    free(filed);
+    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for category rules");
 }
 
 /* ---- one string -------------------------------------------------------------------------------------------------- */
@@ -312,16 +270,31 @@ static void try_entry(struct string_match *match, uint16_t index, size_t end)
         *mark = match->scratch->mark;
 }
 
+/* The entries of a list whose run stands around byte `i`, where their key is. */
+static inline void try_list(struct string_match *match, uint16_t first, size_t i)
+{
+    const struct entry *entries = match->rules->matcher->entries;
+    for (uint16_t e = first; e != NO_ENTRY; e = entries[e].next) {
+        const struct entry *entry = &entries[e];
+        const char *at = match->scratch->lower + i;
+        const size_t end = i - entry->key_at + entry->length;
+        if (at[0] == entry->run[entry->key_at] && entry->key_at <= i && end <= match->length &&
+            memcmp(at - entry->key_at, entry->run, entry->length) == 0)
+            try_entry(match, e, end);
+    }
+}
+
 static void scan(struct string_match *match)
 {
     const struct gm_matcher *m = match->rules->matcher;
-    size_t node = 0;
+    const char *lower = match->scratch->lower;
+    for (uint16_t e = m->others; e != NO_ENTRY; e = m->entries[e].next)
+        for (size_t i = 0; i + m->entries[e].length <= match->length; i++)
+            if (m->entries[e].length == 0 || lower[i] == m->entries[e].run[0])
+                try_entry(match, e, i + m->entries[e].length);
     for (size_t i = 0; i < match->length; i++) {
-        uint8_t class = m->class_of[(unsigned char)match->scratch->lower[i]];
-        node = class == 0 ? 0 : m->next[node * m->class_count + class];
-        for (uint16_t hit = m->report[node]; hit != 0; hit = m->report[m->suffix[hit]])
-            for (uint16_t e = m->first[hit]; e != NO_ENTRY; e = m->entries[e].next)
-                try_entry(match, e, i + 1);
+        try_list(match, m->by_two[short_key(lower + i)], i);
+        try_list(match, m->by_four[long_key(lower + i)], i);
     }
 }
 
@@ -364,12 +337,11 @@ void gm_match_string(const struct gm_category_rules *rules, struct gm_match_scra
         set_name(&match, s, n);
     else
         set_file(&match, s, n);
-    for (size_t i = 0; i <= match.length; i++) {
+    for (size_t i = 0; i < match.length; i++) {
         char c = scratch->text[i];
         scratch->lower[i] = (char)(gm_is_upper(c) ? c - 'A' + 'a' : c);
     }
-    for (uint32_t i = 0; i < m->always_count; i++)
-        try_entry(&match, m->always[i], 0);
+    memset(scratch->lower + match.length, 0, GM_RULES_PADDING);
     scan(&match);
 }
 

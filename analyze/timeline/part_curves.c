@@ -15,7 +15,7 @@ enum { PARTS = 64, COLUMNS = 250, NO_PART = UINT16_MAX };
 /* The parts of one kind while they are filled. */
 struct list {
     size_t count;
-    struct gm_sums sums[PARTS], peak[PARTS], *high; /* high[column * PARTS + part] */
+    struct gm_sums sums[PARTS], peak[PARTS], *high; /* high[part * COLUMNS + column] */
     struct gm_part told[PARTS];
 };
 
@@ -66,7 +66,7 @@ static inline void apply(struct list *list, uint16_t part, const struct gm_trace
         return;
     gm_sums_apply(&list->sums[part], pass, c);
     const struct gm_sums *now = &list->sums[part];
-    struct gm_sums *high = &list->high[column * PARTS + part];
+    struct gm_sums *high = &list->high[(size_t)part * COLUMNS + column];
     if (c->kind == GM_CHANGE_ALLOC) { /* all three grew; a free makes nothing higher */
         high->requested = now->requested > high->requested ? now->requested : high->requested;
         high->allocated = now->allocated > high->allocated ? now->allocated : high->allocated;
@@ -137,7 +137,7 @@ static void take_device(struct parts *p)
     for (size_t k = 0; k < curve->column_count; k++) {
         const struct gm_levels *high = &curve->columns[k].high;
         const struct gm_sums sums = {high->requested, high->allocated, high->active, high->reserved};
-        struct gm_sums *mine = &p->streams.high[k / p->merged * PARTS];
+        struct gm_sums *mine = &p->streams.high[k / p->merged];
         *mine = larger(*mine, &sums);
     }
     struct gm_sums *end = &p->streams.sums[0];
@@ -148,6 +148,13 @@ static void take_device(struct parts *p)
         end->active += p->pools.sums[i].active;
         end->reserved += p->pools.sums[i].reserved;
     }
+}
+
+/* A part that nobody has seen yet was never higher than 0. */
+static void begin_column(struct list *list, size_t column)
+{
+    for (size_t i = 0; i < list->count; i++)
+        list->high[i * COLUMNS + column] = list->sums[i];
 }
 
 static void walk(struct parts *p)
@@ -165,8 +172,8 @@ static void walk(struct parts *p)
         for (size_t k = last; k > column * p->merged && end == 0; k--)
             if (curve->columns[k - 1].first_event <= curve->columns[k - 1].last_event)
                 end = curve->columns[k - 1].last_event + 1;
-        memcpy(&p->streams.high[column * PARTS], p->streams.sums, sizeof p->streams.sums);
-        memcpy(&p->pools.high[column * PARTS], p->pools.sums, sizeof p->pools.sums);
+        begin_column(&p->streams, column);
+        begin_column(&p->pools, column);
         for (; is_more && c.event < end; is_more = gm_walk_next(&walk, &c)) {
             if (c.kind == GM_CHANGE_SEGMENT) {
                 const struct gm_history_segment *s = &h->segments[segment++];
@@ -201,8 +208,8 @@ static bool publish(const struct parts *p, struct list *list, const struct gm_pa
         if (columns == NULL || part->name == NULL)
             return false;
         for (size_t k = 0; k < p->columns; k++) {
-            columns[k] = gm_sums_told(&list->high[k * PARTS + i]);
-            list->peak[i] = larger(list->peak[i], &list->high[k * PARTS + i]);
+            columns[k] = gm_sums_told(&list->high[i * COLUMNS + k]);
+            list->peak[i] = larger(list->peak[i], &list->high[i * COLUMNS + k]);
         }
         part->peak = gm_sums_told(&list->peak[i]);
         part->at_end = gm_sums_told(&list->sums[i]);
@@ -249,8 +256,8 @@ bool gm_trace_parts(struct gm_trace_pass *pass)
     p->merged = (curve->column_count + COLUMNS - 1) / COLUMNS;
     p->columns = (curve->column_count + p->merged - 1) / p->merged;
     p->of_stream = malloc(((size_t)pass->snapshot->stream_count + 1) * sizeof *p->of_stream);
-    p->streams.high = calloc(p->columns * PARTS, sizeof *p->streams.high);
-    p->pools.high = calloc(p->columns * PARTS, sizeof *p->pools.high);
+    p->streams.high = calloc(PARTS * COLUMNS, sizeof *p->streams.high);
+    p->pools.high = calloc(PARTS * COLUMNS, sizeof *p->pools.high);
     bool ok = p->of_stream != NULL && p->streams.high != NULL && p->pools.high != NULL;
     if (ok) {
         memset(p->of_stream, 0xFF, ((size_t)pass->snapshot->stream_count + 1) * sizeof *p->of_stream);
