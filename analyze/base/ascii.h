@@ -30,6 +30,21 @@ static inline bool gm_is_letter(char c)
     return gm_is_upper(c) || gm_is_lower(c);
 }
 
+/* One that stands for itself, in one column: a letter, a digit, a sign, a blank. */
+static inline bool gm_is_printable(char c)
+{
+    return c >= 0x20 && c < 0x7f;
+}
+
+/* Of a text of `n` bytes: how many printable ones it begins with. */
+static inline size_t gm_printable_run(const char *text, size_t n)
+{
+    size_t run = 0;
+    while (run < n && gm_is_printable(text[run]))
+        run++;
+    return run;
+}
+
 /* Of a text of `n` bytes. */
 static inline bool gm_is_text(const char *text, size_t n, const char *word)
 {

@@ -3,7 +3,6 @@
 
 #include "analyze/base/utf8.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,7 +48,10 @@ void gm_text_add(struct gm_text *t, const char *s)
 
 void gm_text_add_char(struct gm_text *t, char c)
 {
-    gm_text_add_bytes(t, &c, 1);
+    if (!reserve(t, 1))
+        return;
+    t->data[t->length++] = c;
+    t->data[t->length] = '\0';
 }
 
 void gm_text_repeat(struct gm_text *t, char c, size_t n)
@@ -61,29 +63,50 @@ void gm_text_repeat(struct gm_text *t, char c, size_t n)
     t->data[t->length] = '\0';
 }
 
+/* Where there is room for usual lines it is printed once. */
 void gm_text_printf(struct gm_text *t, const char *format, ...)
 {
-    va_list args;
+    va_list args, again;
+    if (!reserve(t, 120))
+        return;
     va_start(args, format);
-    va_list again;
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
+    const size_t room = t->capacity - t->length;
+    int n = vsnprintf(t->data + t->length, room, format, args);
     va_end(args);
-    if (n < 0)
-        t->failed = true;
-    else if (reserve(t, (size_t)n)) {
-        vsnprintf(t->data + t->length, (size_t)n + 1, format, again);
-        t->length += (size_t)n;
-    }
+    if (n >= 0 && (size_t)n >= room && reserve(t, (size_t)n))
+        n = vsnprintf(t->data + t->length, (size_t)n + 1, format, again);
     va_end(again);
+    t->failed |= n < 0;
+    t->length += t->failed ? 0 : (size_t)n;
+    t->data[t->length] = '\0';
+}
+
+enum { DIGITS = 20 }; /* of the largest number */
+
+/* Returns the first digit; the last one stands at digits[DIGITS - 1]. */
+static size_t put_digits(char digits[DIGITS], uint64_t number)
+{
+    size_t at = DIGITS;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    return at;
+}
+
+void gm_text_add_number(struct gm_text *t, uint64_t number)
+{
+    char digits[DIGITS];
+    const size_t at = put_digits(digits, number);
+    gm_text_add_bytes(t, digits + at, DIGITS - at);
 }
 
 void gm_text_add_count(struct gm_text *t, uint64_t count)
 {
-    char digits[24];
-    int n = snprintf(digits, sizeof digits, "%" PRIu64, count);
-    for (int i = 0; i < n; i++) {
-        if (i > 0 && (n - i) % 3 == 0)
+    char digits[DIGITS];
+    const size_t first = put_digits(digits, count);
+    for (size_t i = first; i < DIGITS; i++) {
+        if (i > first && (DIGITS - i) % 3 == 0)
             gm_text_add_char(t, ',');
         gm_text_add_char(t, digits[i]);
     }

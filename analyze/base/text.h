@@ -22,6 +22,7 @@ void gm_text_add_bytes(struct gm_text *t, const void *s, size_t n);
 void gm_text_add_char(struct gm_text *t, char c);
 void gm_text_repeat(struct gm_text *t, char c, size_t n);
 void gm_text_printf(struct gm_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void gm_text_add_number(struct gm_text *t, uint64_t number);
 void gm_text_add_count(struct gm_text *t, uint64_t count); /* "1,234,567" */
 /* A cell of CSV: in quotes; a blank before what a spreadsheet would take for a formula. */
 void gm_text_add_csv(struct gm_text *t, const char *s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/document/columns.h"
 
+#include "analyze/base/ascii.h"
 #include "analyze/base/utf8.h"
 
 #include <stdint.h>
@@ -30,8 +31,8 @@ size_t gm_columns_char(char out[GM_COLUMNS_CHAR], size_t *columns, const char *s
 
 static size_t columns_of(const char *s, size_t n)
 {
-    size_t total = 0;
-    for (size_t i = 0; i < n;) {
+    size_t total = gm_printable_run(s, n);
+    for (size_t i = total; i < n;) {
         char shown[GM_COLUMNS_CHAR];
         size_t columns = 0;
         i += gm_columns_char(shown, &columns, s + i, n - i);
@@ -48,7 +49,8 @@ size_t gm_columns(const char *s)
 /* Appends what of s[0..n) fits `columns`; returns the bytes taken and adds the columns used to *used. */
 static size_t add_fitting(struct gm_text *out, const char *s, size_t n, size_t columns, size_t *used)
 {
-    size_t i = 0, total = 0;
+    size_t i = gm_printable_run(s, n < columns ? n : columns), total = i;
+    gm_text_add_bytes(out, s, i);
     while (i < n) {
         char shown[GM_COLUMNS_CHAR];
         size_t wants = 0;
@@ -78,7 +80,8 @@ void gm_columns_cut(struct gm_text *out, const char *s, size_t columns, bool kee
         return;
     }
     gm_text_repeat(out, '.', dots);
-    size_t i = 0;
+    size_t i = gm_printable_run(s, n < total - (columns - dots) ? n : total - (columns - dots));
+    total -= i;
     while (i < n && total > columns - dots) {
         char shown[GM_COLUMNS_CHAR];
         size_t wants = 0;

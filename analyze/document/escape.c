@@ -8,6 +8,15 @@
 #include <stdint.h>
 #include <string.h>
 
+/* How many bytes of s[0..n) stand in a string of JSON as they are. */
+static size_t plain_run(const char *s, size_t n)
+{
+    size_t run = 0;
+    while (run < n && gm_is_printable(s[run]) && s[run] != '"' && s[run] != '\\')
+        run++;
+    return run;
+}
+
 void gm_escape_json(struct gm_text *out, const char *s)
 {
     if (s == NULL) {
@@ -17,8 +26,9 @@ void gm_escape_json(struct gm_text *out, const char *s)
     gm_text_add_char(out, '"');
     size_t n = strlen(s);
     for (size_t i = 0; i < n;) {
-        uint32_t code = 0;
-        size_t length = gm_utf8_decode(s + i, n - i, &code);
+        uint32_t code = ' ';
+        const size_t plain = plain_run(s + i, n - i);
+        const size_t length = plain > 0 ? plain : gm_utf8_decode(s + i, n - i, &code);
         if (length == 0)
             gm_text_add(out, "\\ufffd");
         else if (code == '"' || code == '\\')

@@ -20,8 +20,11 @@ static void begin(struct gm_json *json, const char *key)
         gm_text_add_char(json->out, '\n');
         gm_text_repeat(json->out, ' ', 2 * (size_t)json->depth);
     }
-    if (key != NULL)
-        gm_text_printf(json->out, "\"%s\": ", key);
+    if (key != NULL) {
+        gm_text_add_char(json->out, '"');
+        gm_text_add(json->out, key);
+        gm_text_add(json->out, "\": ");
+    }
     json->has_item = true;
 }
 
@@ -66,7 +69,7 @@ void gm_json_number(struct gm_json *json, const char *key, uint64_t value)
     if (value == GM_REPORT_NONE)
         gm_text_add(json->out, "null");
     else
-        gm_text_printf(json->out, "%" PRIu64, value);
+        gm_text_add_number(json->out, value);
 }
 
 void gm_json_signed(struct gm_json *json, const char *key, int64_t value)
