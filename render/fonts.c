@@ -29,9 +29,9 @@ struct gm_painter {
     FcCharSet *covered; /* its characters; NULL if the font does not say */
 };
 
-/* Beside the programs where they bring their font; fontconfig skips folders that do not exist. The caches are the
+/* As seen from this module, where the programs bring their font; fontconfig skips folders that do not exist. The caches are the
  * system's. */
-#define OWN_FONTS "../share/gmanalyze/fonts"
+#define OWN_FONTS "../../share/gmanalyze/fonts"
 static const char own_configuration[] = "<?xml version=\"1.0\"?><!DOCTYPE fontconfig SYSTEM \"fonts.dtd\"><fontconfig>"
                                         "<dir>/usr/share/fonts/truetype/dejavu</dir>"
                                         "<dir>/usr/share/fonts/dejavu-sans-fonts</dir>"

@@ -4,7 +4,7 @@ foreach(variable folder licences)
     set(${variable} $ENV{DESTDIR}${${variable}})
   endif()
 endforeach()
-file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} RESOLVED_DEPENDENCIES_VAR found
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} MODULES ${modules} RESOLVED_DEPENDENCIES_VAR found
   PRE_EXCLUDE_REGEXES [[^ld-linux.*]] [[^lib(c|m|dl|pthread|rt)\.so.*]])
 file(MAKE_DIRECTORY ${folder} ${licences})
 file(GLOB font ${fonts}/DejaVuSans.ttf)

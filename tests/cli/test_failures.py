@@ -303,6 +303,25 @@ class Outputs(Case):
         with open(self.at("file"), encoding="ascii") as file:
             self.assertEqual(file.read(), "mine")
 
+    def test_what_draws_is_not_there(self):
+        """Pango and cairo are behind a file of their own; without it there are no charts, and all else."""
+        os.makedirs(self.at("place/bin"))
+        os.makedirs(self.at("place/lib/gmanalyze"))
+        program, module = shutil.copy(BINARY, self.at("place/bin")), self.at("place/lib/gmanalyze/gmpaint.so")
+
+        def run(*arguments):
+            return subprocess.run([program, *arguments, "-o", self.at("results"), self.at("snapshot.pickle")],
+                                  capture_output=True, check=False)
+
+        for content, words in (None, "there is no"), (b"no library", "gmpaint.so: file too short"):
+            if content is not None:
+                write(module, content)
+            done = run()
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assert_one_error(done, words)
+            self.assertFalse(os.path.lexists(self.at("results")))
+        self.assertEqual(run("--no-charts").returncode, 0)
+
     def test_read_only_results(self):
         os.mkdir(self.at("locked"), 0o555)
         os.chmod(self.folder, 0o755)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What pictures need of pango and cairo, as a table that a shared object of its own provides (fonts.c, paint.c): the
+ * forty libraries behind these take longer to load than a small snapshot takes to read, so a program opens them when a
+ * picture is first wanted, while it reads.
+ */
+#ifndef GM_RENDER_PAINT_MODULE_H
+#define GM_RENDER_PAINT_MODULE_H
+
+#include "render/paint.h"
+
+#define GM_PAINT_SYMBOL "gm_paint_module"
+#define GM_PAINT_FILE "gmpaint.so"
+
+/* The functions of render.h and paint.h that have these names. */
+struct gm_paint_module {
+    const char *version; /* of the program that it belongs to */
+    enum gm_status (*painter_new)(struct gm_painter **painter, struct gm_error *err);
+    void (*painter_free)(struct gm_painter *painter);
+    struct gm_canvas *(*take)(struct gm_painter *painter);
+    void (*give_back)(struct gm_painter *painter, struct gm_canvas *canvas);
+    enum gm_status (*paint)(struct gm_pixels *pixels, struct gm_painter *painter, struct gm_canvas *canvas,
+                            const struct gm_display *display, struct gm_error *err);
+};
+extern const struct gm_paint_module gm_paint_module;
+
+#endif
