@@ -169,6 +169,19 @@ static bool new_site(struct site_work *w)
     return GM_VEC_PUSH(&w->sites, site) && GM_VEC_PUSH(&w->weights, 0);
 }
 
+static bool begins(const struct gm_frame_row *rows, size_t i, size_t count, const char *with)
+{
+    return i < count && strncmp(rows[i].name, with, strlen(with)) == 0;
+}
+
+/* What autocast puts between an operator and its caller: itself, how it was called, and the operator once more. */
+static bool is_of_autocast(const struct gm_frame_row *rows, size_t i, size_t count)
+{
+    static const char wrap[] = "at::autocast::WrapFunction_";
+    return begins(rows, i, count, wrap) || (begins(rows, i, count, "at::_ops::") && begins(rows, i + 1, count, wrap)) ||
+           (i > 0 && begins(rows, i, count, "c10::impl::wrap_kernel_functor") && begins(rows, i - 1, count, wrap));
+}
+
 static bool add_stack(struct site_work *w, struct gm_stack_id stack)
 {
     const struct holding *held = &w->of_stack[stack.v];
@@ -178,6 +191,8 @@ static bool add_stack(struct site_work *w, struct gm_stack_id stack)
     w->numbers.n = 0;
     bool ok = rows != NULL;
     for (size_t i = 0; ok && i < count; i++) {
+        if (is_of_autocast(rows, i, count))
+            continue;
         uint32_t number = frame_number(w, ids[i], &rows[i]);
         ok = number != GM_INTERN_NONE && GM_VEC_PUSH(&w->numbers, number);
     }

@@ -89,7 +89,13 @@ def normal_frame(name, filename):
 
 
 def normal_stack(frames):
-    return tuple(normal_frame(f["name"], f["filename"]) for f in frames)
+    """Without what autocast's dispatch puts between an operator and its caller."""
+    names = [f["name"] for f in frames]
+    wraps = {i for i, name in enumerate(names) if name.startswith("at::autocast::WrapFunction_")}
+    left_out = wraps | {i for i, name in enumerate(names)
+                        if (i + 1 in wraps and name.startswith("at::_ops::")) or
+                        (i - 1 in wraps and name.startswith("c10::impl::wrap_kernel_functor"))}
+    return tuple(normal_frame(f["name"], f["filename"]) for i, f in enumerate(frames) if i not in left_out)
 
 
 def facts(snapshot):
