@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of charts, and the way of one chart: layout, paint, palette, PNG.
+ * The table of charts, and the way of one chart: layout, paint, PNG.
  */
 #include "render/charts.h"
 
@@ -99,41 +99,6 @@ void gm_chart_layout(struct gm_display *display, const void *model, enum gm_char
 
 /* ---- from a layout to a picture ---------------------------------------------------------------------------------- */
 
-enum { MOST_EXACT = 128 };
-
-/* The one or two colours of an item. */
-static void colors_of(const struct gm_item *item, uint32_t colors[2])
-{
-    if (item->kind == GM_ITEM_RECT || item->kind == GM_ITEM_AREA) {
-        const struct gm_fill *fill = item->kind == GM_ITEM_RECT ? &item->rect.fill : &item->area.fill;
-        bool is_overlay = item->kind == GM_ITEM_AREA && item->area.is_overlay;
-        colors[0] = is_overlay ? fill->hatch_color : fill->color;
-        colors[1] = fill->hatch != GM_HATCH_NONE ? fill->hatch_color : colors[0];
-    } else {
-        colors[0] = colors[1] = item->kind == GM_ITEM_LINE ? item->line.color : item->text.color;
-    }
-}
-
-/* The distinct colours of the list in order of appearance, paper first; those of letters' edges are not known here. */
-static size_t exact_colors(uint32_t out[MOST_EXACT], const struct gm_display *display)
-{
-    size_t n = 0;
-    out[n++] = GM_PAPER;
-    for (size_t i = 0; i < display->items.n; i++) {
-        const struct gm_item *item = &display->items.v[i];
-        uint32_t colors[2];
-        colors_of(item, colors);
-        for (int c = 0; c < 2; c++) {
-            size_t k = 0;
-            while (k < n && out[k] != colors[c])
-                k++;
-            if (k == n && n < MOST_EXACT)
-                out[n++] = colors[c];
-        }
-    }
-    return n;
-}
-
 /* What is made of a chart. */
 struct product {
     struct gm_png *png; /* NULL: sixels are wanted */
@@ -160,12 +125,9 @@ static enum gm_status to_sixels(struct product *product, struct gm_painter *pain
                                 const struct gm_display *display, struct gm_error *err)
 {
     struct gm_pixels pixels;
-    struct gm_palette palette;
-    uint32_t exact[MOST_EXACT];
     GM_TRY(gm_paint(&pixels, painter, canvas, display, err));
-    gm_pixels_shrink(&pixels, shrinking(pixels.width, product->most_width));
-    GM_TRY(gm_png_index(&canvas->scratch, &palette, &pixels, exact, exact_colors(exact, display), err));
-    gm_sixel_add(product->sixels, &pixels, &palette);
+    gm_pixels_shrink(&pixels, &canvas->palette, shrinking(pixels.width, product->most_width));
+    gm_sixel_add(product->sixels, &pixels, &canvas->palette);
     return product->sixels->failed ? gm_no_memory(err) : GM_OK;
 }
 
@@ -173,17 +135,12 @@ static enum gm_status to_png(struct product *product, struct gm_painter *painter
                              const struct gm_display *display, struct gm_error *err)
 {
     struct gm_pixels pixels;
-    struct gm_palette palette;
-    uint32_t exact[MOST_EXACT];
     double start = gm_seconds();
     enum gm_status status = gm_paint(&pixels, painter, canvas, display, err);
     double painted = gm_seconds();
-    GM_THEN(status, gm_png_index(&canvas->scratch, &palette, &pixels, exact, exact_colors(exact, display), err));
-    double indexed = gm_seconds();
-    GM_THEN(status, gm_png_compress(product->png, &canvas->scratch, &palette, &pixels, err));
+    GM_THEN(status, gm_png_compress(product->png, &canvas->scratch, &canvas->palette, &pixels, err));
     product->times.paint = painted - start;
-    product->times.index = indexed - painted;
-    product->times.compress = gm_seconds() - indexed;
+    product->times.compress = gm_seconds() - painted;
     return status;
 }
 

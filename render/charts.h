@@ -32,7 +32,7 @@ void gm_chart_layout(struct gm_display *display, const void *model, enum gm_char
 
 /* Seconds. */
 struct gm_chart_times {
-    double layout, paint, index, compress;
+    double layout, paint, compress;
 };
 /* As gm_chart_draw; `times` may be NULL. */
 enum gm_status gm_chart_draw_timed(struct gm_png *png, struct gm_painter *painter, const void *model,

@@ -117,7 +117,7 @@ void gm_painter_free(struct gm_painter *painter)
         typesetter_free(&canvas->usual);
         typesetter_free(&canvas->system);
         gm_png_scratch_free(&canvas->scratch);
-        free(canvas->pixels);
+        free(canvas->rows);
         free(canvas);
     }
     if (painter->font != NULL)

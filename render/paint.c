@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The painter: shapes by hand, text by pango and cairo, into a 16-bit surface: half the memory traffic of a 32-bit one,
- * and the exact colours come back in the palette (png.c).
+ * The painter: shapes by hand, straight into the indices that a PNG has. Text by pango and cairo, into a strip of
+ * 16-bit pixels, to which what lies there is brought and from which what has changed is taken.
  */
 #include "render/paint.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { TILE = 12, TALLEST = 8000 }; /* tile of a hatch and tallest page, in device pixels */
+enum { TILE = 12, TALLEST = 8000 }; /* tile of a hatch and tallest page, in pixels */
 
 /* Where a hatch has its second colour, within its tile. */
 static bool is_hatched(enum gm_hatch hatch, int x, int y)
@@ -36,14 +36,13 @@ static bool is_hatched(enum gm_hatch hatch, int x, int y)
 
 /* The picture while it is painted. Shapes are written here without cairo: they lie on whole pixels. */
 struct bitmap {
-    uint16_t *v;
-    size_t width, height, stride;
+    struct gm_pixels to;
+    struct gm_palette *palette;
 };
 
-/* As cairo does it, so that shapes and texts of one colour have the same pixels. */
-static uint16_t pixel_of(uint32_t color)
+static uint8_t index_of(const struct bitmap *b, uint32_t color)
 {
-    return (uint16_t)((color >> 8 & 0xf800) | (color >> 5 & 0x07e0) | (color >> 3 & 0x001f));
+    return gm_palette_index(b->palette, gm_pixel_of(color));
 }
 
 static double snap(double logical)
@@ -59,16 +58,18 @@ static size_t clamp(double at, size_t end)
 /* [x, x + w) by [y, y + h) in pixels, as far as it lies in the picture. Hatches are tiled from the picture's corner. */
 static void fill_rect(const struct bitmap *b, double x, double y, double w, double h, struct gm_fill fill)
 {
-    const size_t x1 = clamp(x, b->width), x2 = clamp(x + w, b->width);
-    const size_t y1 = clamp(y, b->height), y2 = clamp(y + h, b->height);
-    const size_t period = fill.hatch == GM_HATCH_NONE ? 1 : TILE;
-    const uint16_t plain = pixel_of(fill.color), hatched = pixel_of(fill.hatch_color);
+    const size_t x1 = clamp(x, b->to.width), x2 = clamp(x + w, b->to.width);
+    const size_t y1 = clamp(y, b->to.height), y2 = clamp(y + h, b->to.height);
+    const uint8_t plain = index_of(b, fill.color);
+    const uint8_t hatched = fill.hatch == GM_HATCH_NONE ? plain : index_of(b, fill.hatch_color);
     if (x1 >= x2)
         return;
     for (size_t row = y1; row < y2; row++) {
-        uint16_t *out = b->v + row * b->stride;
-        if (row >= y1 + period)
-            memcpy(out + x1, out + x1 - period * b->stride, (x2 - x1) * sizeof *out);
+        uint8_t *out = gm_pixels_row(&b->to, row);
+        if (fill.hatch == GM_HATCH_NONE)
+            memset(out + x1, plain, x2 - x1);
+        else if (row >= y1 + TILE)
+            memcpy(out + x1, gm_pixels_row(&b->to, row - TILE) + x1, x2 - x1);
         else
             for (size_t column = x1; column < x2; column++)
                 out[column] = is_hatched(fill.hatch, (int)(column % TILE), (int)(row % TILE)) ? hatched : plain;
@@ -130,8 +131,10 @@ static void paint_line(const struct bitmap *b, const struct gm_line_item *line)
 /* Column by column, but a few columns at a time, so that the rows stay in the cache. */
 static void paint_area(const struct bitmap *b, const struct gm_area_item *area)
 {
-    const uint16_t plain = pixel_of(area->fill.color), hatched = pixel_of(area->fill.hatch_color);
-    uint16_t tile[TILE][TILE]; /* [column][row] */
+    const size_t stride = b->to.width + 1;
+    const uint8_t hatched = area->fill.hatch == GM_HATCH_NONE ? 0 : index_of(b, area->fill.hatch_color);
+    const uint8_t plain = area->is_overlay ? hatched : index_of(b, area->fill.color);
+    uint8_t tile[TILE][TILE]; /* [column][row] */
     bool is_painted[TILE][TILE];
     for (int column = 0; column < TILE; column++)
         for (int row = 0; row < TILE; row++) {
@@ -139,17 +142,67 @@ static void paint_area(const struct bitmap *b, const struct gm_area_item *area)
             tile[column][row] = is_dark ? hatched : plain;
             is_painted[column][row] = is_dark || !area->is_overlay;
         }
-    for (size_t i = 0; i < area->n && area->x + i < b->width; i++) {
-        const size_t x = area->x + i, end = area->bottom[i] < b->height ? area->bottom[i] : b->height;
-        uint16_t *out = b->v + x + area->top[i] * b->stride;
+    for (size_t i = 0; i < area->n && area->x + i < b->to.width; i++) {
+        const size_t x = area->x + i, end = area->bottom[i] < b->to.height ? area->bottom[i] : b->to.height;
+        uint8_t *out = gm_pixels_row(&b->to, area->top[i]) + x;
         if (area->fill.hatch == GM_HATCH_NONE) {
-            for (size_t y = area->top[i]; y < end; y++, out += b->stride)
+            for (size_t y = area->top[i]; y < end; y++, out += stride)
                 *out = plain;
             continue;
         }
-        for (size_t y = area->top[i]; y < end; y++, out += b->stride)
+        for (size_t y = area->top[i]; y < end; y++, out += stride)
             if (is_painted[x % TILE][y % TILE])
                 *out = tile[x % TILE][y % TILE];
+    }
+}
+
+/* ---- text -------------------------------------------------------------------------------------------------------- */
+
+/* A part of the picture, in pixels: [x1, x2) by [y1, y2). */
+struct box {
+    size_t x1, x2, y1, y2;
+};
+
+/* Of ink at x, y; a little more, for edges. */
+static struct box box_of(const struct bitmap *b, const PangoRectangle *ink, double x, double y)
+{
+    const double left = x + (double)ink->x / PANGO_SCALE, top = y + (double)ink->y / PANGO_SCALE;
+    return (struct box){clamp(left - 2, b->to.width), clamp(left + (double)ink->width / PANGO_SCALE + 3, b->to.width),
+                        clamp(top - 2, b->to.height), clamp(top + (double)ink->height / PANGO_SCALE + 3, b->to.height)};
+}
+
+enum { GROUP = 8 /* pixels that are looked at together: most are like those before them */ };
+
+static void to_strip(struct gm_canvas *canvas, const struct bitmap *b, const struct box *box)
+{
+    for (size_t y = box->y1; y < box->y2; y++) {
+        const uint8_t *row = gm_pixels_row(&b->to, y);
+        uint16_t *out = canvas->strip[y - box->y1];
+        for (size_t x = box->x1, end; x < box->x2; x = end) {
+            end = x + GROUP < box->x2 ? x + GROUP : box->x2;
+            if (end - x == GROUP && x > box->x1 && memcmp(row + x, row + x - GROUP, GROUP) == 0)
+                memcpy(out + x, out + x - GROUP, GROUP * sizeof *out);
+            else
+                for (size_t i = x; i < end; i++)
+                    out[i] = b->palette->pixels[row[i]];
+        }
+        memcpy(canvas->before[y - box->y1] + box->x1, out + box->x1, (box->x2 - box->x1) * sizeof *out);
+    }
+}
+
+static void from_strip(const struct gm_canvas *canvas, const struct bitmap *b, const struct box *box)
+{
+    for (size_t y = box->y1; y < box->y2; y++) {
+        const uint16_t *now = canvas->strip[y - box->y1], *before = canvas->before[y - box->y1];
+        uint8_t *row = gm_pixels_row(&b->to, y);
+        for (size_t x = box->x1, end; x < box->x2; x = end) {
+            end = x + GROUP < box->x2 ? x + GROUP : box->x2;
+            if (end - x == GROUP && memcmp(now + x, before + x, GROUP * sizeof *now) == 0)
+                continue;
+            for (size_t i = x; i < end; i++)
+                if (now[i] != before[i])
+                    row[i] = gm_palette_index(b->palette, now[i]);
+        }
     }
 }
 
@@ -159,7 +212,7 @@ static void set_color(cairo_t *cr, uint32_t color)
                          (double)(color & 0xff) / 255);
 }
 
-static void paint_text(cairo_t *cr, struct gm_painter *painter, struct gm_canvas *canvas,
+static void paint_text(cairo_t *cr, const struct bitmap *b, struct gm_painter *painter, struct gm_canvas *canvas,
                        const struct gm_text_item *text)
 {
     static const PangoEllipsizeMode modes[] = {
@@ -177,31 +230,62 @@ static void paint_text(cairo_t *cr, struct gm_painter *painter, struct gm_canvas
     PangoLayoutLine *line = pango_layout_get_line_readonly(layout, 0);
     if (line == NULL)
         return;
-    PangoRectangle extents;
-    pango_layout_line_get_extents(line, NULL, &extents);
+    PangoRectangle ink, extents;
+    pango_layout_line_get_extents(line, &ink, &extents);
     double width = (double)extents.width / PANGO_SCALE;
     double shift = text->anchor == GM_ANCHOR_START ? 0 : text->anchor == GM_ANCHOR_MIDDLE ? width / 2 : width;
     const double half_capital = 0.365; /* of the em */
-    double baseline = (text->y + half_capital * gm_text_pixels(text->size)) * GM_DISPLAY_SCALE;
+    const double x = round(text->x * GM_DISPLAY_SCALE - shift);
+    const double baseline = round((text->y + half_capital * gm_text_pixels(text->size)) * GM_DISPLAY_SCALE);
+    const struct box box = box_of(b, &ink, x, baseline);
     set_color(cr, text->color);
-    cairo_move_to(cr, round(text->x * GM_DISPLAY_SCALE - shift), round(baseline));
-    pango_cairo_show_layout_line(cr, line);
+    for (struct box part = box; part.y1 < box.y2; part.y1 += GM_STRIP_ROWS) {
+        part.y2 = part.y1 + GM_STRIP_ROWS < box.y2 ? part.y1 + GM_STRIP_ROWS : box.y2;
+        to_strip(canvas, b, &part);
+        cairo_surface_mark_dirty(cairo_get_target(cr));
+        cairo_move_to(cr, x, baseline - (double)part.y1);
+        pango_cairo_show_layout_line(cr, line);
+        cairo_surface_flush(cairo_get_target(cr));
+        from_strip(canvas, b, &part);
+    }
+}
+
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+
+enum { MOST_EXACT = 128 };
+
+/* The one or two colours of an item. */
+static void colors_of(const struct gm_item *item, uint32_t colors[2])
+{
+    if (item->kind == GM_ITEM_RECT || item->kind == GM_ITEM_AREA) {
+        const struct gm_fill *fill = item->kind == GM_ITEM_RECT ? &item->rect.fill : &item->area.fill;
+        bool is_overlay = item->kind == GM_ITEM_AREA && item->area.is_overlay;
+        colors[0] = is_overlay ? fill->hatch_color : fill->color;
+        colors[1] = fill->hatch != GM_HATCH_NONE ? fill->hatch_color : colors[0];
+    } else {
+        colors[0] = colors[1] = item->kind == GM_ITEM_LINE ? item->line.color : item->text.color;
+    }
+}
+
+/* The colours of the list in order of appearance, paper first; those of letters' edges are not known here. */
+static void enter_colors(struct gm_palette *palette, const struct gm_display *display)
+{
+    gm_palette_clear(palette);
+    gm_palette_enter(palette, GM_PAPER);
+    for (size_t i = 0; i < display->items.n && palette->n < MOST_EXACT; i++) {
+        uint32_t colors[2];
+        colors_of(&display->items.v[i], colors);
+        gm_palette_enter(palette, colors[0]);
+        gm_palette_enter(palette, colors[1]);
+    }
 }
 
 static void paint_items(cairo_t *cr, const struct bitmap *bitmap, struct gm_painter *painter, struct gm_canvas *canvas,
                         const struct gm_display *display)
 {
-    cairo_surface_t *surface = cairo_get_target(cr);
-    cairo_set_antialias(cr, CAIRO_ANTIALIAS_NONE); /* of the boxes that pango draws for unknown characters */
-    bool is_ours = true;                           /* who painted last: we or cairo */
-    fill_rect(bitmap, 0, 0, (double)bitmap->width, (double)bitmap->height, solid(GM_PAPER));
+    memset(bitmap->to.rows, 0, (bitmap->to.width + 1) * bitmap->to.height); /* paper, and no filter */
     for (size_t i = 0; i < display->items.n; i++) {
         const struct gm_item *item = &display->items.v[i];
-        if (is_ours && item->kind == GM_ITEM_TEXT)
-            cairo_surface_mark_dirty(surface);
-        else if (!is_ours && item->kind != GM_ITEM_TEXT)
-            cairo_surface_flush(surface);
-        is_ours = item->kind != GM_ITEM_TEXT;
         switch (item->kind) {
         case GM_ITEM_RECT:
             paint_rect(bitmap, &item->rect);
@@ -213,49 +297,47 @@ static void paint_items(cairo_t *cr, const struct bitmap *bitmap, struct gm_pain
             paint_area(bitmap, &item->area);
             break;
         case GM_ITEM_TEXT:
-            paint_text(cr, painter, canvas, &item->text);
+            paint_text(cr, bitmap, painter, canvas, &item->text);
             break;
         }
     }
 }
 
-/* Makes room for `bytes` bytes of pixels: at first as much as the usual charts need, since a buffer that has to grow
+/* Makes room for `bytes` bytes of rows: at first as much as the usual charts need, since a buffer that has to grow
  * pays for its pages twice. */
 static bool reserve(struct gm_canvas *canvas, size_t bytes)
 {
-    const size_t usual = 1800 * 1700 * sizeof *canvas->pixels, huge_page = 2 << 20;
+    const size_t huge_page = 2 << 20, usual = 2 * huge_page;
     void *p = NULL;
-    if (bytes <= canvas->pixel_capacity)
+    if (bytes <= canvas->capacity)
         return true;
-    free(canvas->pixels);
-    canvas->pixels = NULL;
+    free(canvas->rows);
+    canvas->rows = NULL;
     const size_t want = gm_round_up(bytes > usual ? bytes : usual, huge_page);
-    canvas->pixel_capacity = posix_memalign(&p, huge_page, want) == 0 ? want : 0;
-    if (canvas->pixel_capacity == 0)
+    canvas->capacity = posix_memalign(&p, huge_page, want) == 0 ? want : 0;
+    if (canvas->capacity == 0)
         return false;
     madvise(p, want, MADV_HUGEPAGE); /* fewer page faults, if it can */
-    canvas->pixels = p;
+    canvas->rows = p;
     return true;
 }
 
 enum gm_status gm_paint(struct gm_pixels *pixels, struct gm_painter *painter, struct gm_canvas *canvas,
                         const struct gm_display *display, struct gm_error *err)
 {
-    const int width = GM_DISPLAY_WIDTH * GM_DISPLAY_SCALE;
     const double tall = ceil(display->height * GM_DISPLAY_SCALE);
     if (!(tall >= 1 && tall <= TALLEST))
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "a chart's page is %.0f pixels tall", tall);
-    const int height = (int)tall, stride = cairo_format_stride_for_width(CAIRO_FORMAT_RGB16_565, width);
-    const size_t before = (size_t)stride * GM_ROWS_BEFORE, bytes = before + (size_t)stride * (size_t)height;
-    if (!reserve(canvas, bytes))
+    if (!reserve(canvas, (GM_PICTURE_WIDTH + 1) * (size_t)tall))
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
-    uint16_t *const v = canvas->pixels + before / sizeof *v;
     cairo_surface_t *surface =
-        cairo_image_surface_create_for_data((unsigned char *)v, CAIRO_FORMAT_RGB16_565, width, height, stride);
+        cairo_image_surface_create_for_data((unsigned char *)canvas->strip, CAIRO_FORMAT_RGB16_565, GM_PICTURE_WIDTH,
+                                            GM_STRIP_ROWS, sizeof canvas->strip[0]);
     cairo_t *cr = cairo_create(surface);
-    const struct bitmap bitmap = {v, (size_t)width, (size_t)height, (size_t)stride / sizeof *v};
-    cairo_surface_flush(surface);
-    paint_items(cr, &bitmap, painter, canvas, display);
+    cairo_set_antialias(cr, CAIRO_ANTIALIAS_NONE); /* of the boxes that pango draws for unknown characters */
+    *pixels = (struct gm_pixels){canvas->rows, GM_PICTURE_WIDTH, (size_t)tall};
+    enter_colors(&canvas->palette, display);
+    paint_items(cr, &(struct bitmap){*pixels, &canvas->palette}, painter, canvas, display);
     cairo_status_t status = cairo_status(cr);
     cairo_destroy(cr);
     cairo_surface_finish(surface);
@@ -263,6 +345,5 @@ enum gm_status gm_paint(struct gm_pixels *pixels, struct gm_painter *painter, st
     if (status != CAIRO_STATUS_SUCCESS)
         return gm_fail(err, status == CAIRO_STATUS_NO_MEMORY ? GM_E_NOMEM : GM_E_INTERNAL, GM_NO_OFFSET,
                        "a chart could not be painted: %s", cairo_status_to_string(status));
-    *pixels = (struct gm_pixels){v, bitmap.width, bitmap.height, bitmap.stride};
     return GM_OK;
 }

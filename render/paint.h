@@ -23,12 +23,18 @@ struct gm_typesetter {
     PangoLayout *layouts[GM_TEXT_SIZES][GM_WEIGHTS];
 };
 
+enum { GM_PICTURE_WIDTH = GM_DISPLAY_WIDTH * GM_DISPLAY_SCALE, GM_STRIP_ROWS = 64 };
+
 struct gm_canvas {
     struct gm_canvas *next;
     struct gm_typesetter usual;  /* the one or two fonts that nearly all texts need */
     struct gm_typesetter system; /* all fonts of the system, for texts that the usual one lacks characters for */
-    uint16_t *pixels;            /* 5-6-5 bits of red, green, blue */
-    size_t pixel_capacity;       /* bytes */
+    uint8_t *rows;               /* of the picture, see png.h */
+    size_t capacity;
+    struct gm_palette palette;
+    /* The part of the picture in which cairo draws a text, in 5-6-5 bits of red, green, blue; as it is and as it was.
+     */
+    uint16_t strip[GM_STRIP_ROWS][GM_PICTURE_WIDTH], before[GM_STRIP_ROWS][GM_PICTURE_WIDTH];
     struct gm_png_scratch scratch;
 };
 
@@ -41,8 +47,7 @@ PangoLayout *gm_canvas_layout(struct gm_painter *painter, struct gm_canvas *canv
 /* How wide `text` is drawn if nothing limits it, in logical units: to check the estimate of metric.h. */
 double gm_painter_text_width(struct gm_painter *painter, const struct gm_text_item *text);
 
-/* Paints into the canvas's own buffer, which *pixels then points to.
- */
+/* Paints into the canvas's own rows, which *pixels then points to, and its palette. */
 enum gm_status gm_paint(struct gm_pixels *pixels, struct gm_painter *painter, struct gm_canvas *canvas,
                         const struct gm_display *display, struct gm_error *err);
 

@@ -4,22 +4,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BAND = 6 /* rows of pixels in a row of sixels */, COLORS = 256 };
+enum { BAND = 6 /* rows of pixels in a row of sixels */ };
 
-void gm_pixels_shrink(struct gm_pixels *pixels, size_t factor)
+/* The mean of n colours' sums. */
+static uint16_t mean(const uint32_t sums[3], uint32_t n)
 {
-    const size_t width = pixels->width / factor;
-    const struct gm_pixels small = {pixels->v, width, pixels->height / factor, width};
+    uint32_t color = 0;
+    for (int i = 0; i < 3; i++)
+        color = color << 8 | (sums[i] + n / 2) / n;
+    return gm_pixel_of(color);
+}
+
+void gm_pixels_shrink(struct gm_pixels *pixels, struct gm_palette *palette, size_t factor)
+{
+    const struct gm_pixels small = {pixels->rows, pixels->width / factor, pixels->height / factor};
     const uint32_t n = (uint32_t)(factor * factor);
+    if (n <= 1)
+        return;
     for (size_t y = 0; y < small.height; y++) {
         for (size_t x = 0; x < small.width; x++) {
-            uint32_t red = 0, green = 0, blue = 0;
+            uint32_t sums[3] = {0};
             for (size_t i = 0; i < n; i++) {
-                const uint16_t p = pixels->v[(y * factor + i / factor) * pixels->stride + x * factor + i % factor];
-                red += p >> 11, green += p >> 5 & 0x3f, blue += p & 0x1f;
+                const uint32_t c =
+                    palette->colors[gm_pixels_row(pixels, y * factor + i / factor)[x * factor + i % factor]];
+                sums[0] += c >> 16, sums[1] += c >> 8 & 0xff, sums[2] += c & 0xff;
             }
-            small.v[y * small.stride + x] =
-                (uint16_t)((red + n / 2) / n << 11 | (green + n / 2) / n << 5 | (blue + n / 2) / n);
+            gm_pixels_row(&small, y)[x] = gm_palette_index(palette, mean(sums, n));
         }
     }
     *pixels = small;
@@ -41,10 +51,10 @@ static void add_run(struct gm_text *out, uint8_t bits, size_t count)
 }
 
 /* Appends the planes one over the other, and clears them. */
-static void add_band(struct gm_text *out, struct plane planes[COLORS])
+static void add_band(struct gm_text *out, struct plane planes[GM_COLORS])
 {
     const char *before = "";
-    for (size_t color = 0; color < COLORS; color++) {
+    for (size_t color = 0; color < GM_COLORS; color++) {
         struct plane *plane = &planes[color];
         if (plane->end == 0)
             continue;
@@ -64,14 +74,13 @@ static void add_band(struct gm_text *out, struct plane planes[COLORS])
 void gm_sixel_add(struct gm_text *out, const struct gm_pixels *pixels, const struct gm_palette *palette)
 {
     const size_t width = pixels->width, height = pixels->height;
-    const uint8_t *rows = gm_png_rows(pixels);
-    struct plane planes[COLORS];
-    uint8_t *bits = calloc(COLORS, width);
+    struct plane planes[GM_COLORS];
+    uint8_t *bits = calloc(GM_COLORS, width);
     if (bits == NULL) {
         out->failed = true;
         return;
     }
-    for (size_t i = 0; i < COLORS; i++)
+    for (size_t i = 0; i < GM_COLORS; i++)
         planes[i] = (struct plane){bits + i * width, 0};
     gm_text_printf(out, "\x1bP0;1q\"1;1;%zu;%zu", width, height);
     for (size_t i = 0; i < palette->n; i++) {
@@ -81,7 +90,7 @@ void gm_sixel_add(struct gm_text *out, const struct gm_pixels *pixels, const str
     }
     for (size_t top = 0; top < height; top += BAND) {
         for (size_t y = top; y < height && y < top + BAND; y++) {
-            const uint8_t *row = rows + y * (width + 1) + 1;
+            const uint8_t *row = gm_pixels_row(pixels, y);
             for (size_t x = 0; x < width; x++) {
                 struct plane *plane = &planes[row[x]];
                 plane->bits[x] |= (uint8_t)(1U << (y - top));

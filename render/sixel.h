@@ -11,9 +11,9 @@
 
 /* Every square of factor x factor pixels becomes one, their mean, in place; what is left over at the right and below is
  * left out. */
-void gm_pixels_shrink(struct gm_pixels *pixels, size_t factor);
+void gm_pixels_shrink(struct gm_pixels *pixels, struct gm_palette *palette, size_t factor);
 
-/* Appends a picture of what gm_png_index made of the pixels. Sets out->failed if there is no memory. */
+/* Appends a picture. Sets out->failed if there is no memory. */
 void gm_sixel_add(struct gm_text *out, const struct gm_pixels *pixels, const struct gm_palette *palette);
 
 #endif

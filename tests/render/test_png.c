@@ -139,14 +139,15 @@ TEST(areas)
     size_t painted[1800] = {0}, red = 0;
     for (size_t y = 0; y < p.height; y++)
         for (size_t x = 0; x < p.width; x++) {
-            painted[x] += p.v[y * p.stride + x] != 0xffff;
-            red += p.v[y * p.stride + x] == 0xc800;
+            const uint32_t color = canvas->palette.colors[gm_pixels_row(&p, y)[x]];
+            painted[x] += color != GM_PAPER;
+            red += color == 0xcc0000;
         }
     assert_true(painted[199] == 0 && painted[200] == 20 && painted[201] == 60 && painted[202] == 0);
     assert_true(painted[1799] == 20);
     assert_true(red == 6 || red == 7); /* 4 of 12 rows of the twenty in its only column, over what was there */
-    assert_true(p.v[99 * p.stride + 200] == 0xffff && p.v[100 * p.stride + 200] != 0xffff);
-    assert_true(p.v[119 * p.stride + 200] != 0xffff && p.v[120 * p.stride + 200] == 0xffff);
+    assert_true(gm_pixels_row(&p, 99)[200] == 0 && gm_pixels_row(&p, 100)[200] != 0); /* 0: paper */
+    assert_true(gm_pixels_row(&p, 119)[200] != 0 && gm_pixels_row(&p, 120)[200] == 0);
     gm_painter_give_back(*state, canvas);
     gm_display_free(&d);
 }
@@ -280,20 +281,22 @@ TEST(no_such_chart)
 TEST(palette_overflow)
 {
     enum { W = 512, H = 128 };
-    uint16_t *room = malloc(sizeof *room * W * (H + GM_ROWS_BEFORE)), *v = room + GM_ROWS_BEFORE * W;
-    assert_non_null(room);
-    for (unsigned i = 0; i < W * H; i++)
-        v[i] = (uint16_t)i; /* every pixel value there is */
-    const struct gm_pixels pixels = {v, W, H, W};
+    uint8_t *rows = calloc(H, W + 1);
+    struct gm_palette *palette = malloc(sizeof *palette);
+    assert_true(rows != NULL && palette != NULL);
+    const struct gm_pixels pixels = {rows, W, H};
     uint32_t exact[200];
-    for (unsigned i = 0; i < 200; i++)
+    gm_palette_clear(palette);
+    for (unsigned i = 0; i < 200; i++) {
         exact[i] = (i * 1237U & 0x1fU) << 19 | (i * 331U & 0x3fU) << 10 | (i & 0x1fU) << 3;
+        gm_palette_enter(palette, exact[i]);
+    }
+    for (unsigned i = 0; i < W * H; i++)
+        gm_pixels_row(&pixels, i / W)[i % W] = gm_palette_index(palette, (uint16_t)i); /* every value there is */
+    assert_int_equal(palette->n, 256);
     struct gm_png_scratch scratch = {0};
-    struct gm_palette palette;
-    assert_int_equal(gm_png_index(&scratch, &palette, &pixels, exact, 200, NULL), GM_OK);
-    assert_int_equal(palette.n, 256);
     struct gm_png png;
-    assert_int_equal(gm_png_compress(&png, &scratch, &palette, &pixels, NULL), GM_OK);
+    assert_int_equal(gm_png_compress(&png, &scratch, palette, &pixels, NULL), GM_OK);
     struct picture p = read_back(&png);
     for (unsigned i = 0; i < 200; i++) {
         unsigned pixel = exact[i] >> 19 << 11 | (exact[i] >> 10 & 0x3f) << 5 | (exact[i] >> 3 & 0x1f);
@@ -301,7 +304,8 @@ TEST(palette_overflow)
     }
     free(p.pixels);
     free(png.data);
-    free(room);
+    free(rows);
+    free(palette);
     gm_png_scratch_free(&scratch);
 }
 

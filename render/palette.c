@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "render/palette.h"
+
+#include <string.h>
+
+static uint32_t color_of(uint16_t pixel)
+{
+    uint32_t r = pixel >> 11, g = pixel >> 5 & 0x3f, b = pixel & 0x1f;
+    return (r << 3 | r >> 2) << 16 | (g << 2 | g >> 4) << 8 | (b << 3 | b >> 2);
+}
+
+static int nearest(const struct gm_palette *palette, uint32_t color)
+{
+    int best = 0;
+    long best_distance = -1;
+    for (size_t i = 0; i < palette->n; i++) {
+        long distance = 0;
+        for (int shift = 0; shift < 24; shift += 8) {
+            long d = (long)(color >> shift & 0xff) - (long)(palette->colors[i] >> shift & 0xff);
+            distance += d * d;
+        }
+        if (best_distance < 0 || distance < best_distance) {
+            best = (int)i;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+/* The index of `color`, new if there is room. */
+static int16_t enter(struct gm_palette *palette, uint32_t color)
+{
+    for (size_t i = 0; i < palette->n; i++)
+        if (palette->colors[i] == color)
+            return (int16_t)i;
+    if (palette->n == GM_COLORS)
+        return (int16_t)nearest(palette, color);
+    palette->colors[palette->n] = color;
+    palette->pixels[palette->n] = gm_pixel_of(color);
+    return (int16_t)palette->n++;
+}
+
+void gm_palette_clear(struct gm_palette *palette)
+{
+    palette->n = 0;
+    memset(palette->index_of, 0xff, sizeof palette->index_of);
+    memset(palette->index_of_edge, 0xff, sizeof palette->index_of_edge);
+}
+
+void gm_palette_enter(struct gm_palette *palette, uint32_t color)
+{
+    int16_t *index = &palette->index_of[gm_pixel_of(color)];
+    if (*index < 0)
+        *index = enter(palette, color);
+}
+
+/* Letters' edges come in six steps a channel: more cannot be seen at this resolution, but would cost bytes. */
+int16_t gm_palette_meet(struct gm_palette *palette, uint16_t pixel)
+{
+    const uint32_t color = color_of(pixel);
+    uint32_t coarse = 0, number = 0;
+    for (int shift = 0; shift < 24; shift += 8) {
+        const uint32_t step = ((color >> shift & 0xff) * (GM_EDGE_STEPS - 1) + 127) / 255;
+        coarse |= step * (255 / (GM_EDGE_STEPS - 1)) << shift;
+        number = number * GM_EDGE_STEPS + step;
+    }
+    if (palette->index_of_edge[number] < 0)
+        palette->index_of_edge[number] = enter(palette, coarse);
+    palette->index_of[pixel] = palette->index_of_edge[number];
+    return palette->index_of[pixel];
+}

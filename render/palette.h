@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The palette of a picture while it is painted, and what text is drawn in: pixels of 16 bits, which have an index each.
+ */
+#ifndef GM_RENDER_PALETTE_H
+#define GM_RENDER_PALETTE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GM_COLORS = 256, GM_PIXEL_VALUES = 65536, GM_EDGE_STEPS = 6 /* of a channel of a letter's edge */ };
+
+struct gm_palette {
+    uint32_t colors[GM_COLORS];
+    uint16_t pixels[GM_COLORS]; /* of these */
+    size_t n;
+    int16_t index_of[GM_PIXEL_VALUES];                                    /* -1: not met yet */
+    int16_t index_of_edge[GM_EDGE_STEPS * GM_EDGE_STEPS * GM_EDGE_STEPS]; /* likewise */
+};
+
+/* As cairo does it: 5, 6, 5 bits of red, green, blue. */
+static inline uint16_t gm_pixel_of(uint32_t color)
+{
+    return (uint16_t)((color >> 8 & 0xf800) | (color >> 5 & 0x07e0) | (color >> 3 & 0x001f));
+}
+
+void gm_palette_clear(struct gm_palette *palette);
+/* A colour that is painted with: its pixels get exactly that colour (unless one with the same bits came first). To be
+ * called before any of the palette's pixels is met. */
+void gm_palette_enter(struct gm_palette *palette, uint32_t color);
+/* Of a pixel that is met for the first time. */
+int16_t gm_palette_meet(struct gm_palette *palette, uint16_t pixel);
+/* The index of a pixel; others than those entered are edges of letters, and get the colour of their bits while there is
+ * room, then the nearest there is. */
+static inline uint8_t gm_palette_index(struct gm_palette *palette, uint16_t pixel)
+{
+    const int16_t index = palette->index_of[pixel];
+    return (uint8_t)(index >= 0 ? index : gm_palette_meet(palette, pixel));
+}
+
+#endif
