@@ -63,14 +63,16 @@ class Diff(Case):
         """Under autocast an operator has three more frames and half the bytes: its row shrinks."""
         def recorded(mib, *dispatch):
             allocator = Allocator(0, 0x7F0000000000, Clock())
+            allocator.recording = True
             stack = [frame(name, "??", 0) for name in ("structured_bmm_out_cuda", *dispatch)]
             allocator.alloc(mib * MIB, [*stack, frame("forward", "/app/model.py", 5), frame("main", "/app/train.py", 3)])
             return {"segments": allocator.snapshot_segments(), "device_traces": []}
         plain = write(self.at("plain.pickle"), recorded(64))
-        cast = write(self.at("cast.pickle"), recorded(32, "at::_ops::bmm::call(at::Tensor const&)", "at::autocast::WrapFunction_<(int)1>::call",
+        cast = write(self.at("cast.pickle"), recorded(32, "at::_ops::bmm::call(at::Tensor const&)",
+                                                      "at::autocast::WrapFunction_<(int)1>::call",
                                                       "c10::impl::wrap_kernel_functor_unboxed_<int>::call"))
         (row,) = self.numbers(plain, cast)["call_sites"]
-        self.assertEqual((row["kind"], row["delta_bytes"]), ("shrunk", -32 * MIB))
+        self.assertEqual((row["kind"], row["site"], row["delta_bytes"]), ("shrunk", "forward  app/model.py", -32 * MIB))
 
     def pair(self):
         return (write(self.at("base.pickle"), made(40, settings={"PYTORCH_CUDA_ALLOC_CONF": ""})),
