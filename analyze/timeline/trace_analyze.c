@@ -113,7 +113,7 @@ static bool find_window(struct gm_trace_pass *pass, struct window *window)
 }
 
 /* The reconstruction in a thread of its own, for traces that take it longer than a thread takes to start. */
-enum { WORTH_A_THREAD = 200000 };
+enum { WORTH_A_THREAD = 10000 };
 struct reconstruction {
     struct gm_trace_pass *pass;
     struct gm_watcher watcher;
