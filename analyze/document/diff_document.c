@@ -21,21 +21,12 @@ static union gm_value run_name(const struct gm_cell_of *c)
         .s = gm_diff_run_name(c->doc, (size_t)((const struct gm_summary *const *)c->row - all->runs))};
 }
 
-static union gm_value run_label(const struct gm_cell_of *c)
-{
-    const struct gm_comparison *all = c->of;
-    return (union gm_value){.s = all->labels[(const struct gm_summary *const *)c->row - all->runs]};
-}
+GM_CELL(s, run_label, struct gm_summary *const, run,
+        ((const struct gm_comparison *)c->of)->labels[run - ((const struct gm_comparison *)c->of)->runs]);
 
-static union gm_value run_path(const struct gm_cell_of *c)
-{
-    return (union gm_value){.s = (*(const struct gm_summary *const *)c->row)->path};
-}
+GM_CELL(s, run_path, struct gm_summary *const, run, (*run)->path);
 
-static union gm_value run_events(const struct gm_cell_of *c)
-{
-    return (union gm_value){.u = (*(const struct gm_summary *const *)c->row)->events};
-}
+GM_CELL(u, run_events, struct gm_summary *const, run, (*run)->events);
 
 static union gm_value run_note(const struct gm_cell_of *c)
 {
@@ -80,8 +71,8 @@ static void say_gate(struct gm_doc *d, const struct gm_comparison *c)
     if (!c->limit.is_set)
         return;
     gm_diff_growth(&why, c);
-    const char *text = gm_doc_take(d, &why);
-    if (text[0] == '\0')
+    const char *text = gm_doc_take_any(d, &why);
+    if (text == NULL)
         gm_doc_say(d, GM_SAY_STRONG, GM_READ, NULL, "PASS: nothing grew by more than %s.", c->limit.text);
     else
         gm_doc_say(d, GM_SAY_STRONG, GM_READ, NULL, "FAIL: %s.", text);

@@ -83,8 +83,7 @@ static union gm_value made_by(const struct gm_cell_of *c)
         if (site->moved->via != NULL)
             gm_text_printf(&text, ", by " GM_QUOTED, site->moved->via);
     }
-    const char *said = gm_doc_take(c->doc, &text);
-    return (union gm_value){.s = said[0] == '\0' ? NULL : said};
+    return (union gm_value){.s = gm_doc_take_any(c->doc, &text)};
 }
 
 static void add_lines(struct gm_json *json, const char *key, const struct gm_summary_site *site)

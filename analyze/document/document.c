@@ -63,6 +63,13 @@ const char *gm_doc_take(struct gm_doc *doc, struct gm_text *text)
     return finish(doc, copy);
 }
 
+const char *gm_doc_take_any(struct gm_doc *doc, struct gm_text *text)
+{
+    const bool any = text->length > 0;
+    const char *taken = gm_doc_take(doc, text);
+    return any ? taken : NULL;
+}
+
 #define NUMBER(name, type)                                                                                             \
     const char *gm_doc_##name(struct gm_doc *doc, type value)                                                          \
     {                                                                                                                  \

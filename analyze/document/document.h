@@ -186,8 +186,9 @@ bool gm_doc_is(const struct gm_doc *doc, unsigned forms);
 
 /* A string that lives as long as the document. Never NULL. */
 const char *gm_doc_printf(struct gm_doc *doc, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same of what was written into `text`, which is freed. */
+/* The same of what was written into `text`, which is freed; _any: NULL if that is nothing. */
 const char *gm_doc_take(struct gm_doc *doc, struct gm_text *text);
+const char *gm_doc_take_any(struct gm_doc *doc, struct gm_text *text);
 /* "1 retry", "2,400 retries", likewise. */
 const char *gm_doc_some(struct gm_doc *doc, uint64_t count, const char *one, const char *many);
 /* What the functions of numbers.h make of a number, likewise. */

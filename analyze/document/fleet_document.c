@@ -184,11 +184,7 @@ GM_CELL(real, imbalance_of, struct spread, row, row->s.most_item == SIZE_MAX ? N
 
 GM_CELL(u, mean_of, struct spread, row, gm_fleet_mean(&row->s));
 
-static union gm_value highest_path(const struct gm_cell_of *c)
-{
-    const struct gm_fleet *f = c->of;
-    return (union gm_value){.s = f->items[((const struct spread *)c->row)->s.most_item].path};
-}
+GM_CELL(s, highest_path, struct spread, row, ((const struct gm_fleet *)c->of)->items[row->s.most_item].path);
 
 static union gm_value highest_rank(const struct gm_cell_of *c)
 {

@@ -125,7 +125,5 @@ const char *gm_frames_below(struct gm_doc *doc, const struct gm_block_row *block
         if (file[0] != '\0' && strcmp(file, "??") != 0 && frame->line != GM_REPORT_NONE && frame->line > 0)
             gm_text_printf(&out, ":%" PRIu64, frame->line);
     }
-    const bool any = out.length > 0;
-    const char *lines = gm_doc_take(doc, &out);
-    return any ? lines : NULL;
+    return gm_doc_take_any(doc, &out);
 }

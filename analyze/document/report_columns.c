@@ -103,7 +103,7 @@ const char *gm_stream_name(struct gm_doc *d, const struct gm_view *view, int64_t
     return stream == 0 ? "0" : gm_doc_printf(d, "0x%" PRIx64, (uint64_t)stream);
 }
 
-union gm_value gm_source_value(struct gm_doc *d, const char *text, const char *note)
+const char *gm_source_words(struct gm_doc *d, const char *text, const char *note)
 {
-    return (union gm_value){.s = text != NULL || note == NULL ? text : gm_doc_printf(d, "(%s)", note)};
+    return text != NULL || note == NULL ? text : gm_doc_printf(d, "(%s)", note);
 }

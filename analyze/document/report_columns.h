@@ -32,7 +32,7 @@ void gm_section_slices(struct gm_doc *d, const char *title, const struct gm_slic
                        uint64_t whole);
 
 /* A line of the sources, or the note in parentheses; absent if there is neither. */
-union gm_value gm_source_value(struct gm_doc *d, const char *text, const char *note);
+const char *gm_source_words(struct gm_doc *d, const char *text, const char *note);
 
 /* "0", "2" as in the tables of streams; "0x5e" for one that they do not have. */
 const char *gm_stream_name(struct gm_doc *d, const struct gm_view *view, int64_t stream);

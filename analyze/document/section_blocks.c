@@ -109,9 +109,7 @@ static union gm_value run_note(const struct gm_cell_of *c)
                        run->has_other_stacks ? " and others" : "");
     else if (run->has_other_stacks)
         gm_text_add(&note, "; stacks differ");
-    const bool any = note.length > 0;
-    const char *text = gm_doc_take(c->doc, &note);
-    return (union gm_value){.s = any ? text : NULL};
+    return (union gm_value){.s = gm_doc_take_any(c->doc, &note)};
 }
 
 static void say_runs(struct gm_doc *d, const struct gm_report *report)
@@ -133,40 +131,22 @@ static void say_runs(struct gm_doc *d, const struct gm_report *report)
     GM_TABLE(d, columns, runs, n, .in = GM_READ, .of = runs);
 }
 
-static size_t number_of(const struct gm_cell_of *c)
+static size_t number_of(const struct gm_cell_of *c, const struct gm_block_row *block)
 {
-    return (size_t)((const struct gm_block_row *)c->row - ((const struct gm_report *)c->of)->top_blocks);
+    return (size_t)(block - ((const struct gm_report *)c->of)->top_blocks);
 }
 
-static union gm_value rank_of(const struct gm_cell_of *c)
-{
-    return (union gm_value){.u = number_of(c) + 1};
-}
+GM_CELL(u, rank_of, struct gm_block_row, block, number_of(c, block) + 1);
 
 /* What a trace of torch.profiler tells of the block. */
-static const struct gm_join_block *joined(const struct gm_cell_of *c)
+static const struct gm_join_block *joined(const struct gm_cell_of *c, const struct gm_block_row *block)
 {
-    return &((const struct gm_report *)c->of)->join->blocks[number_of(c)];
+    return &((const struct gm_report *)c->of)->join->blocks[number_of(c, block)];
 }
-static union gm_value operation_of(const struct gm_cell_of *c)
-{
-    return (union gm_value){.s = joined(c)->operation};
-}
-
-static union gm_value shapes_of(const struct gm_cell_of *c)
-{
-    return (union gm_value){.s = joined(c)->shapes};
-}
-
-static union gm_value module_of(const struct gm_cell_of *c)
-{
-    return (union gm_value){.s = joined(c)->module};
-}
-
-static union gm_value formula_of(const struct gm_cell_of *c)
-{
-    return (union gm_value){.s = joined(c)->formula};
-}
+GM_CELL(s, operation_of, struct gm_block_row, block, joined(c, block)->operation);
+GM_CELL(s, shapes_of, struct gm_block_row, block, joined(c, block)->shapes);
+GM_CELL(s, module_of, struct gm_block_row, block, joined(c, block)->module);
+GM_CELL(s, formula_of, struct gm_block_row, block, joined(c, block)->formula);
 
 static void add_frames(const struct gm_cell_of *c)
 {

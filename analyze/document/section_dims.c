@@ -7,16 +7,10 @@
 
 enum { SIZES = 20 /* that people are shown */ };
 
-static union gm_value source_of(const struct gm_cell_of *c)
-{
-    const struct gm_dim_row *row = c->row;
-    return (union gm_value){.s = row->is_given ? "given" : row->source != NULL ? row->source : "of the others"};
-}
-
-static union gm_value percent_of(const struct gm_cell_of *c)
-{
-    return (union gm_value){.real = ((const struct gm_need_row *)c->row)->percent};
-}
+GM_CELL(s, source_of, struct gm_dim_row, row,
+        row->is_given         ? "given"
+        : row->source != NULL ? row->source
+                              : "of the others");
 
 static union gm_value shown_percent(const struct gm_cell_of *c)
 {
@@ -45,7 +39,7 @@ static void tell_needs(struct gm_doc *d, const struct gm_dims_report *r)
         GM_FIELD(GM_BYTES, GM_ALL, "measured_bytes", "Measured", struct gm_need_row, measured),
         GM_GET(GM_FIGURE, GM_READ | GM_BLANK, NULL, "Differs", shown_percent),
         GM_FIELD(GM_DELTA, GM_JSON, "difference_bytes", NULL, struct gm_need_row, difference),
-        GM_GET(GM_REAL, GM_JSON, "difference_percent", NULL, percent_of),
+        GM_KEY(GM_REAL, "difference_percent", struct gm_need_row, percent),
         GM_FIELD(GM_NAME, GM_ALL | GM_UNDER, "formula", "Formula", struct gm_need_row, formula),
         GM_FIELD(GM_TEXT, GM_ALL | GM_UNDER | GM_BLANK, "remark", "Remark", struct gm_need_row, remark),
     };

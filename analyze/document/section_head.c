@@ -295,9 +295,7 @@ static union gm_value fix_note(const struct gm_cell_of *c)
     if (fix->saving.card != NULL && fix->saving.before > fix->saving.card_usable) /* it does not as it is */
         gm_text_printf(&note, "%sthen it fits on %s (%s usable)", note.length > 0 ? "; " : "", fix->saving.card,
                        gm_bytes_format(size, fix->saving.card_usable));
-    const bool any = note.length > 0;
-    const char *text = gm_doc_take(c->doc, &note);
-    return (union gm_value){.s = any ? text : NULL};
+    return (union gm_value){.s = gm_doc_take_any(c->doc, &note)};
 }
 
 /* What the savings are of: a recording may have done with less than its replay, on a full device or with what was

@@ -87,9 +87,7 @@ static union gm_value growth_why(const struct gm_cell_of *c)
         gm_text_printf(&why, "%s%s were freed but pending", why.length > 0 ? "; " : "", gm_bytes_format(s, g->pending));
     if (g->is_retry)
         gm_text_printf(&why, "%safter segments were given back: the driver had refused", why.length > 0 ? "; " : "");
-    const bool is_known = why.length > 0;
-    const char *text = gm_doc_take(c->doc, &why);
-    return (union gm_value){.s = is_known ? text : NULL};
+    return (union gm_value){.s = gm_doc_take_any(c->doc, &why)};
 }
 
 static const struct gm_column growth_columns[] = {
@@ -152,25 +150,14 @@ static size_t pinner_run(const struct gm_fragmentation_history *h, size_t first)
 }
 
 /* "3 x 64.00 KiB" */
-static union gm_value pinner_blocks(const struct gm_cell_of *c)
-{
-    const struct pinner *p = c->row;
-    char s[GM_NUMBER_TEXT];
-    gm_bytes_format(s, p->row.bytes);
-    return (union gm_value){.s = p->count > 1 ? gm_doc_printf(c->doc, "%zu x %s", p->count, s)
-                                              : gm_doc_printf(c->doc, "%s", s)};
-}
+GM_CELL(s, pinner_blocks, struct pinner, p,
+        gm_doc_printf(c->doc, "%s%s", p->count > 1 ? gm_doc_printf(c->doc, "%zu x ", p->count) : "",
+                      gm_doc_bytes(c->doc, p->row.bytes)));
 
-static union gm_value pinner_age(const struct gm_cell_of *c)
-{
-    const struct gm_pinner_row *p = c->row;
-    char s[GM_NUMBER_TEXT];
-    if (p->age_events == GM_REPORT_NONE)
-        return (union gm_value){.s = "before it all"};
-    if (p->age_us == GM_REPORT_NONE)
-        return (union gm_value){.s = gm_doc_printf(c->doc, "%s events", gm_count_format(s, p->age_events))};
-    return (union gm_value){.s = gm_doc_printf(c->doc, "%s", gm_duration_format(s, p->age_us))};
-}
+GM_CELL(s, pinner_age, struct gm_pinner_row, p,
+        p->age_events == GM_REPORT_NONE ? "before it all"
+        : p->age_us == GM_REPORT_NONE   ? gm_doc_printf(c->doc, "%s events", gm_doc_count(c->doc, p->age_events))
+                                        : gm_doc_duration(c->doc, p->age_us));
 
 static const struct gm_column pinner_columns[] = {
     GM_FIELD(GM_BYTES, GM_ALL, "pinned_bytes", "Pinned", struct gm_pinner_row, pinned_bytes),

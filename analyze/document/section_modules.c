@@ -67,11 +67,7 @@ static union gm_value node_name(const struct gm_cell_of *c)
                                                is_forward ? "" : n->function)};
 }
 
-static union gm_value node_source(const struct gm_cell_of *c)
-{
-    const struct gm_module_node *n = c->row;
-    return gm_source_value(c->doc, n->source, n->source_note);
-}
+GM_CELL(s, node_source, struct gm_module_node, n, gm_source_words(c->doc, n->source, n->source_note));
 
 static void add_calls(const struct gm_cell_of *c)
 {

@@ -119,28 +119,16 @@ static int64_t difference(uint64_t a, uint64_t b)
     return a == GM_REPORT_NONE || b == GM_REPORT_NONE ? GM_SIGNED_NONE : gm_signed_gap(a, b);
 }
 
-static union gm_value part_text(const struct gm_cell_of *c, int64_t bytes, uint64_t reserved)
+static const char *part_text(struct gm_doc *d, int64_t bytes, uint64_t reserved)
 {
-    if (bytes == GM_SIGNED_NONE)
-        return (union gm_value){.s = NULL};
-    const char *size = gm_doc_signed_bytes(c->doc, bytes);
-    if (reserved == 0 || reserved == GM_REPORT_NONE || bytes < 0)
-        return (union gm_value){.s = size};
-    return (union gm_value){
-        .s = gm_doc_printf(c->doc, "%s (%s %%)", size, gm_doc_share(c->doc, (uint64_t)bytes, reserved))};
+    const char *size = bytes == GM_SIGNED_NONE ? NULL : gm_doc_signed_bytes(d, bytes);
+    return reserved == 0 || reserved == GM_REPORT_NONE || bytes < 0
+               ? size
+               : gm_doc_printf(d, "%s (%s %%)", size, gm_doc_share(d, (uint64_t)bytes, reserved));
 }
 
-static union gm_value part_then(const struct gm_cell_of *c)
-{
-    const struct part *part = c->row;
-    return part_text(c, part->then, part->whole_then);
-}
-
-static union gm_value part_most(const struct gm_cell_of *c)
-{
-    const struct part *part = c->row;
-    return part_text(c, part->most, part->whole_most);
-}
+GM_CELL(s, part_then, struct part, part, part_text(c->doc, part->then, part->whole_then));
+GM_CELL(s, part_most, struct part, part, part_text(c->doc, part->most, part->whole_most));
 
 /* Where every reserved byte was, at two moments. */
 static void say_unused(struct gm_doc *d, const struct gm_view *v)
@@ -224,17 +212,9 @@ static union gm_value stack_of(const struct gm_cell_of *c)
     return (union gm_value){.s = has_stack ? gm_frames_below(c->doc, &block, FRAMES) : NULL};
 }
 
-static union gm_value source_of(const struct gm_cell_of *c)
-{
-    const struct gm_group_row *row = c->row;
-    return gm_source_value(c->doc, row->source, row->source_note);
-}
-
-static union gm_value operation_of(const struct gm_cell_of *c)
-{
-    const struct groups *g = c->of;
-    return (union gm_value){.s = g->operations[(const struct gm_group_row *)c->row - g->rows]};
-}
+GM_CELL(s, source_of, struct gm_group_row, row, gm_source_words(c->doc, row->source, row->source_note));
+GM_CELL(s, operation_of, struct gm_group_row, row,
+        ((const struct groups *)c->of)->operations[row - ((const struct groups *)c->of)->rows]);
 
 static const struct gm_column group_columns[] = {
     GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Size", struct gm_group_row, bytes),
@@ -352,31 +332,21 @@ static void add_moment(const struct gm_cell_of *c)
     gm_json_moment(c->doc, c->of, &((const struct gm_next_peak *)c->row)->moment);
 }
 
-static const char *step_of(const struct gm_cell_of *c)
+static union gm_value next_step(const struct gm_cell_of *c)
 {
     const struct gm_steps *steps = &((const struct gm_view *)c->of)->timeline->steps;
     const uint64_t step = ((const struct gm_next_peak *)c->row)->step;
-    return step < steps->row_count ? steps->rows[step].label : NULL;
+    return (union gm_value){.s = step < steps->row_count ? steps->rows[step].label : NULL};
 }
 
-static union gm_value next_step(const struct gm_cell_of *c)
-{
-    return (union gm_value){.s = step_of(c)};
-}
-
-static union gm_value next_times(const struct gm_cell_of *c)
-{
-    const uint64_t times = ((const struct gm_next_peak *)c->row)->times;
-    return (union gm_value){.u = times > 0 ? times : 1};
-}
-
+GM_CELL(u, next_times, struct gm_next_peak, next, next->times > 0 ? next->times : 1);
 GM_CELL(u, next_bytes, struct gm_next_peak, next, next->top_label == NULL ? GM_REPORT_NONE : next->top_bytes);
 
 /* "in step 14, the first of 3 that are as high" */
 static union gm_value next_note(const struct gm_cell_of *c)
 {
     const struct gm_next_peak *next = c->row;
-    const char *step = step_of(c), *in = step == NULL ? NULL : gm_doc_printf(c->doc, "in %s", step);
+    const char *step = next_step(c).s, *in = step == NULL ? NULL : gm_doc_printf(c->doc, "in %s", step);
     if (next->times <= 1)
         return (union gm_value){.s = in};
     return (union gm_value){.s = gm_doc_printf(c->doc, "%s%sthe first of %s that are as high", in == NULL ? "" : in,

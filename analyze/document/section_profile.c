@@ -15,10 +15,7 @@ static const char *duration(struct gm_doc *doc, int64_t ns)
     return gm_doc_printf(doc, "%s%s", ns <= -1000 ? "-" : "", gm_doc_duration(doc, us));
 }
 
-static union gm_value self_time_of(const struct gm_cell_of *c)
-{
-    return (union gm_value){.s = duration(c->doc, ((const struct gm_operator_row *)c->row)->self.time_ns)};
-}
+GM_CELL(s, self_time_of, struct gm_operator_row, row, duration(c->doc, row->self.time_ns));
 
 #define OPERATOR(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_operator_row, field)
 /* People read of the devices' memory where there is any, else of the host's. */
@@ -56,11 +53,8 @@ static void tell_operators(struct gm_doc *d, const struct gm_profile_report *p, 
 }
 
 #define STATED(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_stated_memory, field)
-static union gm_value stated_device(const struct gm_cell_of *c)
-{
-    const struct gm_stated_memory *s = c->row;
-    return (union gm_value){.s = s->device < 0 ? "host" : gm_doc_printf(c->doc, "%" PRId64, s->device)};
-}
+GM_CELL(s, stated_device, struct gm_stated_memory, s,
+        s->device < 0 ? "host" : gm_doc_printf(c->doc, "%" PRId64, s->device));
 
 static const struct gm_column stated_columns[] = {
     GM_GET(GM_FIGURE, GM_READ, NULL, "Device", stated_device),
@@ -86,23 +80,16 @@ static const struct gm_column stated_columns[] = {
     STATED(GM_NAME, GM_ALL | GM_UNDER, "peak_site", "At the peak", peak_site),
 };
 
-static union gm_value change(uint64_t before, uint64_t after)
+static int64_t change(uint64_t before, uint64_t after)
 {
     const bool is_known = before != GM_REPORT_NONE && after != GM_REPORT_NONE;
-    return (union gm_value){.i = is_known ? gm_signed_gap(after, before) : GM_SIGNED_NONE};
+    return is_known ? gm_signed_gap(after, before) : GM_SIGNED_NONE;
 }
 
 #define COPY(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_copy_row, field)
-static union gm_value copy_time(const struct gm_cell_of *c)
-{
-    return (union gm_value){.s = duration(c->doc, ((const struct gm_copy_row *)c->row)->time_ns)};
-}
+GM_CELL(s, copy_time, struct gm_copy_row, row, duration(c->doc, row->time_ns));
 
-static union gm_value copy_change(const struct gm_cell_of *c)
-{
-    const struct gm_copy_row *row = c->row;
-    return change(row->before, row->after);
-}
+GM_CELL(i, copy_change, struct gm_copy_row, row, change(row->before, row->after));
 
 static const struct gm_column copy_columns[] = {
     COPY(GM_ID, GM_ALL, "device", "Device", device),
@@ -119,11 +106,7 @@ static const struct gm_column copy_columns[] = {
 };
 
 #define BURST(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_copy_burst, field)
-static union gm_value burst_change(const struct gm_cell_of *c)
-{
-    const struct gm_copy_burst *row = c->row;
-    return change(row->before, row->after);
-}
+GM_CELL(i, burst_change, struct gm_copy_burst, row, change(row->before, row->after));
 
 static union gm_value burst_place(const struct gm_cell_of *c)
 {

@@ -107,9 +107,7 @@ static union gm_value largest_of(const struct gm_cell_of *c)
         gm_text_printf(&text, "%s%s %s", i > 0 ? ", " : "", d->categories[i].name,
                        gm_bytes_format(size, d->categories[i].bytes));
     }
-    const bool any = text.length > 0;
-    const char *taken = gm_doc_take(c->doc, &text);
-    return (union gm_value){.s = any ? taken : NULL};
+    return (union gm_value){.s = gm_doc_take_any(c->doc, &text)};
 }
 
 void gm_section_devices(struct gm_doc *d, const struct gm_report *report)
@@ -141,7 +139,24 @@ struct part {
     struct gm_totals totals;
 };
 
-static void say_parts(struct gm_doc *d, const struct part *parts, size_t count)
+static struct part pool_part(struct gm_doc *d, const struct gm_device_report *device, size_t i)
+{
+    const struct gm_pool_row *pool = &device->pools[i];
+    return (struct part){
+        device->device, gm_doc_printf(d, "%s%s", pool->name, pool->has_expandable ? ", expandable" : ""), pool->totals};
+}
+
+static struct part stream_part(struct gm_doc *d, const struct gm_device_report *device, size_t i)
+{
+    const struct gm_stream_row *s = &device->streams[i];
+    const char *name = s->stream == 0 ? "stream 0 (default)"
+                                      : gm_doc_printf(d, "stream %" PRIu32 " (" GM_QUOTED ")", s->number,
+                                                      gm_doc_printf(d, "0x%" PRIx64, (uint64_t)s->stream));
+    return (struct part){device->device, name, s->totals};
+}
+
+/* Of all devices: the pools, or the streams. */
+static void say_parts(struct gm_doc *d, const struct gm_report *report, bool are_pools)
 {
     static const struct gm_column columns[] = {
         GM_FIELD(GM_SIGNED, GM_READ, NULL, "Device", struct part, device),
@@ -151,46 +166,30 @@ static void say_parts(struct gm_doc *d, const struct part *parts, size_t count)
         GM_FIELD(GM_BYTES, GM_READ, NULL, "Cached", struct part, totals.inactive),
         GM_PART(GM_READ, NULL, "Eff.", struct part, totals.allocated, totals.reserved),
     };
-    if (count == 0)
+    size_t most = 0, n = 0;
+    for (size_t i = 0; i < report->device_count; i++)
+        most += are_pools ? report->devices[i].pool_count : report->devices[i].stream_count;
+    struct part *rows = gm_doc_rows(d, most, sizeof *rows);
+    for (size_t i = 0; rows != NULL && i < report->device_count; i++) {
+        const struct gm_device_report *device = &report->devices[i];
+        for (size_t k = 0; k < (are_pools ? device->pool_count : device->stream_count); k++)
+            rows[n++] = are_pools ? pool_part(d, device, k) : stream_part(d, device, k);
+    }
+    gm_doc_fold(d, NULL, are_pools ? "Per pool" : "Per stream");
+    if (n == 0)
         gm_doc_tell(d, "None.");
-    GM_TABLE(d, columns, parts, count, .in = 0);
+    GM_TABLE(d, columns, rows, n, .in = 0);
+    gm_doc_close(d);
 }
 
 void gm_section_pools(struct gm_doc *d, const struct gm_report *report)
 {
-    size_t most = 0, n = 0;
-    for (size_t i = 0; i < report->device_count; i++)
-        most += report->devices[i].pool_count;
-    struct part *rows = gm_doc_rows(d, most, sizeof *rows);
-    for (size_t i = 0; rows != NULL && i < report->device_count; i++)
-        for (size_t k = 0; k < report->devices[i].pool_count; k++) {
-            const struct gm_pool_row *pool = &report->devices[i].pools[k];
-            rows[n++] = (struct part){report->devices[i].device,
-                                      gm_doc_printf(d, "%s%s", pool->name, pool->has_expandable ? ", expandable" : ""),
-                                      pool->totals};
-        }
-    gm_doc_fold(d, NULL, "Per pool");
-    say_parts(d, rows, n);
-    gm_doc_close(d);
+    say_parts(d, report, true);
 }
 
 void gm_section_streams(struct gm_doc *d, const struct gm_report *report)
 {
-    size_t most = 0, n = 0;
-    for (size_t i = 0; i < report->device_count; i++)
-        most += report->devices[i].stream_count;
-    struct part *rows = gm_doc_rows(d, most, sizeof *rows);
-    for (size_t i = 0; rows != NULL && i < report->device_count; i++)
-        for (size_t k = 0; k < report->devices[i].stream_count; k++) {
-            const struct gm_stream_row *s = &report->devices[i].streams[k];
-            const char *name = s->stream == 0 ? "stream 0 (default)"
-                                              : gm_doc_printf(d, "stream %" PRIu32 " (" GM_QUOTED ")", s->number,
-                                                              gm_doc_printf(d, "0x%" PRIx64, (uint64_t)s->stream));
-            rows[n++] = (struct part){report->devices[i].device, name, s->totals};
-        }
-    gm_doc_fold(d, NULL, "Per stream");
-    say_parts(d, rows, n);
-    gm_doc_close(d);
+    say_parts(d, report, false);
 }
 
 /* ---- ledger ------------------------------------------------------------------------------------------------------ */

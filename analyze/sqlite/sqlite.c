@@ -24,6 +24,7 @@ struct work {
     struct gm_names names;
     int code;             /* SQLITE_OK, or the first error */
     const char *table;    /* that rows go to */
+    bool is_host;         /* which has those of pinned host memory */
     sqlite3_stmt *insert; /* into it; NULL before its first row */
 };
 
@@ -216,39 +217,21 @@ static void add_sites(struct work *w)
     }
 }
 
-static void put_segments(struct work *w, const struct gm_segments *t)
+static void add_segments(struct work *w)
 {
+    const struct gm_segments *t = w->is_host ? &w->snapshot->host_segments : &w->snapshot->segments;
     for (size_t i = 0; i < t->count; i++)
         PUT(w, number(i), integer(t->device[i]), number(t->address[i]), number(t->total_size[i]),
             stream(w, t->stream[i].v), POOL(w, t->pool[i].v), text(gm_segment_types[t->type[i]]),
             truth(t->is_expandable[i]), id(t->stack[i].v));
 }
 
-static void add_segments(struct work *w)
+static void add_blocks(struct work *w)
 {
-    put_segments(w, &w->snapshot->segments);
-}
-
-static void add_host_segments(struct work *w)
-{
-    put_segments(w, &w->snapshot->host_segments);
-}
-
-static void put_blocks(struct work *w, const struct gm_blocks *b)
-{
+    const struct gm_blocks *b = w->is_host ? &w->snapshot->host_blocks : &w->snapshot->blocks;
     for (size_t i = 0; i < b->count; i++)
         PUT(w, number(i), number(b->segment[i]), number(b->address[i]), number(b->size[i]), number(b->requested[i]),
             text(gm_block_states[b->state[i]]), id(b->stack[i].v));
-}
-
-static void add_blocks(struct work *w)
-{
-    put_blocks(w, &w->snapshot->blocks);
-}
-
-static void add_host_blocks(struct work *w)
-{
-    put_blocks(w, &w->snapshot->host_blocks);
 }
 
 static void add_traces(struct work *w)
@@ -286,14 +269,9 @@ static const struct gm_history *history_of(const struct work *w, size_t device)
 
 static void add_events(struct work *w)
 {
-    for (size_t d = 0; d < w->snapshot->trace_count; d++)
-        put_events(w, history_of(w, d), &w->snapshot->traces[d], d);
-}
-
-static void add_host_events(struct work *w)
-{
-    for (size_t d = 0; d < w->snapshot->host_trace_count; d++)
-        put_events(w, NULL, &w->snapshot->host_traces[d], d);
+    const struct gm_snapshot *s = w->snapshot;
+    for (size_t d = 0; d < (w->is_host ? s->host_trace_count : s->trace_count); d++)
+        put_events(w, w->is_host ? NULL : history_of(w, d), w->is_host ? &s->host_traces[d] : &s->traces[d], d);
 }
 
 static void add_annotations(struct work *w)
@@ -459,9 +437,9 @@ static const struct {
     {"blocks", add_blocks, BLOCK_TABLE("segments")},
     {"traces", add_traces, "(device INTEGER PRIMARY KEY, events INTEGER, max_entries INTEGER, is_overflowed INTEGER)"},
     {"events", add_events, EVENT_TABLE},
-    {"host_segments", add_host_segments, SEGMENT_TABLE},
-    {"host_blocks", add_host_blocks, BLOCK_TABLE("host_segments")},
-    {"host_events", add_host_events, EVENT_TABLE},
+    {"host_segments", add_segments, SEGMENT_TABLE},
+    {"host_blocks", add_blocks, BLOCK_TABLE("host_segments")},
+    {"host_events", add_events, EVENT_TABLE},
     {"annotations", add_annotations,
      "(annotation_id INTEGER PRIMARY KEY, device INTEGER, time_us INTEGER, stage TEXT, name TEXT)"},
     {"allocations", add_allocations,
@@ -520,6 +498,7 @@ static void make(struct work *w)
         snprintf(sql, sizeof sql, "CREATE TABLE %s%s", tables[i].name, tables[i].definition);
         run(w, sql);
         w->table = tables[i].name;
+        w->is_host = strncmp(w->table, "host_", strlen("host_")) == 0;
         tables[i].add(w);
         (void)sqlite3_finalize(w->insert); /* what went wrong is in w->code */
         w->insert = NULL;

@@ -20,9 +20,11 @@ static bool same(const struct keyed *x, const struct keyed *y)
     return x->a == y->a && x->b == y->b && x->c == y->c;
 }
 
-static size_t count_groups(const struct keyed *keys, size_t n)
+/* Sorts them; returns how many groups of equal ones there are. */
+static size_t group(struct keyed *keys, size_t n)
 {
     size_t groups = n > 0;
+    qsort(keys, n, sizeof *keys, compare);
     for (size_t i = 1; i < n; i++)
         groups += !same(&keys[i - 1], &keys[i]);
     return groups;
@@ -36,8 +38,7 @@ static bool fill_streams(struct gm_pass *pass, size_t d, struct keyed *keys)
         uint32_t stream = s->segments.stream[pass->order[device->first + k]].v;
         keys[k] = (struct keyed){.a = pass->stream_number[stream], .i = device->first + k};
     }
-    qsort(keys, device->count, sizeof *keys, compare);
-    size_t groups = count_groups(keys, device->count), row = 0;
+    size_t groups = group(keys, device->count), row = 0;
     struct gm_stream_row *rows = gm_arena_calloc(&pass->report->arena, groups, sizeof *rows);
     if (rows == NULL)
         return false;
@@ -66,8 +67,7 @@ static bool fill_pools(struct gm_pass *pass, size_t d, struct keyed *keys)
         keys[k] = (struct keyed){id.first, id.second, (type == GM_SEGMENT_TYPE_ABSENT ? 8u : type) * 2u + (pool == 0),
                                  device->first + k};
     }
-    qsort(keys, device->count, sizeof *keys, compare);
-    size_t groups = count_groups(keys, device->count), row = 0;
+    size_t groups = group(keys, device->count), row = 0;
     struct gm_pool_row *rows = gm_arena_calloc(&pass->report->arena, groups, sizeof *rows);
     if (rows == NULL)
         return false;
