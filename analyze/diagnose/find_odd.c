@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { LEAST_ROUNDS = 4 };
+enum { LEAST_ROUNDS = 4, MOST_IN_LINE = 3 };
 
 /* ---- one batch --------------------------------------------------------------------------------------------------- */
 
@@ -106,21 +106,29 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_device_timeline *t = c->view.timeline;
     const struct gm_lives *l = c->lives;
-    uint64_t largest = 0;
-    char size[2][GM_SIZE_TEXT];
+    const uint32_t stack = c->has_oom ? l->snapshot->events.stack[l->h->first + l->first_oom].v : 0;
+    uint64_t largest = 0, line = 0;
+    size_t made = 0; /* by that line, as large: some is one thing in steps, many are weights */
+    char size[4][GM_SIZE_TEXT];
     if (!c->has_oom || t->oom_count == 0 || t->ooms[0].asked == GM_REPORT_NONE)
         return;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        largest = l->h->requested[a] > largest ? l->h->requested[a] : largest;
-    const uint64_t asked = t->ooms[0].asked;
-    if (asked < 4 * largest || asked < 2 * t->ooms[0].levels.requested)
+    const uint64_t asked = t->ooms[0].asked, in_use = t->ooms[0].levels.requested;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const bool is_same = stack != 0 && l->h->stack[a] == stack && l->h->requested[a] > asked / 4;
+        line += is_same && gm_history_is_active(l->h, a, l->first_oom) ? l->h->requested[a] : 0;
+        made += is_same;
+        largest = l->h->requested[a] > largest && !is_same ? l->h->requested[a] : largest;
+    }
+    if (asked < 4 * largest || made > MOST_IN_LINE || gm_sat_add(asked, line) < 2 * gm_sat_sub(in_use, line))
         return;
     struct gm_finding *f = gm_case_say(
-        c, rule, GM_CRITICAL, asked,
-        "One tensor of %s was asked for, %s was in use, and no other tensor is larger "
-        "than a quarter of it. What would have been made of it comes on top: %s is the least that "
-        "is saved. %s.",
-        gm_size_format(size[0], asked), gm_size_format(size[1], t->ooms[0].levels.requested), size[0], rule->fix);
+        c, rule, GM_CRITICAL, gm_sat_add(asked, line),
+        "One tensor of %s was asked for, %s was in use%s, and no tensor of another line is larger than a quarter of "
+        "it. "
+        "What would have been made of it comes on top: %s is the least that is saved. %s.",
+        gm_size_format(size[0], asked), gm_size_format(size[1], in_use),
+        line == 0 ? "" : gm_case_printf(c, ", %s of it made by the same line", gm_size_format(size[2], line)),
+        gm_size_format(size[3], gm_sat_add(asked, line)), rule->fix);
     f->site = t->ooms[0].site;
     gm_case_is_mistake(f, rule, NULL);
 }
@@ -149,7 +157,8 @@ static const struct gm_rule rules[] = {
                 "+ y = torch.cat([f(part) for part in x.split(n)])",
      .cost = "none",
      .severity = "critical",
-     .when = "memory ran out for a request of at least 4 times the largest tensor, and twice what was in use",
+     .when = "memory ran out for a request of at least 4 times the largest tensor of another line, and what that line "
+             "had made and asked for is twice what else was in use",
      .what_to_do = "`for part in x.split(n)`; an index in place of a one-hot row; a fused operator"},
 };
 const struct gm_theme gm_theme_odd = GM_THEME(rules);

@@ -259,6 +259,22 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
 
 enum { COPIES = 3, PLAIN = 2 /* logits and their logarithms */, CHUNKS = 8, WIDER = 32, LEAST_ENDS = 2 };
 
+/* Whether layers with weights make that size in more than one line: it is no end of a forward pass. */
+static bool is_of_layers(const struct gm_lives *l, uint64_t size)
+{
+    uint32_t first = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const uint32_t stack = l->h->stack[a];
+        if ((l->by[stack] & GM_BY_LINEAR) == 0 || !is_size_of(l->h->requested[a], size) || l->h->born[a] == 0 ||
+            gm_lives_is_of_backward(l, a) || is_for_good(l, a))
+            continue;
+        if (first > 0 && stack != first)
+            return true;
+        first = stack;
+    }
+    return false;
+}
+
 /* Of no code whose name tells: the largest size at the peak, if the forward pass ends in it, of something that is
  * smaller by `WIDER`, as a projection to all words makes it: its weight, one of the largest, has one of the first two
  * gradients. 0: there is none. */
@@ -292,7 +308,7 @@ static uint64_t wide_end_of(const struct gm_lives *l)
             before = bytes;
         }
     }
-    return ends >= LEAST_ENDS ? size : 0;
+    return ends >= LEAST_ENDS && !is_of_layers(l, size) ? size : 0;
 }
 
 /* Of a backward pass that ends at that moment: of what is made while its last block of that size is there two are
@@ -443,8 +459,10 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
         c, rule, &set, false,
         "they are half as large as the weights, one for each: autocast keeps what it casted until its region "
         "ends");
-    if (f != NULL && l->has_backward) /* training wants its weights as they are: a choice */
+    if (f != NULL && f->remedy != NULL && l->has_backward) { /* training wants its weights as they are: a choice */
         f->severity = GM_INFO;
+        f->remedy->has_price = true;
+    }
 }
 
 /* ---- streams ----------------------------------------------------------------------------------------------------- */

@@ -144,10 +144,9 @@ static bool is_own(const struct gm_report *report, size_t d, const struct gm_gro
     return is_own;
 }
 
-/* The call site that holds most at that device's peak; NULL: none has a name. */
-static const char *site_with_most(const struct gm_report *report, size_t d)
+const char *gm_case_site_with_most(const struct gm_case *c, size_t d)
 {
-    const struct gm_peak_detail *peak = &report->timelines[d].peak;
+    const struct gm_peak_detail *peak = &c->report->timelines[d].peak;
     for (size_t i = 0; i < peak->site_count; i++)
         if (gm_site_has_stack(peak->sites[i].label))
             return peak->sites[i].label;
@@ -250,7 +249,7 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
     char size[3][GM_SIZE_TEXT];
     if (n < 2 || peak < mean + LEAST_UNEVEN_MIB * GM_MIB || (double)peak < UNEVEN * (double)mean)
         return;
-    const char *site = site_with_most(c->report, most), *same = same_line(c, site, most, least);
+    const char *site = gm_case_site_with_most(c, most), *same = same_line(c, site, most, least);
     struct gm_finding *f = gm_case_say(
         c, rule, GM_WARNING, peak - mean,
         "The peak of requested bytes was %s on device %" PRId64 " and %s on device %" PRId64

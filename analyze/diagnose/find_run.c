@@ -180,7 +180,7 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
         "reserved. %s.",
         gm_count_format(n, moment), gm_size_format(size, cached), rule->fix);
     gm_case_is_mistake(f, rule, NULL);
-    f->site = gm_lives_place(l, stack);
+    f->site = gm_lives_parting(l, stack, l->h->stack[l->h->of_event[moment]]);
     *change = (struct gm_remedy_change){.allocation = GM_REMEDY_NEVER, .gone = moment};
     f->remedy = gm_case_remedy(c, c->view.device->device);
     if (f->remedy != NULL) {
@@ -219,7 +219,7 @@ static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
             : gm_case_printf(c, " The smallest card with as much as that request needed is %s.", c->report->oom_card),
         rule->fix);
     gm_case_is_mistake(f, rule, NULL);
-    f->site = oom->site;
+    f->site = gm_site_has_stack(oom->site) ? oom->site : gm_case_site_with_most(c, c->view.index);
 }
 
 static const struct gm_rule rules[] = {

@@ -91,7 +91,7 @@ static struct gm_remedy *remedy_of(struct gm_case *c, const struct gm_settings_a
 
 /* ---- variable shapes --------------------------------------------------------------------------------------------- */
 
-enum { LEAST_VARIED = 2 /* parts of what is made again in a later round */, LEAST_ROUNDS = 3, LEAST_SAVED = 5 };
+enum { LEAST_VARIED = 2 /* parts of what is made again in a later round */, LEAST_ROUNDS = 3 };
 
 /* What rounds make again: all of it, and what has another size than in the round before. */
 struct variety {
@@ -149,7 +149,7 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
         return;
     const struct gm_advice_trial *best = &advice->tried[advice->best];
     const uint64_t before = advice->before;
-    if (best->saved < before / LEAST_SAVED)
+    if (best->saved < before / GM_MUCH_OF_SETTING)
         return;
     c->failed |= !look_at_shapes(c->lives, &shapes);
     if (c->failed || shapes.rounds < LEAST_ROUNDS || shapes.varied < shapes.all / LEAST_VARIED)

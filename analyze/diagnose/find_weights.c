@@ -252,7 +252,8 @@ static void find_twice(struct gm_case *c, const struct gm_rule *rule, bool is_wa
             const struct part b = part_at(&m, k);
             const bool is_file = is_of_file(c->lives, &a, &b);
             if (is_file == is_wanted_of_file && (are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) &&
-                (is_file || !are_by_turns(&a, &b)) && (is_file || !are_states || ((a.by | b.by) & GM_BY_COPYING) != 0))
+                (((a.by | b.by) & GM_BY_LOADING) != 0 || !are_by_turns(&a, &b)) &&
+                (is_file || !are_states || ((a.by | b.by) & GM_BY_COPYING) != 0))
                 drop_part(c, &m, spare(&a, &b, is_file), &set);
             k = b.to;
         }

@@ -522,13 +522,13 @@ bool gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again, uin
     return GM_VEC_PUSH(set, ((struct gm_remedy_change){(uint32_t)a, gone, again, bytes}));
 }
 
-/* The label, and the line of the program's own that it was called from, of frames[0, n) outside of it: of a library's
- * code the innermost, which is where it is used; else the outermost, which is where the run came from. */
+/* The label, and the line of the program's own that it was called from, of frames[0, n) outside of it: the innermost.
+ * Of the program's own code that is a module it is the innermost outside of modules, which is the call of the model. */
 static const char *with_origin(struct gm_lives *l, const char *label, const uint32_t *frames, size_t n, bool is_library)
 {
     const struct gm_frames *f = &l->snapshot->frames;
     size_t from = n;
-    for (size_t i = 0; i < n && (from == n || is_library); i++)
+    for (size_t i = 0; i < n && (is_library || (l->frame_by[frames[i]] & GM_BY_MODULE) == 0); i++)
         if (f->line[frames[i]] != GM_ABSENT && gm_names_is_own(&l->names, f->filename[frames[i]]))
             from = i;
     if (from == n)
@@ -538,20 +538,67 @@ static const char *with_origin(struct gm_lives *l, const char *label, const uint
                            (unsigned long long)f->line[frames[from]]);
 }
 
-const char *gm_lives_place(struct gm_lives *l, uint32_t stack)
+/* The site of a stack, and where frames[0, n) call it from, the first of which are its own. */
+static const char *place_of(struct gm_lives *l, uint32_t stack, const uint32_t *frames, size_t n)
 {
-    uint32_t frames[DEPTH_MOST];
-    size_t n = python_frames(l, stack, frames);
     const char *site = gm_names_site(&l->names, (struct gm_stack_id){stack});
     const struct gm_frame_row *telling = gm_names_telling_frame(&l->names, (struct gm_stack_id){stack});
     if (site == NULL || telling == NULL || telling->filename == NULL)
         return site;
-    const bool is_library = (gm_file_kind(telling->filename) & GM_FILE_IS_INSTALLED) != 0;
     for (size_t i = 0; i < n; i++)
         if (l->snapshot->frames.line[frames[i]] == telling->line &&
             strcmp(string_of(&l->names, l->snapshot->frames.filename[frames[i]]), telling->filename) == 0)
             n = i;
-    return with_origin(l, site, frames, n, is_library);
+    return with_origin(l, site, frames, n, (gm_file_kind(telling->filename) & GM_FILE_IS_INSTALLED) != 0);
+}
+
+const char *gm_lives_place(struct gm_lives *l, uint32_t stack)
+{
+    uint32_t frames[DEPTH_MOST];
+    const size_t n = python_frames(l, stack, frames);
+    return place_of(l, stack, frames, n);
+}
+
+/* The frames from the outermost on that nine tenths of the bytes (of each stack) have in common. */
+static size_t common_frames(const struct gm_lives *l, const uint64_t *bytes, uint32_t common[DEPTH_MOST])
+{
+    const size_t stacks = l->snapshot->stacks.count;
+    uint32_t frames[DEPTH_MOST];
+    uint64_t all = 0;
+    for (uint32_t s = 0; s <= stacks; s++)
+        all += bytes[s] > 0 && python_frames(l, s, frames) > 0 ? bytes[s] : 0;
+    for (size_t d = 0; d < DEPTH_MOST; d++) {
+        uint64_t votes = 0, sum = 0; /* of the frame that more than half have, if there is one */
+        for (int is_count = 0; is_count < 2; is_count++)
+            for (uint32_t s = 0; s < stacks; s++) {
+                if (bytes[s] == 0 || python_frames(l, s, frames) <= d ||
+                    memcmp(frames, common, d * sizeof *common) != 0)
+                    continue;
+                if (is_count) {
+                    sum += frames[d] == common[d] ? bytes[s] : 0;
+                } else if (votes > 0 && frames[d] == common[d]) {
+                    votes += bytes[s];
+                } else if (bytes[s] > votes) {
+                    common[d] = frames[d];
+                    votes = bytes[s] - votes;
+                } else {
+                    votes -= bytes[s];
+                }
+            }
+        if (sum < all - all / 10 || sum == 0)
+            return d;
+    }
+    return DEPTH_MOST;
+}
+
+const char *gm_lives_parting(struct gm_lives *l, uint32_t stack, uint32_t other)
+{
+    uint32_t frames[DEPTH_MOST], others[DEPTH_MOST];
+    const size_t n = python_frames(l, stack, frames), m = python_frames(l, other, others);
+    size_t d = 0;
+    while (d < n && d < m && frames[d] == others[d])
+        d++;
+    return place_of(l, stack, frames, d < n ? d + 1 : n);
 }
 
 const char *gm_lives_backward(struct gm_lives *l, uint32_t moment)
@@ -587,10 +634,11 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
                    ? stack
                    : most;
     }
+    uint32_t common[DEPTH_MOST];
     const bool ok = bytes != NULL;
-    free(bytes);
     blame->stack = most;
-    blame->site = ok && set->n > 0 ? gm_lives_place(l, most) : NULL;
+    blame->site = ok && set->n > 0 ? place_of(l, most, common, common_frames(l, bytes, common)) : NULL;
+    free(bytes);
     return ok;
 }
 

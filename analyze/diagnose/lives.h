@@ -124,6 +124,9 @@ const struct gm_roster *gm_lives_roster(struct gm_lives *l);
 /* The user's line, and, if it is another, the one that the run came from. NULL: no memory. */
 const char *gm_lives_place(struct gm_lives *l, uint32_t stack);
 
+/* The same, from the line at which it parts from another stack. NULL: no memory. */
+const char *gm_lives_parting(struct gm_lives *l, uint32_t stack, uint32_t other);
+
 /* The line that called backward() last before a moment; NULL: none does, or no allocation tells. */
 const char *gm_lives_backward(struct gm_lives *l, uint32_t moment);
 

@@ -98,6 +98,8 @@ const char *gm_case_take(struct gm_case *c, struct gm_text *text); /* frees it *
 bool gm_case_has_allocs(const struct gm_case *c);
 /* The device for which `amount` is most; the first of equals. There must be timelines. */
 size_t gm_case_device_with_most(const struct gm_case *c, uint64_t (*amount)(const struct gm_device_timeline *));
+/* The call site that holds most at the peak of that device of the report; NULL: none has a name. */
+const char *gm_case_site_with_most(const struct gm_case *c, size_t d);
 static inline bool gm_is_share(uint64_t part, uint64_t whole, double at_least)
 {
     return whole > 0 && (double)part >= at_least * (double)whole;

@@ -9,9 +9,8 @@
 #include <string.h>
 
 enum {
-    LEAST_MIB = 32,  /* that a role holds, or it asks for nothing */
-    LEAST_CHOICE = 5 /* of so many parts of the peak one is saved, or a choice is not the first thing told of a run in
-                        which nothing is wrong */
+    LEAST_MIB = 32, /* that a role holds, or it asks for nothing */
+    PLACES = 4      /* of mistakes and choices: gm_remedy_place */
 };
 
 static const char *sentence(struct gm_case *c, const char *clause, const char *end)
@@ -125,18 +124,20 @@ bool gm_is_worth_setting(const struct gm_finding *f)
 
 bool gm_is_large_choice(const struct gm_finding *f)
 {
-    return gm_is_choice(f) && (!is_replayed(f) || f->remedy->saving.alone >= f->remedy->saving.before / LEAST_CHOICE);
+    return gm_is_choice(f) &&
+           (!is_replayed(f) || f->remedy->saving.alone >= f->remedy->saving.before / GM_LARGE_CHOICE);
 }
 
-/* Mistakes and settings that save much are one list, by what they save; what has a price comes after, and what saves
- * little for it after that nothing is wrong. */
+/* Mistakes and settings that save much are one list, by what they save; what has a price comes after, but before
+ * mistakes that save little, and what saves little for it after that nothing is wrong. */
 static int place_of(const struct gm_case *c, const struct gm_finding *f)
 {
+    const int place = is_replayed(f) ? gm_remedy_place(f->remedy) : f->severity == GM_INFO;
     if (is_setting(f))
-        return is_replayed(f) && gm_remedy_place(f->remedy) == 0 ? 2 * GM_RANK_MISTAKE : 2 * f->rank;
+        return PLACES * (is_replayed(f) && place == 0 ? (int)GM_RANK_MISTAKE : (int)f->rank);
     if (c->report->diagnosis.is_healthy && gm_is_choice(f) && !gm_is_large_choice(f))
-        return 2 * GM_RANK_OTHERS + 1;
-    return 2 * f->rank + (f->rank == GM_RANK_MISTAKE && f->severity == GM_INFO);
+        return PLACES * GM_RANK_OTHERS + 1;
+    return PLACES * (int)f->rank + (f->rank == GM_RANK_MISTAKE && place < PLACES ? place : 0);
 }
 
 static bool is_before(const struct gm_case *c, const struct gm_finding *f, const struct gm_finding *other)
@@ -144,7 +145,7 @@ static bool is_before(const struct gm_case *c, const struct gm_finding *f, const
     const int place = place_of(c, f), others = place_of(c, other);
     if (place != others)
         return place < others;
-    return (place == 2 * GM_RANK_MISTAKE || gm_is_choice(f)) && weight_of(f) > weight_of(other);
+    return (place / PLACES == GM_RANK_MISTAKE || gm_is_choice(f)) && weight_of(f) > weight_of(other);
 }
 
 /* A setting that saves little, or nothing beside what is mended above it, is a fact, and nothing to do. */

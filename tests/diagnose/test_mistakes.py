@@ -59,15 +59,19 @@ class Trace:
         return {"segments": segments, "device_traces": [events]}
 
 
-def diagnosed(trace):
-    """What is to do, and all findings, by id; and of the headline what to do, and where."""
+def analysed(trace):
     with tempfile.TemporaryDirectory() as folder:
         path, out = os.path.join(folder, "t.json"), os.path.join(folder, "a.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(trace.snapshot(), file)
         subprocess.run([os.environ["GMANALYZE"], "-q", "--no-charts", "-o", folder, "--json", out, path], check=True)
         with open(out, encoding="utf-8") as file:
-            analysis = json.load(file)
+            return json.load(file)
+
+
+def diagnosed(trace):
+    """What is to do, and all findings, by id; and of the headline what to do, and where."""
+    analysis = analysed(trace)
     rows = {row["id"]: row for row in analysis["findings"]}
     lines = {line["label"]: line["text"] for line in analysis["headline"]}
     return {"Do this": f"{lines['Do this']}: {lines['Where']}", **rows, **{row["id"]: {**rows.get(row["id"], {}), **row} for row in analysis["to_do"]}}
@@ -263,6 +267,30 @@ class Mistakes(unittest.TestCase):
         self.expect(fail(8000), "giant-tensor", 8000, 8000, "net.py:10")
         self.assertIn("7.81 GiB is the least that is saved", diagnosed(fail(8000))["giant-tensor"]["detail"])
         self.expect_none(fail(100), "giant-tensor")
+
+    def test_giant_tensor_in_steps(self):
+        def fail(before):  # (a - b).square(): the line has made one or more as large
+            t = Trace()
+            for _ in range(8):
+                t.alloc(32, WEIGHTS)
+            for _ in range(before):
+                t.alloc(2000, FORWARD)
+            t.trace.append({"action": "oom", "device_free": 1000 * MIB, "size": 2000 * MIB, "stream": 0, "time_us": t.clock(),
+                            "frames": [{"name": n, "filename": f, "line": k} for n, f, k in FORWARD]})
+            return t
+        self.expect(fail(1), "giant-tensor", 4000, 4000, "net.py:10")
+        self.expect_none(fail(10), "giant-tensor")  # as many are weights, or a loop
+
+    def test_call_of_the_model(self):
+        """Most is made by a layer, in a model that one line calls: both are told, and not where the program begins."""
+        def left(t, r):
+            for line in (12, 13):
+                t.alloc(20, [("forward", "net.py", line), ("_call_impl", TORCH + "nn/modules/module.py", 1), ("watch", "run.py", 7),
+                             ("main", "run.py", 30), ("<module>", "run.py", 40)])
+            return []
+        site = diagnosed(train(8, left))["loss-keeps-graph"]["site"]
+        self.assertRegex(site, r"forward  net\.py:1[23](, from run\.py:7)?$")
+        self.assertIn("from run.py:7", diagnosed(train(8, left))["loss-keeps-graph"]["detail"])
 
     def test_passes_after_another_loop(self):
         """A loop that was over before the first pass has no rounds for them; modules make all there is."""
@@ -533,7 +561,7 @@ class Mistakes(unittest.TestCase):
             self.assertIn('cache_implementation="static"', found["fix"])
             self.assertIn("cache_implementation", found["snippet"])
         own = grown("/home/me/my_")  # "my_transformers" is a folder of one's own
-        self.assertTrue(own["site"].endswith("cache_utils.py:9, from serve.py:30"), own["site"])
+        self.assertTrue(own["site"].endswith("cache_utils.py:9, from utils.py:5"), own["site"])
         self.assertNotIn("cache_implementation", own["fix"])
 
     def test_checkpoint_read_after_the_model_was_made(self):
@@ -572,6 +600,13 @@ class Mistakes(unittest.TestCase):
         for _ in range(5):
             t.free(t.alloc(4, FORWARD), t.alloc(2, FORWARD))
         self.expect_none(t, "second-copy-of-weights")
+        t = Trace()  # of half the size: not what was read from a file either
+        for _ in range(6):
+            for line in (10, 11):
+                t.alloc(20 * (line - 9), [("__init__", "experts.py", line), ("<module>", "serve.py", 5)])
+        for _ in range(5):
+            t.free(t.alloc(4, FORWARD), t.alloc(2, FORWARD))
+        self.expect_none(t, "checkpoint-beside-model")
 
     def test_weights_copied_after_each_epoch(self):
         copy = [("clone", TORCH + "storage.py", 2), ("deepcopy", "/usr/lib/python3.11/copy.py", 153), ("stop", "early.py", 4),

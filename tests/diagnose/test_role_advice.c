@@ -3,6 +3,7 @@
  * What would lower a peak: which call site, which role, and when none is worth a word.
  */
 #include "analyze/diagnose/rules.h"
+#include "analyze/report/remedy.h"
 #include "tests/unit.h"
 
 #include <string.h>
@@ -117,4 +118,20 @@ TEST(activations_without_a_backward_pass)
     p.roles[1].blocks = 64;
     assert_true(gm_advice_of(&role, "Activation", view, true));
     assert_non_null(strstr(role.of_site, "inference_mode"));
+}
+
+/* Of a hundred gigabytes at the peak. */
+static int place_of(uint64_t gigabytes, bool has_price)
+{
+    const struct gm_remedy remedy = {.has_price = has_price,
+                                     .saving = {.alone = gigabytes << 30, .before = UINT64_C(100) << 30}};
+    return gm_remedy_place(&remedy);
+}
+
+TEST(large_choice_stands_before_a_small_mistake)
+{
+    assert_int_equal(place_of(2, false), 0);
+    assert_int_equal(place_of(20, true), 1);
+    assert_int_equal(place_of(1, false), 2);
+    assert_int_equal(place_of(19, true), 3);
 }
