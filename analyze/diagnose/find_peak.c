@@ -168,6 +168,29 @@ static void drop_own(struct gm_case *c, struct gm_set *set, size_t most, uint64_
         }
 }
 
+static uint64_t bytes_of_role(const struct gm_peak_detail *peak, const char *role)
+{
+    for (size_t i = 0; i < peak->role_count; i++)
+        if (strcmp(peak->roles[i].name, role) == 0)
+            return peak->roles[i].bytes;
+    return 0;
+}
+
+/* The call site that put most weights on that device, if it has a quarter more of them than the other one: layers were
+ * dealt out, and no batch. NULL: it has not. */
+static const char *dealt_at(const struct gm_report *report, size_t most, size_t least)
+{
+    const struct gm_peak_detail *peak = &report->timelines[most].peak;
+    const uint64_t others = bytes_of_role(&report->timelines[least].peak, "Parameter");
+    if (bytes_of_role(peak, "Parameter") <= others + others / 4)
+        return NULL;
+    for (size_t i = 0; i < peak->site_count; i++)
+        if (peak->sites[i].role != NULL && strcmp(peak->sites[i].role, "Parameter") == 0 &&
+            gm_site_has_stack(peak->sites[i].label))
+            return peak->sites[i].label;
+    return NULL;
+}
+
 /* What makes it even: without the call sites that no other device has, if they make three quarters of the difference;
  * else with everything as much smaller as the mean is. */
 static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, uint64_t mean)
@@ -264,7 +287,8 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
         f->snippet = "- parts = batch.chunk(devices)\n"
                      "+ parts = equal_work(batch, devices)  # by tokens or nodes";
     }
-    f->site = site;
+    const char *dealt = dealt_at(c->report, most, least);
+    f->site = dealt != NULL ? dealt : site;
     put_even(c, f, most, mean);
 }
 

@@ -894,11 +894,13 @@ class Mistakes(unittest.TestCase):
         self.expect_none(model([424] * 8), "variable-shapes")
 
     def test_uneven_devices(self):
-        def split(*weights, on_first=()):
+        def split(*weights, on_first=(), held=0):
             traces = []
             for mib in weights:
                 t = Trace()
                 t.alloc(mib, WEIGHTS)
+                if held:
+                    t.alloc(mib * held, STEP)
                 for n, own in enumerate(on_first if not traces else ()):
                     t.alloc(own, [("collect", "gather.py", 3 + n), ("<module>", "train.py", 6)])
                 for _ in range(5):
@@ -911,6 +913,7 @@ class Mistakes(unittest.TestCase):
             return both
         self.expect(split(1000, 10), "uneven-devices", 450, 520, "train.py:5")  # the other one is small, but works
         self.expect(split(100, 100, on_first=(300, 500)), "uneven-devices", 798, 802, "gather.py:4")  # both lines go
+        self.expect(split(1000, 10, held=2), "uneven-devices", 1400, 1600, "train.py:5")  # who dealt the layers out
         self.expect_none(split(1000, 900), "uneven-devices")
         self.assertIn("equal_work", diagnosed(split(1000, 10))["uneven-devices"]["snippet"])  # one line runs on both
 
