@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/palette.h"
 
+#include <limits.h>
 #include <string.h>
 
 static uint32_t color_of(uint16_t pixel)
@@ -9,35 +10,28 @@ static uint32_t color_of(uint16_t pixel)
     return (r << 3 | r >> 2) << 16 | (g << 2 | g >> 4) << 8 | (b << 3 | b >> 2);
 }
 
-static int nearest(const struct gm_palette *palette, uint32_t color)
+/* The index of `color`: new if there is room, else of the nearest. */
+static int16_t enter(struct gm_palette *palette, uint32_t color)
 {
-    int best = 0;
-    long best_distance = -1;
-    for (size_t i = 0; i < palette->n; i++) {
+    size_t best = 0;
+    long best_distance = LONG_MAX;
+    for (size_t i = 0; i < palette->n && best_distance > 0; i++) {
         long distance = 0;
         for (int shift = 0; shift < 24; shift += 8) {
             long d = (long)(color >> shift & 0xff) - (long)(palette->colors[i] >> shift & 0xff);
             distance += d * d;
         }
-        if (best_distance < 0 || distance < best_distance) {
-            best = (int)i;
+        if (distance < best_distance) {
+            best = i;
             best_distance = distance;
         }
     }
-    return best;
-}
-
-/* The index of `color`, new if there is room. */
-static int16_t enter(struct gm_palette *palette, uint32_t color)
-{
-    for (size_t i = 0; i < palette->n; i++)
-        if (palette->colors[i] == color)
-            return (int16_t)i;
-    if (palette->n == GM_COLORS)
-        return (int16_t)nearest(palette, color);
-    palette->colors[palette->n] = color;
-    palette->pixels[palette->n] = gm_pixel_of(color);
-    return (int16_t)palette->n++;
+    if (best_distance > 0 && palette->n < GM_COLORS) {
+        best = palette->n++;
+        palette->colors[best] = color;
+        palette->pixels[best] = gm_pixel_of(color);
+    }
+    return (int16_t)best;
 }
 
 void gm_palette_clear(struct gm_palette *palette)
