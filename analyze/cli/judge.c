@@ -24,7 +24,7 @@ static bool drop_site(struct gm_remedy *remedy, struct gm_report *report, const 
     uint8_t *place = gm_arena_calloc(&report->arena, (size_t)snapshot->stacks.count + 1, 1); /* [stack] */
     bool ok = gm_names_init(&names, snapshot, &report->arena) && changes != NULL && place != NULL;
     for (uint32_t a = 0; ok && a < h->allocation_count; a++) {
-        const struct gm_stack_id stack = {h->stack[a]};
+        const struct gm_stack_id stack = {gm_stack_of(h, a)};
         if (place[stack.v] == UNKNOWN) {
             const char *site = gm_names_site(&names, stack);
             ok = site != NULL;

@@ -57,7 +57,7 @@ static void hold_at_peak(struct site_work *w)
         const uint32_t moment = gm_summary_peak_moment(w->work, d);
         for (size_t a = 0; a < h->allocation_count; a++)
             if (gm_history_is_active(h, a, moment))
-                gm_amount_add(&w->of_stack[h->stack[a]].peak, &(struct gm_amount){h->requested[a], 1});
+                gm_amount_add(&w->of_stack[gm_stack_of(h, a)].peak, &(struct gm_amount){gm_requested(h, a), 1});
     }
 }
 

@@ -77,7 +77,7 @@ static bool collect_pools_at_peak(struct gm_summary_work *work, size_t d, struct
     bool ok = amounts != NULL;
     for (size_t a = 0; ok && a < h->allocation_count; a++)
         if (gm_history_is_active(h, a, moment))
-            gm_amount_add(&amounts[h->pool[a]], &(struct gm_amount){h->requested[a], 1});
+            gm_amount_add(&amounts[gm_pool_number(h, a)], &(struct gm_amount){gm_requested(h, a), 1});
     for (size_t i = 0; ok && i < h->pool_count; i++) {
         const struct gm_slice slice = {gm_history_pool_name(&work->report.arena, &h->pools[i]), 0, amounts[i].bytes,
                                        amounts[i].blocks};

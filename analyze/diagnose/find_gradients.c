@@ -104,7 +104,7 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
     uint32_t *last = last_of_trained(l, &anew);
     c->failed |= last == NULL;
     for (size_t a = 0; !c->failed && anew > 0 && l->rounds.n >= LEAST_ROUNDS && a < h->allocation_count; a++) {
-        left += is_left_behind(l, a) ? h->requested[a] : 0;
+        left += is_left_behind(l, a) ? gm_requested(h, a) : 0;
         first = is_left_behind(l, a) && h->born[a] < first ? h->born[a] : first;
         if (is_left_behind(l, a) ||
             (gm_lives_is_of_backward(l, a) && is_for_nobody(l, a, last[gm_lives_round(l, h->born[a])])))
@@ -139,10 +139,10 @@ static uint64_t all_gradients(const struct gm_lives *l, uint32_t events)
         if (a == GM_NEVER || !is_gradient(l, a) || h->freed[a] - h->born[a] <= events)
             continue;
         if (h->born[a] == e + 1) {
-            now += h->requested[a];
+            now += gm_requested(h, a);
             count++;
         } else if (h->freed[a] == e + 1) {
-            now -= now < h->requested[a] ? now : h->requested[a];
+            now -= now < gm_requested(h, a) ? now : gm_requested(h, a);
             count -= count > 0;
         }
         most = now > most ? now : most;
@@ -163,13 +163,13 @@ static bool is_bucket(const struct gm_lives *l, size_t a, const struct gm_sizes 
     return gm_lives_at_peak(l, a) && !is_gradient(l, a) &&
            (gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) ||
             (gm_lives_is_lasting(l, a) && (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 &&
-             !gm_sizes_has(weights, l->h->requested[a])));
+             !gm_sizes_has(weights, gm_requested(l->h, a))));
 }
 
 /* The stack whose sum is asked; those of communication are one. */
 static size_t bucket_of(const struct gm_lives *l, size_t a)
 {
-    return gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) ? l->snapshot->stacks.count : l->h->stack[a];
+    return gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) ? l->snapshot->stacks.count : gm_stack_of(l->h, a);
 }
 
 enum { LEAST_BUCKET = 20 /* parts of all gradients */ };
@@ -180,10 +180,10 @@ static const char *wrapped_at(struct gm_lives *l, uint64_t gradients)
     size_t first = l->h->allocation_count;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) && l->h->born[a] > 0 &&
-            l->h->requested[a] >= gradients / LEAST_BUCKET &&
+            gm_requested(l->h, a) >= gradients / LEAST_BUCKET &&
             (first == l->h->allocation_count || l->h->born[a] < l->h->born[first]))
             first = a;
-    return first == l->h->allocation_count ? NULL : gm_lives_place(l, l->h->stack[first]);
+    return first == l->h->allocation_count ? NULL : gm_lives_place(l, gm_stack_of(l->h, first));
 }
 
 /* Whether most gradients that last give way to views in a later backward pass. */
@@ -195,8 +195,8 @@ static bool are_views(const struct gm_lives *l)
         const uint32_t freed = h->freed[a];
         if (!is_gradient(l, a) || freed - h->born[a] <= BRIEF)
             continue;
-        all += h->requested[a];
-        given += freed != GM_NEVER && l->phase[freed - 1] == GM_PHASE_BACKWARD ? h->requested[a] : 0;
+        all += gm_requested(h, a);
+        given += freed != GM_NEVER && l->phase[freed - 1] == GM_PHASE_BACKWARD ? gm_requested(h, a) : 0;
     }
     return given > all / 2;
 }
@@ -214,7 +214,7 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
         if (is_gradient(l, a)) /* backward still makes it, to add it to the view at once */
             c->failed |= !gm_set_add(&set, a, gm_lives_after_others(l, a, 1), GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
         else if (is_bucket(l, a, &weights))
-            sums[bucket_of(l, a)] += l->h->requested[a];
+            sums[bucket_of(l, a)] += gm_requested(l->h, a);
     }
     for (size_t a = 0; !c->failed && gradients >= GM_MIB && a < l->h->allocation_count; a++)
         if (is_bucket(l, a, &weights) &&
@@ -287,11 +287,11 @@ static bool add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
             !outlives_pass(l, a, last, next) || l->taken[a] || gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
             gm_lives_is_role(l, a, GM_ROLE_WORKSPACE))
             continue;
-        if (gm_sizes_has_another(parameters, l->h->requested[a])) {
-            g->gradients += l->h->requested[a];
+        if (gm_sizes_has_another(parameters, gm_requested(l->h, a))) {
+            g->gradients += gm_requested(l->h, a);
             continue;
         }
-        kept += l->h->requested[a];
+        kept += gm_requested(l->h, a);
         if (!gm_set_add(&g->set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0))
             return false;
     }
@@ -343,7 +343,7 @@ static uint64_t looked_up(const struct gm_lives *l)
             (gm_lives_by(l, a) & GM_BY_LOOKUP) == 0)
             continue;
         const uint32_t now = gm_lives_round(l, e + 1);
-        sum = now == round ? sum + l->h->requested[a] : l->h->requested[a];
+        sum = now == round ? sum + gm_requested(l->h, a) : gm_requested(l->h, a);
         round = now;
         most = sum > most ? sum : most;
     }
@@ -356,9 +356,9 @@ static bool is_table(const struct gm_lives *l, uint64_t bytes)
 {
     bool is_there = false;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        if (l->h->requested[a] == bytes && gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE))
+        if (gm_requested(l->h, a) == bytes && gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE))
             return false;
-        is_there |= l->h->requested[a] == bytes && !gm_lives_is_of_backward(l, a) && gm_lives_is_lasting(l, a) &&
+        is_there |= gm_requested(l->h, a) == bytes && !gm_lives_is_of_backward(l, a) && gm_lives_is_lasting(l, a) &&
                     !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE);
     }
     return is_there;
@@ -376,7 +376,8 @@ static size_t gradients_after(const struct gm_lives *l, size_t a)
             continue;
         if (!gm_lives_is_of_backward(l, other))
             break;
-        n += is_gradient(l, other) && h->requested[other] >= h->requested[a] / TINY && is_table(l, h->requested[other]);
+        n += is_gradient(l, other) && gm_requested(h, other) >= gm_requested(h, a) / TINY &&
+             is_table(l, gm_requested(h, other));
     }
     return n;
 }
@@ -407,7 +408,7 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
     struct gm_blame blame = {.bytes = 0};
     struct gm_set lookups = {.v = NULL};
     for (size_t a = 0; rows > 0 && !c->failed && a < l->h->allocation_count; a++) {
-        const uint64_t size = l->h->requested[a];
+        const uint64_t size = gm_requested(l->h, a);
         if ((gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && l->h->born[a] > 0 && !gm_lives_is_of_backward(l, a))
             c->failed |= !gm_set_add(&lookups, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
         if (gm_lives_is_of_backward(l, a) && size / TABLE_PER_LOOKUP >= rows && gm_is_share(size, l->at_peak, 0.05) &&

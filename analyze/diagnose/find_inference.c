@@ -48,7 +48,8 @@ static bool find_large(const struct gm_lives *l, struct large *large)
     large->n = 0;
     for (uint32_t e = 0; large->v != NULL && e < l->h->count; e++) {
         const uint32_t a = l->h->of_event[e];
-        if (a != GM_NEVER && l->h->born[a] == e + 1 && is_of_forward(l, a) && l->h->requested[a] >= l->at_peak / 1000)
+        if (a != GM_NEVER && l->h->born[a] == e + 1 && is_of_forward(l, a) &&
+            gm_requested(l->h, a) >= l->at_peak / 1000)
             large->v[large->n++] = a;
     }
     return large->v != NULL;
@@ -71,7 +72,7 @@ static bool add_graph(struct gm_set *set, const struct gm_lives *l, const struct
         for (uint32_t e = from; e < to; e++) {
             const uint32_t a = l->h->of_event[e];
             if (a == GM_NEVER || l->h->freed[a] != e + 1 || !is_of_forward(l, a) ||
-                l->h->requested[a] < l->at_peak / 1000)
+                gm_requested(l->h, a) < l->at_peak / 1000)
                 continue;
             const uint32_t at = born_before(large, l, l->h->born[a]);
             if (born_before(large, l, e + 1) - at < (is_second ? USED_FOR + 2 : LATER) || at + USED_FOR >= large->n)
@@ -97,7 +98,7 @@ static bool has_layers(const struct gm_lives *l, const struct gm_set *set, size_
     enum { LOOKED_AT = 256 };
     for (size_t i = from; i < set->n && i < from + LOOKED_AT; i++)
         for (size_t k = from; k < i; k++)
-            if (l->h->stack[set->v[i].allocation] == l->h->stack[set->v[k].allocation])
+            if (gm_stack_of(l->h, set->v[i].allocation) == gm_stack_of(l->h, set->v[k].allocation))
                 return true;
     return false;
 }
@@ -158,7 +159,7 @@ static struct unused look_at_group(const struct gm_lives *l, const struct large 
         const uint32_t born = h->born[set->v[i].allocation];
         first = born < first ? born : first;
         last = born > last ? born : last;
-        found.has_stacks |= h->stack[set->v[i].allocation] != h->stack[set->v[from].allocation];
+        found.has_stacks |= gm_stack_of(h, set->v[i].allocation) != gm_stack_of(h, set->v[from].allocation);
     }
     for (uint32_t i = born_before(large, l, first); i < large->n && h->born[large->v[i]] <= last; i++) {
         const uint32_t a = large->v[i];
@@ -170,7 +171,7 @@ static struct unused look_at_group(const struct gm_lives *l, const struct large 
         const uint32_t a = h->of_event[e];
         found.has_backward |= is_backward(l, e);
         found.consumed += is_backward(l, e) && a != GM_NEVER && h->freed[a] == e + 1 && is_of_forward(l, a) &&
-                          !gm_lives_is_of_engine(l, a) && h->requested[a] >= l->at_peak / 1000;
+                          !gm_lives_is_of_engine(l, a) && gm_requested(h, a) >= l->at_peak / 1000;
     }
     return found;
 }
@@ -271,7 +272,7 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
     c->failed |= roster == NULL;
     for (size_t i = 0; !c->failed && i < roster->n; i++) {
         const struct gm_roster_row *row = &roster->v[i];
-        const uint64_t size = h->requested[row->allocation];
+        const uint64_t size = gm_requested(h, row->allocation);
         const struct gm_roster_row *before =
             row->round > 1 ? gm_roster_find(roster, row->stack, row->round - 1, row->place) : NULL;
         const bool is_last = h->freed[row->allocation] == GM_NEVER && before != NULL && is_replaced(l, roster, before);
@@ -319,30 +320,30 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
     for (uint32_t e = 0; !c->failed && e < h->count; e++) {
         const uint32_t a = h->of_event[e];
         if (a != GM_NEVER && h->born[a] > 0 && h->freed[a] == e + 1)
-            growths[h->stack[a]].live--;
+            growths[gm_stack_of(h, a)].live--;
         if (a == GM_NEVER || h->born[a] != e + 1)
             continue;
-        struct growth *g = &growths[h->stack[a]];
+        struct growth *g = &growths[gm_stack_of(h, a)];
         g->live++;
-        g->copied += h->requested[a] > g->last && g->live > 1;
-        g->grown += h->requested[a] > g->last;
-        g->shrunk += h->requested[a] < g->last;
-        g->first = g->first == 0 ? h->requested[a] : g->first;
-        g->last = h->requested[a];
+        g->copied += gm_requested(h, a) > g->last && g->live > 1;
+        g->grown += gm_requested(h, a) > g->last;
+        g->shrunk += gm_requested(h, a) < g->last;
+        g->first = g->first == 0 ? gm_requested(h, a) : g->first;
+        g->last = gm_requested(h, a);
     }
     for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
-        const struct growth *g = &growths[h->stack[a]];
+        const struct growth *g = &growths[gm_stack_of(h, a)];
         const bool is_grown = g->grown >= LEAST_SIZES && g->shrunk * 8 <= g->grown && g->copied * 2 > g->grown &&
-                              g->last > g->first && g->last >= l->at_peak / 200 && h->requested[a] < g->last;
+                              g->last > g->first && g->last >= l->at_peak / 200 && gm_requested(h, a) < g->last;
         if (h->born[a] > 0 && is_grown && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0) {
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
             longest = g->last > longest ? g->last : longest;
         }
     }
     for (size_t a = 0; !c->failed && longest > 0 && a < h->allocation_count; a++) { /* what the first cat took up */
-        const struct growth *g = &growths[h->stack[a]];
+        const struct growth *g = &growths[gm_stack_of(h, a)];
         if (l->role[a] == GM_ROLE_KV_CACHE && g->grown < LEAST_SIZES && h->freed[a] <= l->last_made &&
-            h->requested[a] < longest)
+            gm_requested(h, a) < longest)
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     }
     free(growths);
@@ -359,8 +360,8 @@ static void find_cache(struct gm_case *c, const struct gm_rule *rule)
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         if (l->role[a] != GM_ROLE_KV_CACHE || l->taken[a])
             continue;
-        bytes += gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
-        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, l->h->requested[a] / 2);
+        bytes += gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
+        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, gm_requested(l->h, a) / 2);
     }
     if (gm_is_share(bytes, l->at_peak, 0.4))
         gm_case_accuse(c, rule, &set, false, "the cache of keys and values is the largest part of the peak");
@@ -379,7 +380,7 @@ static bool keeps_graph(const struct gm_lives *l)
     size_t made = 0, kept = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const bool is_made = is_of_forward(l, a) && (!has_modules || (gm_lives_by(l, a) & GM_BY_MODULE) != 0) &&
-                             l->h->requested[a] >= l->at_peak / 10000 && l->h->freed[a] > l->h->born[a] + PASSING;
+                             gm_requested(l->h, a) >= l->at_peak / 10000 && l->h->freed[a] > l->h->born[a] + PASSING;
         made += is_made;
         kept += is_made && l->h->freed[a] == GM_NEVER;
     }

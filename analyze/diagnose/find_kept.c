@@ -39,7 +39,7 @@ struct gm_habit {
 static bool is_of_round(const struct gm_lives *l, size_t a)
 {
     const uint8_t role = l->role[a];
-    return l->taken[a] != GM_TAKEN && l->h->born[a] > 0 && l->h->requested[a] > 0 && role != GM_ROLE_PARAMETER &&
+    return l->taken[a] != GM_TAKEN && l->h->born[a] > 0 && gm_requested(l->h, a) > 0 && role != GM_ROLE_PARAMETER &&
            role != GM_ROLE_GRADIENT && role != GM_ROLE_OPTIMIZER_STATE && role != GM_ROLE_WORKSPACE &&
            role != GM_ROLE_KV_CACHE && role != GM_ROLE_COMMUNICATION && role != GM_ROLE_INPUT &&
            (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_COPYING | GM_BY_LOADING)) == 0;
@@ -69,7 +69,7 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
         const uint32_t a = h->of_event[e - 1];
         if (a == GM_NEVER || h->born[a] != e || !is_of_round(l, a))
             continue;
-        struct gm_habit *habit = &habits[h->stack[a]];
+        struct gm_habit *habit = &habits[gm_stack_of(h, a)];
         const uint32_t round = gm_lives_round(l, e), rounds = outlived(l, a);
         if (habit->round != round) {
             habit->second = habit->successor;
@@ -121,7 +121,7 @@ static uint64_t consumed(const struct gm_lives *l, const struct gm_set *set, con
     size_t i = 0;
     bool is_open = false;
     for (size_t k = 0; k < set->n; k++)
-        largest = h->requested[set->v[k].allocation] > largest ? h->requested[set->v[k].allocation] : largest;
+        largest = gm_requested(h, set->v[k].allocation) > largest ? gm_requested(h, set->v[k].allocation) : largest;
     for (uint32_t e = 0; l->phase != NULL && e < h->count && i < set->n; e++) {
         const uint32_t a = h->of_event[e];
         is_open &= l->phase[e] != GM_PHASE_BACKWARD && gm_lives_round(l, e + 1) == round;
@@ -129,7 +129,7 @@ static uint64_t consumed(const struct gm_lives *l, const struct gm_set *set, con
             continue;
         if (set->v[i].allocation == a) {
             i++;
-            if (h->requested[a] < largest / TELLING)
+            if (gm_requested(h, a) < largest / TELLING)
                 continue;
             bytes += is_open ? pending : 0;
             pending = 0;
@@ -137,7 +137,7 @@ static uint64_t consumed(const struct gm_lives *l, const struct gm_set *set, con
             round = gm_lives_round(l, e + 1);
         } else if (is_open && kinds[a] == 0 && h->freed[a] != GM_NEVER && is_of_round(l, a) &&
                    l->phase[h->freed[a] - 1] == GM_PHASE_BACKWARD && !gm_lives_is_of_engine(l, a)) {
-            pending += h->requested[a];
+            pending += gm_requested(h, a);
         }
     }
     return bytes;
@@ -169,9 +169,9 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
     const bool is_trained = kind == PILED && l->has_backward && are_of_training(l, set);
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
-        bytes[h->stack[a]] += h->requested[a];
-        spread->bytes += h->requested[a];
-        most = bytes[h->stack[a]] > bytes[most] ? h->stack[a] : most;
+        bytes[gm_stack_of(h, a)] += gm_requested(h, a);
+        spread->bytes += gm_requested(h, a);
+        most = bytes[gm_stack_of(h, a)] > bytes[most] ? gm_stack_of(h, a) : most;
     }
     spread->most = bytes[most];
     for (size_t s = 0; s < l->snapshot->stacks.count; s++) {
@@ -182,9 +182,9 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
     spread->most_rounds = kind == STALE ? habits[most].stale : habits[most].piled;
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
-        const bool is_large = h->requested[a] >= l->at_peak / 10000;
+        const bool is_large = gm_requested(h, a) >= l->at_peak / 10000;
         spread->blocks += is_large;
-        spread->most_blocks += is_large && h->stack[a] == most;
+        spread->most_blocks += is_large && gm_stack_of(h, a) == most;
         spread->module_blocks += is_large && (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
     }
 }
@@ -210,7 +210,7 @@ static enum shape collect(struct gm_case *c, const uint8_t *kinds, const struct 
     struct spread spread = {.bytes = 0};
     c->failed |= bytes == NULL;
     for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
-        const struct gm_habit *habit = &habits[h->stack[a]];
+        const struct gm_habit *habit = &habits[gm_stack_of(h, a)];
         const bool is_last = kinds[a] == LEFT && h->freed[a] == GM_NEVER && habit->piled < LEAST_ROUNDS;
         if (kind == STALE ? (kinds[a] == STALE || is_last) && habit->stale >= LEAST_STALE
                           : kinds[a] > 0 && habit->piled >= LEAST_ROUNDS)
@@ -253,7 +253,7 @@ static const char *root_of(struct gm_case *c)
             round = now;
             last = 0;
         }
-        last = outlived(l, a) > 0 && !gm_lives_is_lasting(l, a) ? h->stack[a] : last;
+        last = outlived(l, a) > 0 && !gm_lives_is_lasting(l, a) ? gm_stack_of(h, a) : last;
     }
     free(votes);
     return most == 0 ? NULL : gm_names_site(&l->names, (struct gm_stack_id){most});
@@ -266,10 +266,11 @@ static bool is_bystander(struct gm_case *c, const char *line)
     struct gm_lives *l = c->lives;
     uint64_t kept = 0, gone = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const char *site = l->h->born[a] == 0 ? "" : gm_names_site(&l->names, (struct gm_stack_id){l->h->stack[a]});
+        const char *site =
+            l->h->born[a] == 0 ? "" : gm_names_site(&l->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
         c->failed |= site == NULL;
         if (site != NULL && strcmp(site, line) == 0)
-            *(outlived(l, a) > 0 ? &kept : &gone) += l->h->requested[a];
+            *(outlived(l, a) > 0 ? &kept : &gone) += gm_requested(l->h, a);
     }
     return gone > kept;
 }
@@ -309,7 +310,7 @@ static bool add_held(const struct gm_lives *l, const uint8_t *kinds, const struc
     struct gm_set held = {.v = NULL};
     bool ok = true;
     for (size_t a = 0; ok && a < h->allocation_count; a++)
-        if (kinds[a] == 0 && is_of_round(l, a) && habits[h->stack[a]].piled >= LEAST_ROUNDS &&
+        if (kinds[a] == 0 && is_of_round(l, a) && habits[gm_stack_of(h, a)].piled >= LEAST_ROUNDS &&
             h->freed[a] != GM_NEVER && l->phase[h->freed[a] - 1] != GM_PHASE_BACKWARD)
             ok = gm_set_add(&held, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
     struct pass *passes = ok ? next_backwards(l, &held) : NULL;
@@ -376,7 +377,7 @@ static uint64_t bytes_at_peak(const struct gm_lives *l, const struct gm_set *set
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < set->n; i++)
-        bytes += gm_lives_at_peak(l, set->v[i].allocation) ? l->h->requested[set->v[i].allocation] : 0;
+        bytes += gm_lives_at_peak(l, set->v[i].allocation) ? gm_requested(l->h, set->v[i].allocation) : 0;
     return bytes;
 }
 
@@ -386,7 +387,7 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
     uint64_t bytes = 0;
     collect_kind(c, PILED, &set);
     for (size_t i = 0; i < set.n; i++)
-        bytes += c->lives->h->requested[set.v[i].allocation];
+        bytes += gm_requested(c->lives->h, set.v[i].allocation);
     const uint64_t of_round = gm_sat_sub(c->lives->at_peak, bytes_at_peak(c->lives, &set)) /
                               (c->lives->has_backward ? LEAK_SHARE : LEAK_OUTPUT);
     if (c->lives->rounds.n >= LEAK_ROUNDS && bytes / c->lives->rounds.n <= of_round)
@@ -442,8 +443,8 @@ static bool find_passes(const struct gm_lives *l, struct passes *p)
         if (a == GM_NEVER || h->born[a] != e + 1 || gm_lives_is_of_engine(l, a))
             continue;
         if (is_kept_by_pass(l, a)) {
-            p->anchor = p->anchor == 0 ? h->stack[a] : p->anchor;
-            if (!is_open && h->stack[a] == p->anchor) {
+            p->anchor = p->anchor == 0 ? gm_stack_of(h, a) : p->anchor;
+            if (!is_open && gm_stack_of(h, a) == p->anchor) {
                 p->are_alike &= !was_backward || e >= l->peak || p->set.n == begun ||
                                 !gm_lives_at_peak(l, p->set.v[begun].allocation);
                 was_backward = false;
@@ -453,10 +454,11 @@ static bool find_passes(const struct gm_lives *l, struct passes *p)
             }
             if (!gm_set_add(&p->set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED))
                 return false;
-        } else if ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 && h->requested[a] <= LOSS_BYTES && is_open) {
+        } else if ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_requested(h, a) <= LOSS_BYTES && is_open) {
             has_loss = true;
-            last = h->stack[a];
-        } else if ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 && h->requested[a] >= l->at_peak / INPUT_PART && has_loss) {
+            last = gm_stack_of(h, a);
+        } else if ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_requested(h, a) >= l->at_peak / INPUT_PART &&
+                   has_loss) {
             is_open = has_loss = false;
             p->loss = h->freed[p->set.v[begun].allocation] > e ? last : p->loss;
         }
@@ -507,7 +509,7 @@ struct collected {
 static bool may_be_listed(const struct gm_lives *l, size_t a)
 {
     const uint32_t freed = l->h->freed[a];
-    return is_of_round(l, a) && !gm_lives_is_of_engine(l, a) && l->h->requested[a] >= l->at_peak / 1000 &&
+    return is_of_round(l, a) && !gm_lives_is_of_engine(l, a) && gm_requested(l->h, a) >= l->at_peak / 1000 &&
            (gm_lives_by(l, a) & GM_BY_MODULE) == 0 &&
            (freed == GM_NEVER || l->phase == NULL || l->phase[freed - 1] != GM_PHASE_BACKWARD);
 }
@@ -526,16 +528,16 @@ static void find_collected(struct gm_case *c, struct gm_set *set)
         work += (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
         if (!may_be_listed(l, a))
             continue;
-        struct collected *s = &stacks[l->h->stack[a]];
+        struct collected *s = &stacks[gm_stack_of(l->h, a)];
         s->worked += s->blocks > 0 && work > s->work;
         s->work = work;
-        s->bytes += gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
+        s->bytes += gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
         s->at_peak += gm_lives_at_peak(l, a);
         s->blocks++;
     }
     for (uint32_t e = (uint32_t)l->h->count; stacks != NULL && !c->failed && e > 0; e--) {
         const uint32_t a = l->h->of_event[e - 1];
-        struct collected *s = a == GM_NEVER || l->h->born[a] != e ? NULL : &stacks[l->h->stack[a]];
+        struct collected *s = a == GM_NEVER || l->h->born[a] != e ? NULL : &stacks[gm_stack_of(l->h, a)];
         if (s == NULL || !may_be_listed(l, a) || s->at_peak < LEAST_IN_LIST || s->worked + 1 < s->blocks ||
             s->bytes < l->at_peak / LIST_PART)
             continue;

@@ -19,15 +19,15 @@ static uint64_t *peaks_of_rounds(const struct gm_lives *l)
     uint64_t *peaks = calloc(l->rounds.n + 1, sizeof *peaks);
     uint64_t now = 0;
     for (size_t a = 0; peaks != NULL && a < h->allocation_count; a++)
-        now += h->born[a] == 0 ? h->requested[a] : 0;
+        now += h->born[a] == 0 ? gm_requested(h, a) : 0;
     for (uint32_t e = 0; peaks != NULL && e < h->count; e++) {
         const uint32_t a = h->of_event[e];
         if (a == GM_NEVER)
             continue;
         if (h->born[a] == e + 1)
-            now += h->requested[a];
+            now += gm_requested(h, a);
         else if (h->freed[a] == e + 1)
-            now -= now < h->requested[a] ? now : h->requested[a];
+            now -= now < gm_requested(h, a) ? now : gm_requested(h, a);
         uint64_t *peak = &peaks[gm_lives_round(l, e + 1)];
         *peak = now > *peak ? now : *peak;
     }
@@ -66,14 +66,14 @@ static bool shrink(const struct gm_lives *l, const struct gm_roster *roster, uin
 {
     for (size_t i = 0; i < roster->n; i++) {
         const struct gm_roster_row *row = &roster->v[i];
-        const uint64_t size = l->h->requested[row->allocation];
+        const uint64_t size = gm_requested(l->h, row->allocation);
         if (row->round != odd)
             continue;
         const struct gm_roster_row *other = gm_roster_find(roster, row->stack, like, row->place);
         *all += size;
         *same += other != NULL ? size : 0;
-        if (other != NULL && l->h->requested[other->allocation] < size &&
-            !gm_set_add(set, row->allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, l->h->requested[other->allocation]))
+        if (other != NULL && gm_requested(l->h, other->allocation) < size &&
+            !gm_set_add(set, row->allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, gm_requested(l->h, other->allocation)))
             return false;
     }
     return true;
@@ -114,10 +114,10 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
         return;
     const uint64_t asked = t->ooms[0].asked, in_use = t->ooms[0].levels.requested;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const bool is_same = stack != 0 && l->h->stack[a] == stack && l->h->requested[a] > asked / 4;
-        line += is_same && gm_history_is_active(l->h, a, l->first_oom) ? l->h->requested[a] : 0;
+        const bool is_same = stack != 0 && gm_stack_of(l->h, a) == stack && gm_requested(l->h, a) > asked / 4;
+        line += is_same && gm_history_is_active(l->h, a, l->first_oom) ? gm_requested(l->h, a) : 0;
         made += is_same;
-        largest = l->h->requested[a] > largest && !is_same ? l->h->requested[a] : largest;
+        largest = gm_requested(l->h, a) > largest && !is_same ? gm_requested(l->h, a) : largest;
     }
     if (asked < 4 * largest || made > MOST_IN_LINE || gm_sat_add(asked, line) < 2 * gm_sat_sub(in_use, line))
         return;

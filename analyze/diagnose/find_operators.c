@@ -52,10 +52,10 @@ static uint64_t scores_of(const struct gm_lives *l, unsigned by, bool is_for_pea
     uint64_t largest = 0, others = 0;
     size_t count = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (is_by(l, a, by) && (!is_for_peak || gm_lives_at_peak(l, a)) && l->h->requested[a] > largest)
-            largest = l->h->requested[a];
+        if (is_by(l, a, by) && (!is_for_peak || gm_lives_at_peak(l, a)) && gm_requested(l->h, a) > largest)
+            largest = gm_requested(l->h, a);
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const uint64_t bytes = l->h->requested[a];
+        const uint64_t bytes = gm_requested(l->h, a);
         count += is_size_of(bytes, largest) && (!is_for_peak || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) &&
                  l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) && !is_of_weights(l, a);
         if (is_by(l, a, by) && bytes > others && !is_size_of(bytes, largest) && bytes < largest)
@@ -87,8 +87,8 @@ static bool is_matrix(const struct run *run, uint64_t after)
 /* Whether it says nothing of what follows what. */
 static bool is_aside(const struct gm_lives *l, size_t a, uint64_t size)
 {
-    return l->h->requested[a] <= size / TINY || gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) ||
-           (!is_size_of(l->h->requested[a], size) && l->h->freed[a] <= l->h->born[a] + BRIEF);
+    return gm_requested(l->h, a) <= size / TINY || gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) ||
+           (!is_size_of(gm_requested(l->h, a), size) && l->h->freed[a] <= l->h->born[a] + BRIEF);
 }
 
 enum { OF_ROWS = 32 /* parts of the size: a number for each row of the scores, as a softmax makes them in between */ };
@@ -109,7 +109,7 @@ static bool are_scores(const struct row *row, bool is_mixed)
 static bool is_in_row(const struct gm_lives *l, size_t a, uint64_t size, unsigned by, bool is_mixed)
 {
     const unsigned others = GM_BY_NOBODY | GM_BY_LOSS | GM_BY_OPTIMIZER | GM_BY_LINEAR;
-    return is_size_of(l->h->requested[a], size) && (gm_lives_by(l, a) & (is_mixed ? others : GM_BY_NOBODY)) == 0 &&
+    return is_size_of(gm_requested(l->h, a), size) && (gm_lives_by(l, a) & (is_mixed ? others : GM_BY_NOBODY)) == 0 &&
            (is_mixed || is_by(l, a, by)) && !is_of_weights(l, a);
 }
 
@@ -125,25 +125,26 @@ static uint32_t rows_of_scores(const struct gm_lives *l, uint64_t size, unsigned
         const bool is_new = a != GM_NEVER && h->born[a] == e + 1;
         if (!is_new && e < h->count)
             continue;
-        if (is_new && is_in_row(l, a, size, by, is_mixed) && (h->requested[a] > size / 4 || row.blocks > 0)) {
+        if (is_new && is_in_row(l, a, size, by, is_mixed) && (gm_requested(h, a) > size / 4 || row.blocks > 0)) {
             row.from = row.blocks == 0 ? e : row.from;
             row.blocks++;
             row.named += is_by(l, a, by);
-            row.least = h->requested[a] > size / 4 && h->requested[a] < row.least ? h->requested[a] : row.least;
+            row.least =
+                gm_requested(h, a) > size / 4 && gm_requested(h, a) < row.least ? gm_requested(h, a) : row.least;
             continue;
         }
-        if (is_new && (is_aside(l, a, size) || (row.blocks > 0 && h->requested[a] <= size / OF_ROWS)))
+        if (is_new && (is_aside(l, a, size) || (row.blocks > 0 && gm_requested(h, a) <= size / OF_ROWS)))
             continue;
         const bool is_one = are_scores(&row, is_mixed);
         for (uint32_t i = row.from; is_one && i < e; i++) {
             const uint32_t of = h->of_event[i];
             if (of != GM_NEVER && h->born[of] == i + 1 && is_in_row(l, of, size, by, is_mixed))
-                makes[h->stack[of]] = true;
+                makes[gm_stack_of(h, of)] = true;
         }
         found = (gm_lives_round(l, e + 1) == last ? found : 0) + is_one;
         most = found > most ? found : most;
         last = gm_lives_round(l, e + 1);
-        row = (struct row){.before = is_new ? h->requested[a] : 0, .least = size};
+        row = (struct row){.before = is_new ? gm_requested(h, a) : 0, .least = size};
     }
     return most;
 }
@@ -175,7 +176,7 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
         const uint32_t a = l->h->of_event[e];
         if (a == GM_NEVER || l->h->born[a] != e + 1)
             continue;
-        const uint64_t bytes = l->h->requested[a];
+        const uint64_t bytes = gm_requested(l->h, a);
         const uint32_t round = gm_lives_round(l, e + 1);
         if ((gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_LOSS | GM_BY_OPTIMIZER)) != 0 ||
             (l->h->freed[a] == GM_NEVER && !l->has_oom) || gm_lives_is_role(l, a, GM_ROLE_INPUT) || round != last) {
@@ -187,7 +188,7 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
         } else if (is_size_of(bytes, size) && (gm_lives_by(l, a) & GM_BY_LINEAR) == 0 &&
                    (bytes > size / 4 || run.blocks > 0)) {
             if (run.blocks < MOST_IN_ROW)
-                run.stacks[run.blocks] = l->h->stack[a];
+                run.stacks[run.blocks] = gm_stack_of(l->h, a);
             run.blocks++;
             run.masks += bytes <= size / 4;
             run.least = bytes > size / 4 && bytes < run.least ? bytes : run.least;
@@ -209,10 +210,10 @@ static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
     uint64_t size = 0;
     size_t count = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && l->h->requested[a] > size)
-            size = l->h->requested[a];
+        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size)
+            size = gm_requested(l->h, a);
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(l->h->requested[a], size);
+        count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size);
     return count >= 2 && gm_is_share(size, l->at_peak, 0.03) && are_matrices(l, size, makes) ? size : 0;
 }
 
@@ -223,8 +224,8 @@ static void collect_scores(struct gm_case *c, struct gm_set *set, uint64_t size,
     const struct gm_lives *l = c->lives;
     for (size_t a = 0; !c->failed && size > 0 && a < l->h->allocation_count; a++) {
         const bool is_bare = (gm_lives_by(l, a) & GM_BY_NOBODY) != 0;
-        if (!l->taken[a] && l->h->born[a] > 0 && is_size_of(l->h->requested[a], size) &&
-            (is_bare ? l->h->requested[a] > size / 4 : makes[l->h->stack[a]]) && !is_for_good(l, a) &&
+        if (!l->taken[a] && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size) &&
+            (is_bare ? gm_requested(l->h, a) > size / 4 : makes[gm_stack_of(l->h, a)]) && !is_for_good(l, a) &&
             !is_of_weights(l, a))
             c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     }
@@ -264,8 +265,8 @@ static bool is_of_layers(const struct gm_lives *l, uint64_t size)
 {
     uint32_t first = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const uint32_t stack = l->h->stack[a];
-        if ((l->by[stack] & GM_BY_LINEAR) == 0 || !is_size_of(l->h->requested[a], size) || l->h->born[a] == 0 ||
+        const uint32_t stack = gm_stack_of(l->h, a);
+        if ((l->by[stack] & GM_BY_LINEAR) == 0 || !is_size_of(gm_requested(l->h, a), size) || l->h->born[a] == 0 ||
             gm_lives_is_of_backward(l, a) || is_for_good(l, a))
             continue;
         if (first > 0 && stack != first)
@@ -284,16 +285,16 @@ static uint64_t wide_end_of(const struct gm_lives *l)
     bool is_open = false;
     size_t ends = 0, gradients = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && l->h->requested[a] > size)
-            size = l->h->requested[a];
+        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size)
+            size = gm_requested(l->h, a);
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && l->h->requested[a] > gradient)
-            gradient = l->h->requested[a];
+        if (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_requested(l->h, a) > gradient)
+            gradient = gm_requested(l->h, a);
     for (uint32_t e = 0; e < l->h->count && size > 0; e++) {
         const uint32_t a = l->h->of_event[e];
         if (a == GM_NEVER || l->h->born[a] != e + 1)
             continue;
-        const uint64_t bytes = l->h->requested[a];
+        const uint64_t bytes = gm_requested(l->h, a);
         if (gm_lives_is_of_backward(l, a)) {
             if (is_open && gm_lives_is_role(l, a, GM_ROLE_GRADIENT)) {
                 is_open = ++gradients < 2 && bytes < gradient / 2;
@@ -324,8 +325,8 @@ static bool has_twins(const struct gm_lives *l, uint64_t size, size_t last, uint
             continue;
         if (h->freed[a] > end)
             return false;
-        is_found |= h->requested[a] == first;
-        first = first > 0 ? first : h->requested[a];
+        is_found |= gm_requested(h, a) == first;
+        first = first > 0 ? first : gm_requested(h, a);
     }
     return is_found;
 }
@@ -341,9 +342,10 @@ static bool is_of_pairs(const struct gm_lives *l, uint64_t size)
         if (a == GM_NEVER || h->born[a] != e + 1)
             continue;
         if (gm_lives_is_of_engine(l, a)) {
-            last = is_logits_of(h->requested[a], size) && h->requested[a] > size / 3 && h->freed[a] > e + 1 + BRIEF
-                       ? a
-                       : last;
+            last =
+                is_logits_of(gm_requested(h, a), size) && gm_requested(h, a) > size / 3 && h->freed[a] > e + 1 + BRIEF
+                    ? a
+                    : last;
         } else if (last != SIZE_MAX) {
             return has_twins(l, size, last, e + 1);
         }
@@ -359,20 +361,20 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     const uint32_t round = gm_lives_round(l, l->peak);
     size_t copies = 0, of_forward = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if ((gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0 && l->h->requested[a] > size)
-            size = l->h->requested[a];
+        if ((gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0 && gm_requested(l->h, a) > size)
+            size = gm_requested(l->h, a);
     size = size > 0 ? size : wide_end_of(l);
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) &&
-            is_logits_of(l->h->requested[a], size)) {
+            is_logits_of(gm_requested(l->h, a), size)) {
             copies++;
             of_forward += !gm_lives_is_of_backward(l, a) && gm_lives_round(l, l->h->born[a]) == round;
         }
     if (copies < COPIES || !gm_is_share(size, l->at_peak, 0.03) || is_of_pairs(l, size))
         return;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        if (l->h->born[a] > 0 && is_logits_of(l->h->requested[a], size) && !is_for_good(l, a))
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, l->h->requested[a] / CHUNKS);
+        if (l->h->born[a] > 0 && is_logits_of(gm_requested(l->h, a), size) && !is_for_good(l, a))
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, gm_requested(l->h, a) / CHUNKS);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false,
                        "logits of all positions, their logarithms, casts and gradients are there at once, each as "
@@ -412,22 +414,23 @@ static bool is_cast(const struct gm_lives *l, size_t a)
 {
     return !l->taken[a] && l->h->born[a] > 0 && l->role[a] != GM_ROLE_PARAMETER && l->role[a] != GM_ROLE_GRADIENT &&
            l->role[a] != GM_ROLE_OPTIMIZER_STATE && (l->h->freed[a] != GM_NEVER || !gm_lives_is_lasting(l, a)) &&
-           l->h->requested[a] > 0;
+           gm_requested(l->h, a) > 0;
 }
 
 static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
 {
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        if (l->role[a] != GM_ROLE_PARAMETER || !gm_lives_at_peak(l, a) || l->h->requested[a] < l->at_peak / 2000)
+        if (l->role[a] != GM_ROLE_PARAMETER || !gm_lives_at_peak(l, a) || gm_requested(l->h, a) < l->at_peak / 2000)
             continue;
-        struct pair *pair = find_pair(pairs, l->h->requested[a]);
+        struct pair *pair = find_pair(pairs, gm_requested(l->h, a));
         if (pair != NULL)
             pair->weights++;
-        else if (!GM_VEC_PUSH(pairs, ((struct pair){l->h->requested[a], 1, 0})))
+        else if (!GM_VEC_PUSH(pairs, ((struct pair){gm_requested(l->h, a), 1, 0})))
             return false;
     }
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        struct pair *pair = is_cast(l, a) && gm_lives_at_peak(l, a) ? find_pair(pairs, 2 * l->h->requested[a]) : NULL;
+        struct pair *pair =
+            is_cast(l, a) && gm_lives_at_peak(l, a) ? find_pair(pairs, 2 * gm_requested(l->h, a)) : NULL;
         if (pair != NULL)
             pair->casts++;
     }
@@ -450,7 +453,7 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
     }
     const bool is_found = gm_is_share(cast, weights, 0.6) && count >= CASTS;
     for (size_t a = 0; !c->failed && is_found && a < l->h->allocation_count; a++) {
-        const struct pair *pair = is_cast(l, a) ? find_pair(&pairs, 2 * l->h->requested[a]) : NULL;
+        const struct pair *pair = is_cast(l, a) ? find_pair(&pairs, 2 * gm_requested(l->h, a)) : NULL;
         if (pair != NULL && are_casts(pair))
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     }
@@ -476,7 +479,7 @@ static void find_waiting(struct gm_case *c, const struct gm_rule *rule)
         const uint32_t let_go = l->h->let_go[a], freed = l->h->freed[a];
         if (let_go == GM_NEVER || let_go == 0 || freed <= let_go + 1)
             continue;
-        waiting += let_go <= l->peak && l->peak < freed ? l->h->requested[a] : 0;
+        waiting += let_go <= l->peak && l->peak < freed ? gm_requested(l->h, a) : 0;
         c->failed |= !gm_set_add(&set, a, let_go - 1, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
     }
     struct gm_finding *f = NULL;

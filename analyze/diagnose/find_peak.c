@@ -162,7 +162,7 @@ static void drop_own(struct gm_case *c, struct gm_set *set, size_t most, uint64_
     const struct gm_peak_detail *peak = &c->report->timelines[most].peak;
     for (size_t i = 0; i < peak->site_count && peak->sites[i].bytes >= least; i++)
         for (size_t a = 0; !c->failed && is_own(c->report, most, &peak->sites[i]) && a < l->h->allocation_count; a++) {
-            const char *site = gm_names_site(&c->lives->names, (struct gm_stack_id){l->h->stack[a]});
+            const char *site = gm_names_site(&c->lives->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
             c->failed |= site == NULL || (strcmp(site, peak->sites[i].label) == 0 &&
                                           !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0));
         }
@@ -214,7 +214,7 @@ static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, uint6
         drop_own(c, &set, most, least);
     for (size_t a = 0; !c->failed && !is_apart && a < c->lives->h->allocation_count; a++)
         c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER,
-                                 (uint64_t)((double)c->lives->h->requested[a] * (double)mean / (double)peak));
+                                 (uint64_t)((double)gm_requested(c->lives->h, a) * (double)mean / (double)peak));
     f->remedy = gm_case_remedy_of(c, &set);
     free(set.v);
 }

@@ -68,12 +68,12 @@ static bool is_of_phase(const struct gm_lives *l, size_t a)
 
 static void see_birth(struct phase *p, const struct gm_lives *l, uint32_t a)
 {
-    const uint32_t stack = l->h->stack[a];
+    const uint32_t stack = gm_stack_of(l->h, a);
     if (!is_of_phase(l, a))
         return;
-    p->all += l->h->requested[a];
-    p->goes_on += l->h->requested[a];
-    p->made[stack] += l->h->requested[a];
+    p->all += gm_requested(l->h, a);
+    p->goes_on += gm_requested(l->h, a);
+    p->made[stack] += gm_requested(l->h, a);
     p->most = p->made[stack] > p->made[p->most] ? stack : p->most;
     if (p->last[stack] == l->h->born[a])
         p->goes_on -= p->made[stack];
@@ -106,11 +106,11 @@ static uint32_t end_of_phase(const struct gm_case *c, struct phase *p, uint64_t 
     uint64_t reserved = reserved_at_start(c, &highest), live = 0;
     *cached = 0;
     for (size_t a = 0; a < h->allocation_count; a++)
-        live += h->born[a] == 0 ? h->block[a] : 0;
+        live += h->born[a] == 0 ? gm_block_bytes(h, a) : 0;
     while (gm_walk_next(&walk, &change) && change.event <= highest) {
         reserved += (uint64_t)change.reserved;
         if (change.kind == GM_CHANGE_FREE)
-            live = gm_sat_sub(live, h->block[change.allocation]);
+            live = gm_sat_sub(live, gm_block_bytes(h, change.allocation));
         if (change.kind != GM_CHANGE_ALLOC)
             continue;
         if (p->goes_on <= p->all / GOES_ON && p->all > 0 &&
@@ -119,7 +119,7 @@ static uint32_t end_of_phase(const struct gm_case *c, struct phase *p, uint64_t 
             *stack = p->most;
             moment = change.event;
         }
-        live += h->block[change.allocation];
+        live += gm_block_bytes(h, change.allocation);
         see_birth(p, c->lives, change.allocation);
     }
     return moment;
@@ -165,8 +165,8 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
     char size[GM_SIZE_TEXT], n[GM_NUMBER_TEXT];
     c->failed |= p.made == NULL || p.last == NULL || change == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        if (is_of_phase(l, a) && l->h->born[a] > p.last[l->h->stack[a]])
-            p.last[l->h->stack[a]] = l->h->born[a];
+        if (is_of_phase(l, a) && l->h->born[a] > p.last[gm_stack_of(l->h, a)])
+            p.last[gm_stack_of(l->h, a)] = l->h->born[a];
     if (!c->failed)
         moment = end_of_phase(c, &p, &cached, &stack);
     free(p.made);
@@ -180,7 +180,7 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
         "reserved. %s.",
         gm_count_format(n, moment), gm_size_format(size, cached), rule->fix);
     gm_case_is_mistake(f, rule, NULL);
-    f->site = gm_lives_parting(l, stack, l->h->stack[l->h->of_event[moment]]);
+    f->site = gm_lives_parting(l, stack, gm_stack_of(l->h, l->h->of_event[moment]));
     *change = (struct gm_remedy_change){.allocation = GM_REMEDY_NEVER, .gone = moment};
     f->remedy = gm_case_remedy(c, c->view.device->device);
     if (f->remedy != NULL) {

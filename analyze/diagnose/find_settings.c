@@ -109,13 +109,13 @@ static bool look_at_shapes(struct gm_lives *l, struct variety *found)
     *found = (struct variety){0};
     for (size_t i = 0; ok && i < roster->n; i++) {
         const struct gm_roster_row *row = &roster->v[i];
-        const uint64_t bytes = l->h->requested[row->allocation];
+        const uint64_t bytes = gm_requested(l->h, row->allocation);
         const struct gm_roster_row *before =
             row->round > 1 ? gm_roster_find(roster, row->stack, row->round - 1, row->place) : NULL;
         if (before == NULL)
             continue;
         of_round[2 * (size_t)row->round] += bytes;
-        if (l->h->requested[before->allocation] == bytes)
+        if (gm_requested(l->h, before->allocation) == bytes)
             continue;
         of_round[2 * (size_t)row->round + 1] += bytes;
         of_stack[row->stack] += bytes;

@@ -15,7 +15,7 @@ enum { LEAST_WORKSPACES = 3, WORKSPACES_MOST = 256, AT_ONCE = 2 /* events */, LE
 static bool is_workspace(const struct gm_lives *l, size_t a)
 {
     const struct gm_history *h = l->h;
-    return h->requested[a] >= GM_MIB && !l->taken[a] &&
+    return gm_requested(h, a) >= GM_MIB && !l->taken[a] &&
            (gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) || (h->born[a] > 0 && h->freed[a] - h->born[a] <= AT_ONCE));
 }
 
@@ -27,7 +27,7 @@ static uint64_t common_size(const struct gm_lives *l, size_t *streams)
     size_t n = 0;
     *streams = 0;
     for (size_t a = 0; a < h->allocation_count && n < WORKSPACES_MOST; a++) {
-        const uint64_t size = h->requested[a], stream = gm_history_stream(h, a).v;
+        const uint64_t size = gm_requested(h, a), stream = gm_history_stream(h, a).v;
         size_t same = 1;
         bool is_new = is_workspace(l, a);
         for (size_t i = 0; is_new && i < n; i++) {
@@ -54,7 +54,7 @@ static void find_workspaces(struct gm_case *c, const struct gm_rule *rule)
     char size[GM_SIZE_TEXT];
     const uint64_t common = common_size(l, &streams);
     for (size_t a = 0; streams >= LEAST_WORKSPACES && a < l->h->allocation_count; a++) {
-        if (l->h->requested[a] != common || !is_workspace(l, a))
+        if (gm_requested(l->h, a) != common || !is_workspace(l, a))
             continue;
         const uint32_t stream = gm_history_stream(l->h, a).v;
         own = own == GM_NEVER ? stream : own;
@@ -93,13 +93,13 @@ static void measure_pools(const struct gm_history *h, struct private_pool *pools
 {
     for (uint32_t e = 0; e < h->count; e++) {
         const uint32_t a = h->of_event[e];
-        if (a == GM_NEVER || !is_private(h, h->pool[a]) || h->freed[a] == GM_NEVER)
+        if (a == GM_NEVER || !is_private(h, gm_pool_number(h, a)) || h->freed[a] == GM_NEVER)
             continue;
-        struct private_pool *pool = &pools[whole_pool(h, h->pool[a])];
+        struct private_pool *pool = &pools[whole_pool(h, gm_pool_number(h, a))];
         if (h->born[a] == e + 1) {
-            pool->now += h->block[a];
+            pool->now += gm_block_bytes(h, a);
         } else if (h->freed[a] == e + 1) {
-            pool->now -= pool->now < h->block[a] ? pool->now : h->block[a];
+            pool->now -= pool->now < gm_block_bytes(h, a) ? pool->now : gm_block_bytes(h, a);
         }
         pool->most = pool->now > pool->most ? pool->now : pool->most;
     }
@@ -124,7 +124,8 @@ static void find_pools(struct gm_case *c, const struct gm_rule *rule)
         sum += pools[p].most;
     }
     for (size_t a = 0; !c->failed && count >= LEAST_POOLS && a < h->allocation_count; a++)
-        if (is_private(h, h->pool[a]) && h->freed[a] != GM_NEVER && whole_pool(h, h->pool[a]) != most)
+        if (is_private(h, gm_pool_number(h, a)) && h->freed[a] != GM_NEVER &&
+            whole_pool(h, gm_pool_number(h, a)) != most)
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     if (sum - pools[most].most < 16 * GM_MIB)
         set.n = 0;

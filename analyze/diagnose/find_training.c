@@ -51,7 +51,7 @@ static uint32_t addend_of(const struct gm_lives *l, struct round *round, size_t 
     const struct gm_history *h = l->h;
     for (uint32_t e = round->seen; e < h->count && e - round->seen < APART; e++) {
         const uint32_t other = h->of_event[e];
-        if (other == GM_NEVER || h->born[other] != e + 1 || h->requested[other] != h->requested[a] ||
+        if (other == GM_NEVER || h->born[other] != e + 1 || gm_requested(h, other) != gm_requested(h, a) ||
             !gm_lives_is_of_engine(l, other) || h->freed[other] == GM_NEVER ||
             gm_lives_round(l, h->freed[other]) != gm_lives_round(l, e + 1))
             continue;
@@ -103,7 +103,7 @@ static bool split_weights(const struct gm_lives *l, uint64_t *with, uint64_t *wi
     *with = *without = 0;
     for (size_t a = 0; ok && a < l->h->allocation_count; a++)
         if (gm_lives_is_role(l, a, GM_ROLE_PARAMETER) && gm_lives_at_peak(l, a))
-            *(gm_sizes_has_another(&sizes, l->h->requested[a]) ? with : without) += l->h->requested[a];
+            *(gm_sizes_has_another(&sizes, gm_requested(l->h, a)) ? with : without) += gm_requested(l->h, a);
     gm_sizes_free(&sizes);
     return ok;
 }
@@ -193,15 +193,15 @@ static struct burst *find_bursts(const struct gm_lives *l, const struct round *r
         if (a == GM_NEVER || gm_lives_is_of_engine(l, a) || l->role[a] == GM_ROLE_PARAMETER ||
             backward >= l->h->born[a])
             continue;
-        struct burst *burst = &bursts[l->h->stack[a]];
+        struct burst *burst = &bursts[gm_stack_of(l->h, a)];
         if (l->h->born[a] == e + 1) {
-            burst->now += l->h->requested[a];
+            burst->now += gm_requested(l->h, a);
             burst->blocks++;
             burst->most = burst->now > burst->most ? burst->now : burst->most;
             burst->blocks_now++;
             burst->blocks_most = burst->blocks_now > burst->blocks_most ? burst->blocks_now : burst->blocks_most;
         } else if (l->h->freed[a] == e + 1) {
-            burst->now -= l->h->requested[a] < burst->now ? l->h->requested[a] : burst->now;
+            burst->now -= gm_requested(l->h, a) < burst->now ? gm_requested(l->h, a) : burst->now;
             burst->blocks_now -= burst->blocks_now > 0;
         }
     }
@@ -213,7 +213,7 @@ static uint64_t gradients_at_peak(const struct gm_lives *l)
     uint64_t bytes = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         bytes += l->role[a] == GM_ROLE_GRADIENT && gm_lives_is_of_engine(l, a) && gm_lives_at_peak(l, a)
-                     ? l->h->requested[a]
+                     ? gm_requested(l->h, a)
                      : 0;
     return bytes;
 }
@@ -235,9 +235,9 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t gradients = gradients_at_peak(l);
     c->failed |= !gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT) || bursts == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
-        const struct burst *burst = &bursts[l->h->stack[a]];
+        const struct burst *burst = &bursts[gm_stack_of(l->h, a)];
         const bool is_list = burst->blocks >= LIST && gm_is_share(burst->most, gradients, 0.5) &&
-                             (gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_sizes_has(&sizes, l->h->requested[a]) &&
+                             (gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_sizes_has(&sizes, gm_requested(l->h, a)) &&
                              rounds[gm_lives_round(l, l->h->born[a])].backward < l->h->born[a];
         const bool is_of_step = (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_CLIPPING)) != 0;
         if (!is_brief(l, a) || (!is_list && (!is_of_step || burst->blocks_most < LEAST_AT_ONCE)))
@@ -262,8 +262,8 @@ static void find_states(struct gm_case *c, const struct gm_rule *rule)
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         if (l->role[a] != GM_ROLE_OPTIMIZER_STATE || l->taken[a])
             continue;
-        bytes += gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
-        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, l->h->requested[a] / 4);
+        bytes += gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
+        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, gm_requested(l->h, a) / 4);
     }
     if (gm_is_share(bytes, l->at_peak, 0.3))
         gm_case_accuse(c, rule, &set, false, "states of the optimizer are the largest part of what lasts");
@@ -284,7 +284,7 @@ enum { PART_OF_LAYER = 50, SMALL_PART = 10000 /* of the peak */, LONG_LOOP = 16 
 
 static bool is_large(const struct gm_lives *l, size_t a)
 {
-    return l->h->requested[a] >= l->at_peak / SMALL_PART;
+    return gm_requested(l->h, a) >= l->at_peak / SMALL_PART;
 }
 
 /* Whether the forward pass that leads to the peak makes it: a backward pass that has begun has freed some by then. */
@@ -308,10 +308,10 @@ static void find_anchor(const struct gm_lives *l, uint32_t *counts, uint64_t *by
     uint64_t all = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (is_of_peak(l, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
-            counts[l->h->stack[a]]++;
+            counts[gm_stack_of(l->h, a)]++;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (is_of_peak(l, a))
-            bytes_of_count[counts[l->h->stack[a]]] += l->h->requested[a];
+            bytes_of_count[counts[gm_stack_of(l->h, a)]] += gm_requested(l->h, a);
     for (size_t n = 3; n <= l->h->allocation_count; n++)
         all += bytes_of_count[n];
     for (size_t n = 3; n <= l->h->allocation_count && layers == 0; n++) {
@@ -327,10 +327,10 @@ static void find_anchor(const struct gm_lives *l, uint32_t *counts, uint64_t *by
     layers = layers == 0 ? most : layers;
     for (uint32_t e = 0; e < l->peak; e++) {
         const uint32_t a = l->h->of_event[e];
-        const size_t count = a == GM_NEVER ? 0 : counts[l->h->stack[a]];
+        const size_t count = a == GM_NEVER ? 0 : counts[gm_stack_of(l->h, a)];
         if (count == 0 || l->h->born[a] != e + 1 || !is_of_peak(l, a) || count % layers != 0)
             continue;
-        *anchor = (struct anchor){l->h->stack[a], count / layers, layers};
+        *anchor = (struct anchor){gm_stack_of(l->h, a), count / layers, layers};
         return;
     }
 }
@@ -363,13 +363,13 @@ static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_
         is_open &= !gm_lives_is_of_backward(l, a);
         if (!is_activation(l, a))
             continue;
-        met += l->h->stack[a] == anchor && is_large(l, a);
+        met += gm_stack_of(l->h, a) == anchor && is_large(l, a);
         if (is_open && (met > each || layer.n == before)) {
             ok = add_layer(set, l, layer.v, layer.n, e);
             before = layer.n;
             is_open = false;
         }
-        if (l->h->stack[a] == anchor && is_large(l, a) && !is_open) {
+        if (gm_stack_of(l->h, a) == anchor && is_large(l, a) && !is_open) {
             layer.n = 0;
             met = 1;
             is_open = true;
@@ -400,7 +400,7 @@ static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsign
         }
         if (!is_activation(l, a))
             continue;
-        const uint64_t call = gm_lives_module_call(l, l->h->stack[a], level);
+        const uint64_t call = gm_lives_module_call(l, gm_stack_of(l->h, a), level);
         if (call != open) {
             const size_t before = set->n;
             *ok = add_layer(set, l, layer.v, layer.n, e);
@@ -447,7 +447,7 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
     uint64_t bytes = 0, all_bytes = 0; /* all: as where the peak is told, with what other mistakes have of them */
     bool is_repeated = false;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const uint64_t size = gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
+        const uint64_t size = gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
         bytes += is_activation(l, a) ? size : 0;
         all_bytes += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) ? size : 0;
     }
@@ -455,7 +455,7 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
         is_repeated = collect_kept(c, &set);
     bytes = 0;
     for (size_t i = 0; i < set.n; i++)
-        bytes += gm_lives_at_peak(l, set.v[i].allocation) ? l->h->requested[set.v[i].allocation] : 0;
+        bytes += gm_lives_at_peak(l, set.v[i].allocation) ? gm_requested(l->h, set.v[i].allocation) : 0;
     if (!gm_is_share(bytes, l->at_peak, 0.25))
         set.n = 0;
     const char *site = set.n == 0 || !is_repeated ? NULL : gm_lives_caller(c->lives, &set, false);

@@ -29,7 +29,7 @@ static bool is_copied(const struct gm_lives *l, size_t a)
 /* By a line of the program, in the first round or before it; copies are made at any time. */
 static bool is_of_start(const struct gm_lives *l, size_t a)
 {
-    return !l->taken[a] && gm_lives_at_peak(l, a) && l->h->requested[a] >= l->at_peak / 5000 &&
+    return !l->taken[a] && gm_lives_at_peak(l, a) && gm_requested(l->h, a) >= l->at_peak / 5000 &&
            (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 &&
            (gm_lives_round(l, l->h->born[a]) <= 1 || is_copied(l, a));
 }
@@ -56,10 +56,10 @@ static struct members list_members(struct gm_case *c)
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         if (!is_set_up(l, a))
             continue;
-        const char *site = gm_names_site(&l->names, (struct gm_stack_id){l->h->stack[a]});
-        c->failed |=
-            site == NULL || !GM_VEC_PUSH(&found, ((struct member){site, l->h->requested[a], (uint32_t)a, l->h->born[a],
-                                                                  gm_lives_by(l, a), !gm_lives_is_left(l, a)}));
+        const char *site = gm_names_site(&l->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
+        c->failed |= site == NULL ||
+                     !GM_VEC_PUSH(&found, ((struct member){site, gm_requested(l->h, a), (uint32_t)a, l->h->born[a],
+                                                           gm_lives_by(l, a), !gm_lives_is_left(l, a)}));
     }
     if (found.n > 0)
         qsort(found.v, found.n, sizeof *found.v, by_site);
@@ -165,8 +165,8 @@ static bool has_second_forward(struct gm_case *c)
     c->failed |= made == NULL || roster == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && !gm_lives_is_of_engine(l, a)) {
-            made[l->h->stack[a]].all++;
-            made[l->h->stack[a]].kept += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION);
+            made[gm_stack_of(l->h, a)].all++;
+            made[gm_stack_of(l->h, a)].kept += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION);
         }
     for (uint32_t s = 0; !c->failed && s < stacks; s++)
         for (uint32_t t = 0; made[s].kept >= LEAST_MADE && !is_found && t < stacks; t++)
@@ -220,8 +220,9 @@ static void drop_part(struct gm_case *c, const struct members *m, const struct p
     for (size_t i = part->from; i < part->to; i++)
         c->failed |= !gm_set_add(set, m->v[i].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     for (size_t a = 0; (part->by & GM_BY_COPYING) != 0 && !c->failed && a < l->h->allocation_count; a++) {
-        const char *site =
-            !is_copied(l, a) || is_set_up(l, a) ? "" : gm_names_site(&l->names, (struct gm_stack_id){l->h->stack[a]});
+        const char *site = !is_copied(l, a) || is_set_up(l, a)
+                               ? ""
+                               : gm_names_site(&l->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
         c->failed |= site == NULL || (strcmp(site, m->v[part->from].site) == 0 &&
                                       !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0));
     }
@@ -289,7 +290,7 @@ enum { DATA_BLOCKS = 16 };
 static bool has_gradient(const struct gm_lives *l, uint64_t bytes)
 {
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (l->role[a] == GM_ROLE_GRADIENT && l->h->requested[a] == bytes)
+        if (l->role[a] == GM_ROLE_GRADIENT && gm_requested(l->h, a) == bytes)
             return true;
     return false;
 }
@@ -306,8 +307,8 @@ static uint64_t largest_of_rounds(const struct gm_lives *l)
     uint64_t largest = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_round(l, l->h->born[a]) > 0 && l->h->freed[a] != GM_NEVER && !gm_lives_is_of_engine(l, a) &&
-            !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) && l->h->requested[a] > largest)
-            largest = l->h->requested[a];
+            !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) && gm_requested(l->h, a) > largest)
+            largest = gm_requested(l->h, a);
     return largest;
 }
 
@@ -319,8 +320,8 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
     for (size_t a = 0; !c->failed && l->has_backward && a < l->h->allocation_count; a++)
         if ((is_set_up(l, a) || is_activation_of_setup(l, a)) && gm_lives_is_lasting(l, a) &&
             (gm_lives_by(l, a) & (GM_BY_MODULE | GM_BY_LAYER)) == 0 &&
-            gm_is_share(l->h->requested[a], l->at_peak, 0.1) && l->h->requested[a] >= of_rounds &&
-            !has_gradient(l, l->h->requested[a]))
+            gm_is_share(gm_requested(l->h, a), l->at_peak, 0.1) && gm_requested(l->h, a) >= of_rounds &&
+            !has_gradient(l, gm_requested(l->h, a)))
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     if (set.n <= DATA_BLOCKS)
         gm_case_accuse(c, rule, &set, false,

@@ -151,7 +151,7 @@ static bool find_loop_backs(const struct gm_lives *l, struct loop_backs *found)
         const uint32_t a = l->h->of_event[e];
         if (a == GM_NEVER || l->h->born[a] != e + 1)
             continue;
-        n[now] = python_frames(l, l->h->stack[a], frames[now]);
+        n[now] = python_frames(l, gm_stack_of(l->h, a), frames[now]);
         if (n[now] == 0)
             continue;
         const size_t d = steps_back_at(l, frames[!now], n[!now], frames[now], n[now]);
@@ -238,7 +238,7 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found)
 static uint32_t stack_at(const struct gm_lives *l, uint32_t event)
 {
     const uint32_t a = l->h->of_event[event];
-    return a == GM_NEVER || l->h->born[a] != event + 1 ? GM_NEVER : l->h->stack[a];
+    return a == GM_NEVER || l->h->born[a] != event + 1 ? GM_NEVER : gm_stack_of(l->h, a);
 }
 
 /* So many allocations of the stack with which rounds begin are made in each of them; 0: not always as many. */
@@ -310,7 +310,7 @@ static uint64_t weight_of(const struct gm_lives *l, size_t e, bool is_by_bytes)
     const uint32_t stack = stack_at(l, (uint32_t)e);
     return !is_by_bytes                                              ? 1
            : stack == GM_NEVER || (l->by[stack] & GM_BY_NOBODY) != 0 ? 0
-                                                                     : l->h->requested[l->h->of_event[e]];
+                                                                     : gm_requested(l->h, l->h->of_event[e]);
 }
 
 /* The frames that all allocations of Python in the middle half of the run have in common: the line of a loop, if its
@@ -347,7 +347,7 @@ static bool find_rounds_of_line(struct gm_lives *l, bool is_sure, bool is_by_byt
     size_t least = none, before = none + 1;
     for (size_t e = 0; ok && depth > 0 && !is_in_module(l, line, depth) && e < l->h->count; e++) {
         const uint32_t a = l->h->of_event[e];
-        const size_t n = a == GM_NEVER || l->h->born[a] != e + 1 ? 0 : python_frames(l, l->h->stack[a], frames);
+        const size_t n = a == GM_NEVER || l->h->born[a] != e + 1 ? 0 : python_frames(l, gm_stack_of(l->h, a), frames);
         if (n < depth || memcmp(frames, line, depth * sizeof *line) != 0)
             continue;
         const size_t callee = n > depth ? frames[depth] : none;
@@ -466,7 +466,7 @@ bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a)
 {
     const uint32_t born = l->h->born[a];
     return born > 0 && (l->phase != NULL ? l->phase[born - 1] == GM_PHASE_BACKWARD
-                                         : l->has_backward && l->h->stack[a] == GM_STACK_EMPTY);
+                                         : l->has_backward && gm_stack_of(l->h, a) == GM_STACK_EMPTY);
 }
 
 uint64_t gm_lives_module_call(const struct gm_lives *l, uint32_t stack, unsigned level)
@@ -495,7 +495,7 @@ bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)
 bool gm_lives_is_by_torch(struct gm_lives *l, size_t a)
 {
     uint32_t frames[DEPTH_MOST];
-    const size_t n = python_frames(l, l->h->stack[a], frames);
+    const size_t n = python_frames(l, gm_stack_of(l->h, a), frames);
     return n > 0 &&
            (gm_file_kind(string_of(&l->names, l->snapshot->frames.filename[frames[n - 1]])) & GM_FILE_IS_TORCH) != 0;
 }
@@ -609,7 +609,7 @@ const char *gm_lives_backward(struct gm_lives *l, uint32_t moment)
         if ((gm_lives_by(l, a) & GM_BY_ROOT) != 0 && h->born[a] <= moment &&
             (last == h->allocation_count || h->born[a] >= h->born[last]))
             last = a;
-    return last == h->allocation_count ? NULL : gm_lives_place(l, h->stack[last]);
+    return last == h->allocation_count ? NULL : gm_lives_place(l, gm_stack_of(h, last));
 }
 
 bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame)
@@ -619,14 +619,14 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
     uint32_t most = 0;
     *blame = (struct gm_blame){.all = set->n};
     for (size_t i = 0; bytes != NULL && i < set->n; i++) {
-        const uint32_t a = set->v[i].allocation, stack = h->stack[a];
+        const uint32_t a = set->v[i].allocation, stack = gm_stack_of(h, a);
         if (i > 0 && set->v[i - 1].allocation == a)
             continue;
         blame->stacks += bytes[stack] == 0;
         bytes[stack] += 1;
         if (gm_lives_at_peak(l, a)) {
-            bytes[stack] += h->requested[a];
-            blame->bytes += h->requested[a];
+            bytes[stack] += gm_requested(h, a);
+            blame->bytes += gm_requested(h, a);
             blame->blocks++;
         }
         const bool is_better = (l->by[stack] & GM_BY_NOBODY) <= (l->by[most] & GM_BY_NOBODY);
@@ -647,7 +647,7 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool i
     uint32_t common[DEPTH_MOST], frames[DEPTH_MOST];
     size_t n = DEPTH_MOST;
     for (size_t i = 0; i < set->n; i++) {
-        const size_t m = python_frames(l, l->h->stack[set->v[i].allocation], frames);
+        const size_t m = python_frames(l, gm_stack_of(l->h, set->v[i].allocation), frames);
         if (i == 0)
             memcpy(common, frames, (n = m) * sizeof *common);
         for (size_t k = 0; k < n; k++)

@@ -80,7 +80,7 @@ uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment);
 uint32_t gm_lives_round_end(const struct gm_lives *l, uint32_t round);
 static inline unsigned gm_lives_by(const struct gm_lives *l, size_t a)
 {
-    return l->by[l->h->stack[a]];
+    return l->by[gm_stack_of(l->h, a)];
 }
 static inline bool gm_lives_is_role(const struct gm_lives *l, size_t a, enum gm_role role)
 {

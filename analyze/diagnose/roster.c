@@ -17,7 +17,8 @@ bool gm_roster_make(struct gm_roster *roster, const struct gm_lives *l)
         return false;
     for (uint32_t a = 0; a < h->allocation_count; a++)
         if (h->born[a] > 0 && h->born[a] != GM_NEVER)
-            roster->v[roster->n++] = (struct gm_roster_row){h->stack[a], gm_lives_round(l, h->born[a]), h->born[a], a};
+            roster->v[roster->n++] =
+                (struct gm_roster_row){gm_stack_of(h, a), gm_lives_round(l, h->born[a]), h->born[a], a};
     if (roster->n > 0)
         qsort(roster->v, roster->n, sizeof *roster->v, by_place);
     for (size_t i = 0, first = 0; i < roster->n; i++) { /* from moments to places */

@@ -20,7 +20,7 @@ bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_
                                .met = calloc(l->h->allocation_count + 1, sizeof *sizes->met)};
     for (size_t a = 0; sizes->v != NULL && a < l->h->allocation_count; a++)
         if (gm_lives_is_role(l, a, role))
-            sizes->v[sizes->n++] = l->h->requested[a];
+            sizes->v[sizes->n++] = gm_requested(l->h, a);
     if (sizes->n > 0)
         qsort(sizes->v, sizes->n, sizeof *sizes->v, by_bytes);
     return sizes->v != NULL && sizes->met != NULL;

@@ -305,12 +305,12 @@ static void put_allocation(struct work *w, const struct gm_kept_device *k, size_
     const bool is_born = h->born[a] > 0;
     const uint32_t event = is_born ? h->born[a] - 1 : 0;
     const struct gm_kept_step *step = is_born ? step_of(k, event) : NULL;
-    PUT(w, integer(h->device), number(a), number(gm_history_address(h, a)), number(h->requested[a]),
-        number(h->is_reconstructed ? h->block[a] : GM_ABSENT), event_before(h->born[a]), event_before(h->let_go[a]),
-        event_before(h->freed[a]), stream(w, gm_history_stream(h, a).v), id(h->stack[a]),
-        text(gm_role_name(k->role[a])), text(gm_category_name(w->of->rules, k->category[a])),
+    PUT(w, integer(h->device), number(a), number(gm_history_address(h, a)), number(gm_requested(h, a)),
+        number(h->is_reconstructed ? gm_block_bytes(h, a) : GM_ABSENT), event_before(h->born[a]),
+        event_before(h->let_go[a]), event_before(h->freed[a]), stream(w, gm_history_stream(h, a).v),
+        id(gm_stack_of(h, a)), text(gm_role_name(k->role[a])), text(gm_category_name(w->of->rules, k->category[a])),
         text(is_born && k->phase != NULL ? gm_phase_name((enum gm_phase)k->phase[event]) : NULL),
-        number(step == NULL ? GM_ABSENT : step->number), row_index(h->final_block[a]));
+        number(step == NULL ? GM_ABSENT : step->number), row_index(gm_final_block(h, a)));
 }
 
 static void add_allocations(struct work *w)

@@ -245,7 +245,7 @@ static void apply_layer(struct curves *c, const struct gm_change *change)
     const struct gm_trace_pass *pass = c->pass;
     if ((change->kind != GM_CHANGE_ALLOC && change->kind != GM_CHANGE_FREE) || gm_is_hidden(pass, change->allocation))
         return;
-    gm_i128 bytes = pass->history.block[change->allocation];
+    gm_i128 bytes = gm_block_bytes(&pass->history, change->allocation);
     c->layer_sums[layer_of(c, change->allocation)] += change->kind == GM_CHANGE_ALLOC ? bytes : -bytes;
 }
 
@@ -406,7 +406,7 @@ static bool start(struct curves *c)
     c->sums = gm_sums_start(pass);
     for (size_t a = 0; a < h->allocation_count; a++)
         if (h->born[a] == 0 && h->freed[a] != 0 && !gm_is_hidden(pass, a))
-            c->layer_sums[layer_of(c, a)] += h->block[a];
+            c->layer_sums[layer_of(c, a)] += gm_block_bytes(h, a);
     begin_window(c, 0); /* with --from, begun anew there */
     return true;
 }

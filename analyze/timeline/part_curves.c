@@ -108,7 +108,7 @@ static void start(struct parts *p)
     for (size_t a = 0; a < h->allocation_count; a++) {
         if (!gm_history_is_active(h, a, 0) || gm_is_hidden(pass, a))
             continue;
-        sums_of(p, gm_history_stream(h, a), h->pool[a], sums);
+        sums_of(p, gm_history_stream(h, a), gm_pool_number(h, a), sums);
         for (int k = 0; k < 2; k++)
             if (sums[k] != NULL)
                 gm_sums_hold(sums[k], h, a, 0);
@@ -183,7 +183,7 @@ static void walk(struct parts *p)
             } else if (c.kind != GM_CHANGE_NONE) {
                 if (!p->is_one_stream)
                     apply(&p->streams, stream_part(p, gm_history_stream(h, c.allocation)), pass, &c, column);
-                apply(&p->pools, pool_part(p, h->pool[c.allocation]), pass, &c, column);
+                apply(&p->pools, pool_part(p, gm_pool_number(h, c.allocation)), pass, &c, column);
             }
         }
     }

@@ -22,7 +22,7 @@ static uint32_t first_moment(const struct gm_trace_pass *pass)
     for (size_t a = 0; a < h->allocation_count; a++) {
         if (pass->role[a] == GM_ROLE_GRADIENT || pass->role[a] == GM_ROLE_OPTIMIZER_STATE)
             return GM_NEVER;
-        if ((pass->role[a] == GM_ROLE_KV_CACHE || is_private(h, h->pool[a])) && h->born[a] < first)
+        if ((pass->role[a] == GM_ROLE_KV_CACHE || is_private(h, gm_pool_number(h, a))) && h->born[a] < first)
             first = h->born[a];
     }
     for (size_t e = 0; pass->phase != NULL && e < h->count; e++)
@@ -63,7 +63,7 @@ static enum gm_serving_part part_of(const struct gm_trace_pass *pass, size_t a)
     default:
         break;
     }
-    if (is_private(&pass->history, pass->history.pool[a]))
+    if (is_private(&pass->history, gm_pool_number(&pass->history, a)))
         return GM_SERVING_GRAPHS;
     switch ((enum gm_role)pass->role[a]) {
     case GM_ROLE_WORKSPACE:
@@ -111,7 +111,7 @@ static bool find_growth(const struct gm_trace_pass *pass, struct gm_serving *s, 
         return false;
     for (size_t a = 0; a < h->allocation_count && at_once > 0; a++)
         if (pass->role[a] == GM_ROLE_KV_CACHE)
-            sums[n++ / at_once] += h->requested[a];
+            sums[n++ / at_once] += gm_requested(h, a);
     steps = at_once == 0 ? 0 : n / at_once;
     const uint64_t last = steps < 2 ? 0 : gm_sat_sub(sums[steps - 1], sums[steps - 2]);
     for (size_t i = 1; i < steps; i++)
@@ -180,9 +180,9 @@ bool gm_trace_serving(struct gm_trace_pass *pass)
         if (!gm_history_is_active(h, a, moment))
             continue;
         struct gm_serving_row *row = &s->rows[part_of(pass, a)];
-        row->bytes += h->block[a];
+        row->bytes += gm_block_bytes(h, a);
         row->blocks++;
-        s->cache += is_cache ? h->requested[a] : 0;
+        s->cache += is_cache ? gm_requested(h, a) : 0;
     }
     s->event = gm_event_of_moment(moment);
     find_capacity(pass, s);

@@ -63,7 +63,7 @@ static bool hide(struct gm_trace_pass *pass)
     for (size_t a = 0; a < h->allocation_count; a++) {
         struct gm_stream_id stream = gm_history_stream(h, a);
         int64_t handle = stream.v == 0 ? 0 : pass->snapshot->streams[stream.v];
-        pass->hidden[a] = h->requested[a] < options->min_size || (options->has_stream && handle != options->stream);
+        pass->hidden[a] = gm_requested(h, a) < options->min_size || (options->has_stream && handle != options->stream);
     }
     return true;
 }
@@ -73,7 +73,7 @@ static bool categorize(struct gm_trace_pass *pass)
     const struct gm_history *h = &pass->history;
     pass->category = malloc((h->allocation_count + 1) * sizeof *pass->category);
     for (size_t a = 0; pass->category != NULL && a < h->allocation_count; a++)
-        pass->category[a] = (uint16_t)gm_classify(pass->options->classifier, (struct gm_stack_id){h->stack[a]});
+        pass->category[a] = (uint16_t)gm_classify(pass->options->classifier, (struct gm_stack_id){gm_stack_of(h, a)});
     return pass->category != NULL;
 }
 

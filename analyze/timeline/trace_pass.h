@@ -115,7 +115,7 @@ static inline void gm_sums_apply(struct gm_sums *s, const struct gm_trace_pass *
         s->reserved += c->reserved;
     if (c->kind > GM_CHANGE_FREE || gm_is_hidden(pass, a))
         return;
-    const gm_i128 requested = h->requested[a], block = h->block[a];
+    const gm_i128 requested = gm_requested(h, a), block = gm_block_bytes(h, a);
     switch (c->kind) {
     case GM_CHANGE_ALLOC:
         s->requested += requested;

@@ -159,7 +159,8 @@ bool gm_replay_change_requests(struct gm_replay_device *device)
     uint64_t *requested = malloc((h->allocation_count + 1) * sizeof *requested);
     if (requested == NULL)
         return false;
-    memcpy(requested, h->requested, h->allocation_count * sizeof *requested);
+    for (size_t a = 0; a < h->allocation_count; a++)
+        requested[a] = gm_requested(h, a);
     for (size_t i = 0; i < run->options->changes.n; i++) {
         struct gm_changed_class *changed = &run->changed[i];
         for (size_t a = 0; a < h->allocation_count; a++) {

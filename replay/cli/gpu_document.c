@@ -103,7 +103,8 @@ static union gm_value site_of(const struct gm_cell_of *c)
 {
     const struct gm_replay_device *d = c->of;
     const uint32_t a = ((const struct gm_compute_mismatch *)c->row)->allocation;
-    return (union gm_value){.s = gm_names_site(&d->run->names, (struct gm_stack_id){d->kept->history.stack[a]})};
+    return (union gm_value){.s =
+                                gm_names_site(&d->run->names, (struct gm_stack_id){gm_stack_of(&d->kept->history, a)})};
 }
 
 GM_CELL(s, block_of, struct gm_compute_mismatch, m,

@@ -121,8 +121,10 @@ static enum gm_status list_devices(struct gm_replay_run *run, struct gm_error *e
 /* --scale and --drop may name what the device has nothing of, or change nothing. */
 static bool has_other_sizes(const struct gm_replay_device *device, const struct gm_history *h)
 {
-    return device->requested != NULL && h->allocation_count > 0 &&
-           memcmp(device->requested, h->requested, h->allocation_count * sizeof *h->requested) != 0;
+    for (size_t a = 0; device->requested != NULL && a < h->allocation_count; a++)
+        if (device->requested[a] != gm_requested(h, a))
+            return true;
+    return false;
 }
 
 static enum gm_status what_if(struct gm_replay_device *device, struct gm_error *err)

@@ -179,7 +179,7 @@ enum gm_status gm_replay_zero(struct gm_replay_device *device, const struct gm_w
     for (size_t i = 0; renewed != NULL && i < once->allocations.n; i++) {
         const uint32_t a = once->allocations.v[i];
         renewed[a] = h->born[a] > r->plan.first && device->kept->role[a] == GM_ROLE_GRADIENT;
-        r->gradients += renewed[a] ? h->requested[a] : 0;
+        r->gradients += renewed[a] ? gm_requested(h, a) : 0;
     }
     enum gm_status status = renewed == NULL || parts == NULL ? gm_no_memory(err) : GM_OK;
     if (status == GM_OK && r->gradients > 0) {

@@ -207,7 +207,7 @@ static bool followed_state(struct held_list *list, uint64_t *reserved, struct gm
     for (size_t i = 0; ok && i < space.blocks.n; i++) {
         const struct gm_space_block *b = &space.blocks.v[i];
         if (b->use == GM_SPACE_ALLOCATED || b->use == GM_SPACE_PENDING)
-            ok = GM_VEC_PUSH(list, ((struct held){b->address, h->requested[b->owner], b->use}));
+            ok = GM_VEC_PUSH(list, ((struct held){b->address, gm_requested(h, b->owner), b->use}));
     }
     gm_space_free(&space);
     return ok;

@@ -39,9 +39,10 @@ static uint32_t stack_of(const struct gm_history *h, uint32_t a)
 {
     const struct gm_snapshot *s = h->snapshot;
     uint32_t stack = h->born[a] > 0 && h->born[a] != GM_NEVER ? s->events.stack[h->first + h->born[a] - 1].v : 0;
-    if (stack == 0 && h->final_block[a] != GM_NO_BLOCK)
-        stack = s->blocks.stack[h->final_block[a]].v;
-    return stack != 0 ? stack : h->stack[a];
+    const uint32_t block = stack == 0 ? gm_final_block(h, a) : GM_NO_BLOCK;
+    if (block != GM_NO_BLOCK)
+        stack = s->blocks.stack[block].v;
+    return stack != 0 ? stack : gm_stack_of(h, a);
 }
 
 static bool put_block(struct state *s, uint32_t number)
@@ -56,12 +57,12 @@ static bool put_block(struct state *s, uint32_t number)
     struct gm_recorded_block block = {.address = b->address,
                                       .size = b->size,
                                       .requested = s->model != NULL ? s->model->requested.v[number]
-                                                   : is_owned       ? h->requested[b->owner]
+                                                   : is_owned       ? gm_requested(h, b->owner)
                                                                     : GM_ABSENT,
                                       .state = states[b->use],
                                       .row = gm_map_get(&s->block_at, b->address)};
     bool is_same = block.row != GM_MAP_NONE && recorded->size[block.row] == b->size &&
-                   recorded->state[block.row] == block.state && (!is_owned || h->final_block[b->owner] == block.row);
+                   recorded->state[block.row] == block.state && (!is_owned || gm_final_block(h, b->owner) == block.row);
     if (!is_same)
         block.row = GM_NO_ROW;
     if (is_owned)

@@ -153,7 +153,7 @@ void gm_recorder_fail_at_start(struct gm_event_recorder *r, uint64_t device_free
         return;
     gm_recorder_put(r, GM_ACTION_OOM, device_free, size, stream, pool, 0);
     r->devices.v[r->devices.n - 1].has_failed_at_start = true;
-    r->devices.v[r->devices.n - 1].failed_stack = r->h->stack[allocation];
+    r->devices.v[r->devices.n - 1].failed_stack = gm_stack_of(r->h, allocation);
 }
 
 size_t gm_recorder_mark(const struct gm_event_recorder *r)

@@ -39,10 +39,10 @@ static uint32_t put_item(struct making *m, struct gm_demand_item item)
 
 static struct gm_demand_item item_of(const struct gm_history *h, uint32_t a, uint32_t stream, uint32_t event)
 {
-    return (struct gm_demand_item){.requested = h->requested[a],
+    return (struct gm_demand_item){.requested = gm_requested(h, a),
                                    .stream = stream,
-                                   .pool = h->pool[a],
-                                   .stack = h->stack[a],
+                                   .pool = gm_pool_number(h, a),
+                                   .stack = gm_stack_of(h, a),
                                    .event = event,
                                    .joined = 1};
 }
@@ -52,7 +52,7 @@ static struct gm_demand_item item_of(const struct gm_history *h, uint32_t a, uin
 /* `item` [allocation]. */
 static void put_live(struct making *m, uint32_t *item, uint32_t a)
 {
-    if (m->h->requested[a] == 0)
+    if (gm_requested(m->h, a) == 0)
         return;
     item[a] = put_item(m, item_of(m->h, a, gm_history_stream(m->h, a).v, GM_NEVER));
     if (m->h->let_go[a] == 0)
@@ -135,7 +135,7 @@ static void put_change(struct making *m, uint32_t *item, const struct gm_change 
     const uint32_t a = c->allocation;
     if (c->kind == GM_CHANGE_ALLOC) {
         const uint32_t stream = gm_rare_at(&h->snapshot->events.stream, h->first + c->event);
-        if (h->requested[a] > 0)
+        if (gm_requested(h, a) > 0)
             item[a] = put_item(m, item_of(h, a, stream, c->event));
     } else if (c->kind == GM_CHANGE_FREE && item[a] != GM_NEVER) {
         put(m, GM_DEMAND_FREE, item[a], item[a], c->event);

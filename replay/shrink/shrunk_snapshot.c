@@ -98,13 +98,13 @@ static bool make_history(struct gm_history *as, struct gm_snapshot *source, cons
 {
     struct gm_arena *arena = &source->memory->arena;
     uint32_t *born = gm_arena_calloc(arena, p->items.n + 1, sizeof *born);
-    uint32_t *stack = gm_arena_calloc(arena, p->items.n + 1, sizeof *stack);
-    uint32_t *final_block = gm_arena_calloc(arena, p->items.n + 1, sizeof *final_block);
-    if (born == NULL || stack == NULL || final_block == NULL)
+    uint32_t *freed = gm_arena_calloc(arena, p->items.n + 1, sizeof *freed);
+    struct gm_history_other *others = gm_arena_calloc(arena, p->items.n + 1, sizeof *others);
+    if (born == NULL || freed == NULL || others == NULL)
         return false;
     for (size_t i = 0; i < p->items.n; i++) {
-        stack[i] = p->items.v[i].stack;
-        final_block[i] = GM_NO_BLOCK;
+        freed[i] = GM_NEVER;
+        others[i] = (struct gm_history_other){(uint32_t)i, p->items.v[i].stack, GM_NO_BLOCK};
     }
     for (size_t i = 0; i < p->ops.n; i++)
         if (p->ops.v[i].kind == GM_DEMAND_ALLOC)
@@ -114,8 +114,9 @@ static bool make_history(struct gm_history *as, struct gm_snapshot *source, cons
                               .count = p->ops.n,
                               .allocation_count = p->items.n,
                               .born = born,
-                              .stack = stack,
-                              .final_block = final_block};
+                              .freed = freed,
+                              .others = others,
+                              .other_count = p->items.n};
     return true;
 }
 

@@ -36,13 +36,12 @@ static void add(struct gm_asked *asked, uint64_t slots[SLOTS], uint64_t size)
 void gm_asked_find(struct gm_asked *asked, const struct gm_search_device *device)
 {
     const struct gm_history *h = device->history;
-    const uint64_t *requested = device->requested != NULL ? device->requested : h->requested;
     uint64_t slots[SLOTS] = {0};
     asked->count = 0;
     asked->has_more = false;
     asked->largest = 0;
     for (size_t a = 0; a < h->allocation_count; a++)
-        add(asked, slots, requested[a]);
+        add(asked, slots, gm_whatif_request(device->requested, h, a));
     if (device->refused != NULL)
         add(asked, slots, device->refused->request.size);
 }

@@ -13,8 +13,8 @@
 
 static uint64_t block_bytes(const struct gm_search_device *device, const struct gm_rules *rules, size_t a)
 {
-    const uint64_t *requested = device->requested != NULL ? device->requested : device->history->requested;
-    return requested[a] == 0 ? 0 : gm_rules_round(rules, requested[a]);
+    const uint64_t requested = gm_whatif_request(device->requested, device->history, a);
+    return requested == 0 ? 0 : gm_rules_round(rules, requested);
 }
 
 static uint32_t end_of(const struct gm_history *h, size_t a, bool until_completed)
@@ -76,7 +76,7 @@ static uint32_t last_of_stack(const struct gm_history *h, uint32_t stack)
 {
     uint32_t last = GM_NEVER;
     for (uint32_t a = 0; a < h->allocation_count; a++)
-        if (stack != 0 && h->stack[a] == stack && h->born[a] != GM_NEVER &&
+        if (stack != 0 && gm_stack_of(h, a) == stack && h->born[a] != GM_NEVER &&
             (last == GM_NEVER || h->born[a] > h->born[last]))
             last = a;
     return last;
@@ -242,7 +242,7 @@ static size_t list_blocks(const struct gm_search_device *device, struct grouped 
         if (size == 0 || h->born[a] >= h->freed[a])
             continue;
         list[n++] = (struct grouped){.stream = stream == 0 ? 0 : (uint64_t)h->snapshot->streams[stream],
-                                     .pool = 2 * alike[h->pool[a]] + (size <= GM_SMALL_SIZE),
+                                     .pool = 2 * alike[gm_pool_number(h, a)] + (size <= GM_SMALL_SIZE),
                                      .block = {.born = h->born[a], .freed = h->freed[a], .size = size}};
     }
     free(alike);

@@ -136,7 +136,7 @@ static bool add_kind(struct planning *p, const struct kind *kind)
         for (uint32_t a = 0; kind->when != WHILE_IDLE && a < h->allocation_count; a++)
             if (is_of(kind, gm_role_name(role[a])))
                 changes[remedies[d].count++] = (struct gm_remedy_change){a, GM_REMEDY_NEVER, GM_REMEDY_NEVER,
-                                                                         part_of(h->requested[a], kind->keeps)};
+                                                                         part_of(gm_requested(h, a), kind->keeps)};
         all += remedies[d].count;
     }
     if (all > 0 && kind->when == INSTEAD && p->count > 0 && p->price[p->count - 1] == kind->price)

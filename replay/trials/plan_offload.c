@@ -36,17 +36,17 @@ static uint32_t event_at(const struct gm_history *h, uint32_t from, uint32_t to,
 static bool is_idle(struct idle *idle, const struct gm_history *h, uint32_t a)
 {
     const uint32_t born = h->born[a], freed = h->freed[a];
-    if (born == 0 || freed == GM_NEVER || freed <= born || h->requested[a] < LEAST)
+    if (born == 0 || freed == GM_NEVER || freed <= born || gm_requested(h, a) < LEAST)
         return false;
     const uint64_t from = gm_history_time(h, born - 1), to = gm_history_time(h, freed - 1);
-    const uint64_t copy = h->requested[a] / BYTES_A_US + 1;
+    const uint64_t copy = gm_requested(h, a) / BYTES_A_US + 1;
     if (from == GM_REPORT_NONE || to == GM_REPORT_NONE || to < from || to - from < IDLE * copy)
         return false;
     *idle = (struct idle){.allocation = a,
                           .gone = event_at(h, born, freed, from + copy) + 1,
                           .again = event_at(h, born, freed, to - copy),
                           .copy_us = copy,
-                          .residency = (double)h->requested[a] * (double)(to - from)};
+                          .residency = (double)gm_requested(h, a) * (double)(to - from)};
     return idle->gone < idle->again;
 }
 

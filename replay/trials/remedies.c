@@ -58,7 +58,7 @@ static bool sort_moves(struct gm_trial_requests *to, const struct gm_history *h)
 static void change_size(struct gm_trial_requests *to, const struct gm_history *h, const struct gm_remedy_change *c)
 {
     uint64_t *now = &to->requested[c->allocation];
-    const uint64_t recorded = h->requested[c->allocation];
+    const uint64_t recorded = gm_requested(h, c->allocation);
     if (c->bytes == GM_REMEDY_AS_RECORDED || *now == 0 || recorded == 0)
         return;
     const double left = (double)*now * ((double)c->bytes / (double)recorded);
@@ -87,9 +87,8 @@ static bool make_room(struct gm_trial_requests *to, const struct gm_search_devic
     const size_t all = h->allocation_count;
     if (to->requested == NULL) {
         to->requested = malloc((all + 1) * sizeof *to->requested);
-        if (to->requested != NULL && all > 0)
-            memcpy(to->requested, device->requested != NULL ? device->requested : h->requested,
-                   all * sizeof *h->requested);
+        for (size_t a = 0; to->requested != NULL && a < all; a++)
+            to->requested[a] = gm_whatif_request(device->requested, h, a);
     }
     struct gm_whatif_move *moves = realloc(to->moves, (to->move_count + 2 * changes + 1) * sizeof *moves);
     to->moves = moves != NULL ? moves : to->moves;

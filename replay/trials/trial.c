@@ -34,7 +34,7 @@ static struct gm_whatif_refused as_changed(const struct gm_search_device *d, con
 {
     struct gm_whatif_refused request = d->refused->request;
     const uint32_t like = d->refused->like;
-    const uint64_t recorded = like == GM_NEVER ? 0 : d->history->requested[like];
+    const uint64_t recorded = like == GM_NEVER ? 0 : gm_requested(d->history, like);
     if (requested != NULL && recorded > 0 && requested[like] != recorded)
         request.size = (uint64_t)((double)request.size * ((double)requested[like] / (double)recorded));
     return request;

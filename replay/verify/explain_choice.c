@@ -96,8 +96,8 @@ void gm_explain_alloc(struct gm_verifying *v, uint32_t event, uint32_t a, uint64
     static const char *const ties[] = {"the lowest", "that which was made first",
                                        "that in the oldest segment, then the lowest"};
     struct gm_verify_result *r = v->result;
-    const struct gm_history_pool *home = &v->h->pools[v->h->pool[a]];
-    uint64_t requested = v->h->requested[a], rounded = gm_rules_round(&v->model.conf.rules, requested);
+    const struct gm_history_pool *home = &v->h->pools[gm_pool_number(v->h, a)];
+    uint64_t requested = gm_requested(v->h, a), rounded = gm_rules_round(&v->model.conf.rules, requested);
     uint64_t address = gm_addr_at(v, event);
     uint32_t stream = gm_follow_stream(&v->follow, gm_rare_at(&gm_events_of(v)->stream, gm_row(v, event)));
     bool is_small = rounded <= GM_SMALL_SIZE, is_known = home->id_first != GM_ABSENT;

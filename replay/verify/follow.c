@@ -177,7 +177,7 @@ static bool adopt_segments(struct gm_follow *f)
 static uint64_t size_by_rule(const struct gm_follow *f, const struct gm_placed *p, uint64_t next, bool is_expandable)
 {
     const struct gm_space *space = &f->model->space;
-    uint64_t rounded = gm_rules_round(&f->model->conf.rules, f->h->requested[p->allocation]);
+    uint64_t rounded = gm_rules_round(&f->model->conf.rules, gm_requested(f->h, p->allocation));
     uint32_t range = gm_space_range_of(space, p->address);
     if (range == GM_SPACE_NONE)
         return rounded;
@@ -202,14 +202,14 @@ bool gm_follow_adopt(struct gm_follow *f, bool use_learnt, uint64_t *learnt)
     bool ok = list != NULL && adopt_segments(f);
     for (size_t i = 0; ok && i < n; i++) {
         uint32_t a = list[i].allocation;
-        uint64_t size = h->block[a];
-        if (h->final_block[a] == GM_NO_BLOCK) {
+        uint64_t size = gm_block_bytes(h, a);
+        if (gm_final_block(h, a) == GM_NO_BLOCK) {
             uint64_t ruled = size_by_rule(f, &list[i], i + 1 < n ? list[i + 1].address : UINT64_MAX, is_expandable);
             *learnt += ruled != size;
             size = use_learnt ? size : ruled;
         }
         f->block_of[a] =
-            gm_allocator_adopt_block(f->model, list[i].address, size, h->requested[a], a, h->let_go[a] == 0);
+            gm_allocator_adopt_block(f->model, list[i].address, size, gm_requested(h, a), a, h->let_go[a] == 0);
         ok = !f->model->has_no_memory;
     }
     free(list);

@@ -192,7 +192,7 @@ bool gm_pools_settle_end(struct gm_verifying *v)
     }
     for (size_t a = 0; ok && a < h->allocation_count; a++)
         if (v->settling.of_allocation[a] != 0)
-            h->pool[a] = number[v->settling.of_allocation[a]];
+            ok = gm_history_set_pool(h, a, number[v->settling.of_allocation[a]]);
     for (size_t i = 0; ok && i < h->segment_count; i++)
         if (v->settling.of_segment[i] != 0)
             h->segments[i].pool = number[v->settling.of_segment[i]];
@@ -231,7 +231,7 @@ uint32_t gm_pools_guess(struct gm_verifying *v, uint32_t event, uint32_t a, uint
     if (!v->guesses_pools || chosen == GM_ABSENT || v->model.has_no_memory)
         return GM_SPACE_NONE;
     uint64_t unused;
-    const bool is_small = gm_rules_round(&v->model.conf.rules, v->h->requested[a]) <= GM_SMALL_SIZE;
+    const bool is_small = gm_rules_round(&v->model.conf.rules, gm_requested(v->h, a)) <= GM_SMALL_SIZE;
     uint32_t block = try_other_homes(v, event, a, is_small ? v->home.small : v->home.large, &unused);
     if (block == GM_SPACE_NONE)
         block = try_other_owners(v, event, a, chosen, &unused);

@@ -168,11 +168,11 @@ static bool may_be_retry(const struct gm_verifying *v, uint32_t event)
 
 uint32_t gm_verifying_choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t *chosen)
 {
-    const uint32_t pool = request_pool(v, v->h->requested[a]);
+    const uint32_t pool = request_pool(v, gm_requested(v->h, a));
     const uint64_t searches = v->model.has_no_memory ? 0 : v->model.pools.v[pool].searches;
     size_t before = mark(v);
     v->request = event;
-    uint32_t block = ask(v, v->h->requested[a], event, a);
+    uint32_t block = ask(v, gm_requested(v->h, a), event, a);
     *chosen = block == GM_SPACE_NONE ? GM_ABSENT : v->model.space.blocks.v[block].address;
     if (*chosen == gm_addr_at(v, event) && v->growth == v->growth_end)
         return block;
@@ -227,7 +227,7 @@ static void end_reservation_before(struct gm_verifying *v, uint32_t event)
 /* Whether the snapshot has the block that allocation `a` got, with another size. */
 static bool has_other_size(const struct gm_verifying *v, uint32_t block, uint32_t a)
 {
-    uint32_t row = v->h->final_block[a];
+    uint32_t row = gm_final_block(v->h, a);
     return row != GM_NO_BLOCK && v->h->snapshot->blocks.size[row] != v->model.space.blocks.v[block].size;
 }
 
@@ -261,8 +261,8 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
     r->allocs++;
     end_reservation_before(v, event);
     v->request = event;
-    gm_pools_choose_home(v, event, h->pool[a], gm_addr_at(v, event));
-    gm_ages_note(v, request_pool(v, h->requested[a]), h->requested[a]);
+    gm_pools_choose_home(v, event, gm_pool_number(h, a), gm_addr_at(v, event));
+    gm_ages_note(v, request_pool(v, gm_requested(h, a)), gm_requested(h, a));
     uint32_t block = gm_verifying_choose(v, event, a, &chosen);
     if (block == GM_SPACE_NONE && gm_ages_learn(v, gm_addr_at(v, event)))
         block = gm_verifying_choose(v, event, a, &chosen);
@@ -293,10 +293,10 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
     if (v->model.has_no_memory)
         return;
     v->model.origin = event;
-    block = gm_allocator_place(&v->model, gm_addr_at(v, event), h->block[a], h->requested[a], a);
+    block = gm_allocator_place(&v->model, gm_addr_at(v, event), gm_block_bytes(h, a), gm_requested(h, a), a);
     v->follow.block_of[a] = block;
     if (block != GM_SPACE_NONE)
-        tell(v, event, h->requested[a], v->model.space.blocks.v[block].stream, v->model.space.blocks.v[block].pool);
+        tell(v, event, gm_requested(h, a), v->model.space.blocks.v[block].stream, v->model.space.blocks.v[block].pool);
 }
 
 /* The alloc or oom that ends the request whose growth was before `event`; GM_NEVER if something else comes first. */
@@ -318,7 +318,7 @@ static void follow_failure(struct gm_verifying *v, uint32_t event)
     uint32_t end = end_of_request(v, event);
     if (end != GM_NEVER) {
         uint32_t a = v->h->of_event[end];
-        uint64_t size = a == GM_NEVER ? gm_size_at(v, end) : v->h->requested[a];
+        uint64_t size = a == GM_NEVER ? gm_size_at(v, end) : gm_requested(v->h, a);
         while (v->segment < v->h->segment_count && v->h->segments[v->segment].event < v->growth)
             v->segment++;
         uint32_t pool = v->segment < v->h->segment_count ? v->h->segments[v->segment].pool : 0;
@@ -403,7 +403,7 @@ static void explain_end(struct gm_verifying *v, size_t row, const struct gm_spac
     if (b != NULL)
         snprintf(model, sizeof model, "%s one of %" PRIu64, uses[b->use], b->size);
     if (b != NULL && b->use != GM_SPACE_FREE && v->h->freed[b->owner] == GM_NEVER &&
-        v->h->final_block[b->owner] == GM_NO_BLOCK)
+        gm_final_block(v->h, b->owner) == GM_NO_BLOCK)
         snprintf(model + strlen(model), sizeof model - strlen(model),
                  ", which the trace never frees (event %" PRId64 ")", (int64_t)v->h->born[b->owner] - 1);
     snprintf(reason, sizeof reason, "the snapshot has %s block of %" PRIu64 " bytes there, the model %s",

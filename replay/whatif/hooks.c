@@ -12,7 +12,7 @@ uint32_t gm_playing_tell_allocated(struct gm_playing *w, uint32_t a, uint32_t bl
     const struct gm_whatif_block told = {.allocation = a,
                                          .address = b->address,
                                          .size = b->size,
-                                         .requested = w->requested[a],
+                                         .requested = gm_playing_request(w, a),
                                          .stream = w->model.handles.v[b->stream]};
     enum gm_device_status status = hooks->allocated(hooks->self, w->model.origin, &told);
     if (status == GM_DEVICE_OK)

@@ -165,7 +165,9 @@ void gm_playing_fail(struct gm_playing *w, const struct gm_whatif_failure *reque
 
 void gm_playing_fail_alloc(struct gm_playing *w, uint32_t event, uint32_t a, bool is_at_start)
 {
-    const struct gm_whatif_failure request = {
-        .is_at_start = is_at_start, .event = event, .stack = {w->h->stack[a]}, .requested = w->requested[a]};
-    gm_playing_fail(w, &request, !w->home[w->h->pool[a]].is_default);
+    const struct gm_whatif_failure request = {.is_at_start = is_at_start,
+                                              .event = event,
+                                              .stack = {gm_stack_of(w->h, a)},
+                                              .requested = gm_playing_request(w, a)};
+    gm_playing_fail(w, &request, !w->home[gm_pool_number(w->h, a)].is_default);
 }

@@ -83,13 +83,13 @@ struct sides {
 /* Stream, pool and state in one number. */
 static uint64_t key_of(const struct gm_history *h, uint32_t a, uint8_t state)
 {
-    return (uint64_t)gm_history_stream(h, a).v << 16 | (uint64_t)h->pool[a] << 8 | state;
+    return (uint64_t)gm_history_stream(h, a).v << 16 | (uint64_t)gm_pool_number(h, a) << 8 | state;
 }
 
 static struct side side_of(const struct gm_history *h, const struct item *item, uint8_t state)
 {
     uint32_t a = item->allocation;
-    return (struct side){h->requested[a], key_of(h, a, state), h->stack[a], a, h->born[a], item->order};
+    return (struct side){gm_requested(h, a), key_of(h, a, state), gm_stack_of(h, a), a, h->born[a], item->order};
 }
 
 /* The three ways to correspond. Whole orders: `order` tells any two apart. */
@@ -148,7 +148,7 @@ static bool pair(struct gm_repeat_carries *pairs, struct sides *in, struct sides
 static bool leave(struct gm_repeat *repeat, const struct gm_history *h, uint32_t a, enum gm_repeat_fate fate)
 {
     struct gm_repeat_left *left = &repeat->left[fate];
-    left->bytes = gm_sat_add(left->bytes, h->requested[a]);
+    left->bytes = gm_sat_add(left->bytes, gm_requested(h, a));
     return GM_VEC_PUSH(&left->allocations, a);
 }
 

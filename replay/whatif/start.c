@@ -44,7 +44,7 @@ static bool start_from_requests(struct gm_playing *w)
     bool ok = list != NULL;
     for (size_t i = 0; ok && i < n && !w->result->has_failed && !w->model.has_failed; i++) {
         uint32_t a = list[i].allocation;
-        if (w->requested[a] == 0 || (w->away != NULL && w->away[a] > 0))
+        if (gm_playing_request(w, a) == 0 || (w->away != NULL && w->away[a] > 0))
             continue;
         uint32_t stream = gm_follow_stream(&w->follow, gm_history_stream(h, a).v);
         ok = !w->model.has_no_memory;

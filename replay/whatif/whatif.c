@@ -112,7 +112,7 @@ static inline uint32_t serve(struct gm_playing *w, uint32_t event, uint32_t a, u
 static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a, const struct gm_whatif_hooks *hooks)
 {
     const struct gm_events *e = &w->h->snapshot->events;
-    if (w->requested[a] == 0) {
+    if (gm_playing_request(w, a) == 0) {
         w->result->left_out++;
         return;
     }
@@ -139,7 +139,7 @@ static void move(struct gm_playing *w)
     const uint32_t end = w->h->let_go[a] < w->h->freed[a] ? w->h->let_go[a] : w->h->freed[a];
     uint32_t *block = &w->follow.block_of[a];
     w->away[a] = (uint16_t)(w->away[a] + (m->is_back ? -1 : 1));
-    if (w->requested[a] == 0 || m->moment >= end || m->moment < w->h->born[a])
+    if (gm_playing_request(w, a) == 0 || m->moment >= end || m->moment < w->h->born[a])
         return; /* it is not there then, either way */
     if (!m->is_back && *block != GM_SPACE_NONE) {
         follow_free(w, a, false, NULL);
@@ -294,7 +294,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     w->sim.taken = options->taken;
     w->refused = refused;
     *result = (struct gm_whatif_result){.device = h->device, .events = h->count, .stopped_at = GM_NEVER};
-    w->requested = options->requested != NULL ? options->requested : h->requested;
+    w->requested = options->requested;
     w->budget = budget_of(w);
     w->part = SIZE_MAX;
     for (size_t i = 0; i < options->class_count; i++) {

@@ -166,6 +166,11 @@ struct gm_whatif_options {
     const struct gm_device *device;      /* instead of the simulated one; `capacity` means nothing then. May be NULL */
     const struct gm_whatif_hooks *hooks; /* may be NULL */
 };
+/* What allocation `a` asks for, with such options. */
+static inline uint64_t gm_whatif_request(const uint64_t *requested, const struct gm_history *h, size_t a)
+{
+    return requested != NULL ? requested[a] : gm_requested(h, a);
+}
 
 struct gm_whatif_failure {
     bool is_at_start; /* a block that was live before the trace; `event` means nothing */

@@ -20,7 +20,7 @@ struct gm_playing {
     struct gm_whatif_result *result;
     const struct gm_whatif_options *options;
     struct gm_history *h;
-    const uint64_t *requested; /* [allocation] */
+    const uint64_t *requested; /* [allocation]; NULL: as recorded */
     struct gm_allocator model;
     struct gm_sim sim;
     struct gm_device device;
@@ -96,6 +96,11 @@ static inline struct gm_level_now gm_playing_levels_of_request(const struct gm_p
     return levels;
 }
 
+static inline uint64_t gm_playing_request(const struct gm_playing *w, uint32_t a)
+{
+    return gm_whatif_request(w->requested, w->h, a);
+}
+
 /* `hooks` are the options', so that a caller without can be compiled without. */
 static inline uint32_t gm_playing_ask(struct gm_playing *w, uint32_t a, uint32_t stream,
                                       const struct gm_whatif_hooks *hooks)
@@ -104,10 +109,10 @@ static inline uint32_t gm_playing_ask(struct gm_playing *w, uint32_t a, uint32_t
     w->model.highest = w->model.total;
     if (hooks != NULL) /* they may refuse what the model has counted */
         w->before = w->model.stats.requested_bytes[GM_STAT_ALL];
-    const struct gm_allocator_home home = w->home[w->h->pool[a]];
+    const struct gm_allocator_home home = w->home[gm_pool_number(w->h, a)];
     if (home.is_default)
         gm_allocator_complete_waited(&w->model);
-    uint32_t block = gm_allocator_malloc_at_home(&w->model, w->requested[a], stream, home, a);
+    uint32_t block = gm_allocator_malloc_at_home(&w->model, gm_playing_request(w, a), stream, home, a);
     return hooks == NULL ? block : gm_playing_tell_allocated(w, a, block);
 }
 

@@ -47,7 +47,7 @@ static struct gm_whatif_result what_if(struct regenerated *r, struct traced *t, 
     build(r, t);
     assert_in_range(r->h.allocation_count, 1, 8);
     for (size_t a = 0; a < r->h.allocation_count; a++)
-        requested[a] = r->h.requested[a] == dropped ? 0 : r->h.requested[a];
+        requested[a] = gm_requested(&r->h, a) == dropped ? 0 : gm_requested(&r->h, a);
     options.recorder = &r->recorder;
     assert_int_equal(gm_conf_parse(&options.conf, settings, strlen(settings), NULL, &err), GM_OK);
     assert_int_equal(gm_whatif(&result, &r->h, &options, &err), GM_OK);

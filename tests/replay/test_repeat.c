@@ -204,8 +204,8 @@ TEST(grown_cache)
     analyse(&t, &h);
     assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count, &alone));
     assert_int_equal(repeat.carries.n, 1);
-    assert_int_equal(h.requested[repeat.carries.v[0].from], MIB(14));
-    assert_int_equal(h.requested[repeat.carries.v[0].to], MIB(12));
+    assert_int_equal(gm_requested(&h, repeat.carries.v[0].from), MIB(14));
+    assert_int_equal(gm_requested(&h, repeat.carries.v[0].to), MIB(12));
     assert_int_equal(repeat.left[GM_REPEAT_IS_REPLACED].allocations.n, 1);
     assert_int_equal(repeat.left[GM_REPEAT_IS_REPLACED].bytes, MIB(12));
     play(&h, &repeat, 2, UINT64_MAX, parts);

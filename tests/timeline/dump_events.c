@@ -22,8 +22,8 @@ static void dump(const struct gm_history *h)
     struct gm_change c;
     line(h, sums);
     while (gm_walk_next(&walk, &c)) {
-        int64_t requested = c.allocation == GM_NEVER ? 0 : (int64_t)h->requested[c.allocation];
-        int64_t block = c.allocation == GM_NEVER ? 0 : (int64_t)h->block[c.allocation];
+        int64_t requested = c.allocation == GM_NEVER ? 0 : (int64_t)gm_requested(h, c.allocation);
+        int64_t block = c.allocation == GM_NEVER ? 0 : (int64_t)gm_block_bytes(h, c.allocation);
         if (c.kind == GM_CHANGE_ALLOC) {
             sums[0] += requested;
             sums[1] += block;

@@ -50,7 +50,7 @@ static int print(const struct gm_snapshot *s, struct gm_report *report, const st
     printf("{\"allocations\":[");
     for (size_t a = 0; ok && a < h->allocation_count; a++) {
         printf("%s[%" PRIu64 ",%" PRIu64 ",%u,%" PRId32 ",\"%s\",\"", a == 0 ? "" : ",\n", gm_history_address(h, a),
-               h->requested[a], h->born[a], (int32_t)h->freed[a], gm_role_name(device->role[a]));
+               gm_requested(h, a), h->born[a], (int32_t)h->freed[a], gm_role_name(device->role[a]));
         print_call(s, &calls, calls.of[a]);
         printf("\"]");
     }

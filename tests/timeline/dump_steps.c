@@ -97,9 +97,9 @@ static void print_roles(const struct gm_trace_pass *pass)
     printf("\"allocations\":[");
     for (size_t a = 0; pass->role != NULL && a < h->allocation_count; a++)
         printf("%s[%" PRIu64 ",%" PRIu64 ",%u,%" PRId32 ",%" PRId32 ",\"%s\",%u,%u]", a == 0 ? "" : ",\n",
-               gm_history_address(h, a), h->requested[a], h->born[a], (int32_t)h->let_go[a], (int32_t)h->freed[a],
+               gm_history_address(h, a), gm_requested(h, a), h->born[a], (int32_t)h->let_go[a], (int32_t)h->freed[a],
                gm_role_name(pass->role[a]), pass->reason[a],
-               (unsigned)gm_stack_ask(pass->role_stacks, (struct gm_stack_id){h->stack[a]}));
+               (unsigned)gm_stack_ask(pass->role_stacks, (struct gm_stack_id){gm_stack_of(h, a)}));
     printf("],\n\"events\":%zu,\"times\":[", h->count);
     for (size_t i = 0; pass->role != NULL && i < h->count; i++)
         printf("%s%" PRId64, i == 0 ? "" : ",", (int64_t)gm_history_time(h, i));

@@ -74,7 +74,7 @@ TEST(a_remainder_stays_inside)
           "");
     assert_sound(&l.h);
     assert_int_equal(l.h.allocation_count, 3);
-    assert_int_equal(l.h.block[2], 8388608);
+    assert_int_equal(gm_block_bytes(&l.h, 2), 8388608);
     assert_int_equal(l.h.reconciliation.sizes_from_snapshot, 0);
     assert_int_equal(l.h.reconciliation.unsplit_bytes, 8388608 - 7340544);
     assert_int_equal(l.h.born[1], 3);
@@ -141,7 +141,7 @@ TEST(expandable_ranges_and_settings)
               "alloc", S1, "31457280") "," E("alloc", "136314880", "10485248"),
           "\"expandable_segments\":true");
     assert_sound(&l.h);
-    assert_int_equal(l.h.block[1], 10485248);
+    assert_int_equal(gm_block_bytes(&l.h, 1), 10485248);
     drop(&l);
     /* Rounding up to eighths of a power of two, from the recorded settings. */
     build(&l,
@@ -150,7 +150,7 @@ TEST(expandable_ranges_and_settings)
           E("segment_alloc", S1, "20971520") "," E("alloc", S1, "5242881"),
           "\"roundup_power2_divisions\":{\"1\":8,\"2\":8,\"4\":8}");
     assert_sound(&l.h);
-    assert_int_equal(l.h.block[0], 5767168);
+    assert_int_equal(gm_block_bytes(&l.h, 0), 5767168);
     assert_int_equal(l.h.reconciliation.sizes_from_snapshot, 0);
     drop(&l);
 }

@@ -13,6 +13,7 @@ struct case_of {
     uint64_t time_us[EVENTS];
     uint32_t born[ALLOCATIONS], freed[ALLOCATIONS];
     uint64_t requested[ALLOCATIONS];
+    uint32_t near[ALLOCATIONS];
     uint8_t role[ALLOCATIONS];
     struct gm_snapshot snapshot;
     struct gm_history history;
@@ -29,6 +30,7 @@ static void offload(struct case_of *c, uint64_t gib, uint64_t step_us)
         c->born[a] = a == SHORT ? 5 : 1;
         c->freed[a] = a == SHORT ? 6 : EVENTS;
         c->requested[a] = gib * GM_GIB + a;
+        c->near[a] = GM_FAR_NUMBER | a;
         c->role[a] = a == 1 ? GM_ROLE_PARAMETER : GM_ROLE_ACTIVATION;
     }
     c->history = (struct gm_history){.snapshot = &c->snapshot,
@@ -36,7 +38,7 @@ static void offload(struct case_of *c, uint64_t gib, uint64_t step_us)
                                      .allocation_count = ALLOCATIONS,
                                      .born = c->born,
                                      .freed = c->freed,
-                                     .requested = c->requested};
+                                     .requested = {.near = c->near, .far = {.v = c->requested}}};
     assert_true(gm_plan_offload(c->changes, &c->count, &c->history, c->role));
 }
 

@@ -65,7 +65,7 @@ static void end(struct tried *t)
 static uint32_t of_mib(const struct tried *t, uint64_t mib)
 {
     for (uint32_t a = 0; a < t->history.allocation_count; a++)
-        if (t->history.requested[a] == MIB(mib))
+        if (gm_requested(&t->history, a) == MIB(mib))
             return a;
     fail();
     return 0;

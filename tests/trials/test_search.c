@@ -400,7 +400,7 @@ TEST(bounds)
     /* With other sizes: the 12 MiB are left out, the 10 become 1,000 bytes, the 9 become 600. */
     uint64_t requested[3];
     for (size_t a = 0; a < f.h.allocation_count; a++)
-        requested[a] = f.h.requested[a] == MIB(12) ? 0 : f.h.requested[a] == MIB(10) ? 1000 : 600;
+        requested[a] = gm_requested(&f.h, a) == MIB(12) ? 0 : gm_requested(&f.h, a) == MIB(10) ? 1000 : 600;
     f.device.requested = requested;
     assert_int_equal(gm_bounds_find(&b, &f.device, &err), GM_OK);
     assert_int_equal(b.active, 1024);

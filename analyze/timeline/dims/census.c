@@ -38,7 +38,7 @@ bool gm_census_take(struct gm_census *census, const struct gm_trace_pass *pass)
         return false;
     for (size_t a = 0; a < h->allocation_count; a++)
         if (!gm_is_hidden(pass, a))
-            all[n++] = (struct sized){h->requested[a], pass->role[a], gm_history_is_active(h, a, pass->peak_moment)};
+            all[n++] = (struct sized){gm_requested(h, a), pass->role[a], gm_history_is_active(h, a, pass->peak_moment)};
     if (n > 1)
         qsort(all, n, sizeof *all, by_size);
     size_t sizes = 1;

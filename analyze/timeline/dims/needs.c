@@ -50,13 +50,13 @@ static void measure(struct needs *n, const struct gm_trace_pass *pass)
     struct level roles[GM_ROLE_COUNT] = {{0}}, of_logits = {0};
     for (size_t a = 0; a < h->allocation_count; a++)
         if (h->born[a] == 0 && !gm_is_hidden(pass, a))
-            rise(&roles[pass->role[a]], h->requested[a]);
+            rise(&roles[pass->role[a]], gm_requested(h, a));
     struct gm_walk walk = gm_walk_start(h);
     struct gm_change c;
     while (gm_walk_next(&walk, &c)) {
         if ((c.kind != GM_CHANGE_ALLOC && c.kind != GM_CHANGE_FREE) || gm_is_hidden(pass, c.allocation))
             continue;
-        const uint64_t bytes = h->requested[c.allocation];
+        const uint64_t bytes = gm_requested(h, c.allocation);
         const enum gm_role role = (enum gm_role)pass->role[c.allocation];
         const bool is_apart =
             role == GM_ROLE_ACTIVATION && (bytes == gm_known_mul(numbers, 4) || bytes == gm_known_mul(numbers, 2));

@@ -41,8 +41,8 @@ static bool is_churn(const struct gm_trace_pass *pass, uint32_t a)
 static void count_one(struct churn *c, uint32_t a, bool is_temporary, struct gm_fragmentation_history *out)
 {
     const struct gm_history *h = &c->pass->history;
-    struct churn_sums *s = &c->by_stack[h->stack[a]];
-    uint64_t bytes = h->requested[a], room = UINT64_MAX - 1;
+    struct churn_sums *s = &c->by_stack[gm_stack_of(h, a)];
+    uint64_t bytes = gm_requested(h, a), room = UINT64_MAX - 1;
     s->allocs++;
     s->bytes = bytes > room - s->bytes ? room : s->bytes + bytes;
     if (!is_temporary)
@@ -79,7 +79,7 @@ static void collect(const struct churn *c, struct lives *lives)
 {
     const struct gm_history *h = &c->pass->history;
     for (uint32_t a = 0; a < h->allocation_count; a++) {
-        uint32_t row = h->born[a] == 0 ? 0 : c->row_of_stack[h->stack[a]];
+        uint32_t row = h->born[a] == 0 ? 0 : c->row_of_stack[gm_stack_of(h, a)];
         if (row == 0 || !is_churn(c->pass, a))
             continue;
         struct lives *l = &lives[row - 1];
@@ -185,9 +185,10 @@ static void add_live(const struct gm_trace_pass *pass, struct sums *by_stack)
     for (size_t a = 0; a < h->allocation_count; a++) {
         if (!gm_history_is_active(h, a, pass->peak_active_moment) || gm_is_hidden(pass, a))
             continue;
-        struct sums *s = &by_stack[h->stack[a]];
-        s->waste = gm_known_add(s->waste, h->block[a] > h->requested[a] ? h->block[a] - h->requested[a] : 0);
-        s->bytes = gm_known_add(s->bytes, h->block[a]);
+        struct sums *s = &by_stack[gm_stack_of(h, a)];
+        s->waste = gm_known_add(
+            s->waste, gm_block_bytes(h, a) > gm_requested(h, a) ? gm_block_bytes(h, a) - gm_requested(h, a) : 0);
+        s->bytes = gm_known_add(s->bytes, gm_block_bytes(h, a));
         s->blocks++;
     }
 }
@@ -252,9 +253,9 @@ static bool fragmentation_pinners(struct gm_trace_pass *pass, struct gm_fragment
     for (size_t i = 0; ok && i < n; i++) {
         const struct gm_watch_pin *pin = &w->pins[i];
         uint32_t a = pin->allocation, born = h->born[a];
-        rows[i] = (struct gm_pinner_row){.site = gm_names_site(pass->names, (struct gm_stack_id){h->stack[a]}),
-                                         .bytes = h->block[a],
-                                         .requested = h->requested[a],
+        rows[i] = (struct gm_pinner_row){.site = gm_names_site(pass->names, (struct gm_stack_id){gm_stack_of(h, a)}),
+                                         .bytes = gm_block_bytes(h, a),
+                                         .requested = gm_requested(h, a),
                                          .address = gm_history_address(h, a),
                                          .pinned_bytes = pin->bytes,
                                          .event = gm_event_of_moment(pin->moment),
@@ -262,7 +263,7 @@ static bool fragmentation_pinners(struct gm_trace_pass *pass, struct gm_fragment
                                          .age_us = GM_REPORT_NONE};
         if (born > 0 && pin->moment > 0)
             rows[i].age_us = gm_time_between(h, born - 1, pin->moment - 1);
-        ok = rows[i].site != NULL && gm_category_of_stack(pass, h->stack[a], &rows[i].category, &rows[i].color);
+        ok = rows[i].site != NULL && gm_category_of_stack(pass, gm_stack_of(h, a), &rows[i].category, &rows[i].color);
     }
     out->pinners = rows;
     out->pinner_count = n;

@@ -150,11 +150,11 @@ static void sum_changes(const struct gm_history *h, uint32_t now, uint32_t befor
         bool is_now = gm_history_is_active(h, a, now), was_before = gm_history_is_active(h, a, before);
         if (is_now == was_before)
             continue;
-        struct change *c = &by_stack[h->stack[a]];
+        struct change *c = &by_stack[gm_stack_of(h, a)];
         if (is_now)
-            c->now = gm_known_add(c->now, h->requested[a]);
+            c->now = gm_known_add(c->now, gm_requested(h, a));
         else
-            c->before = gm_known_add(c->before, h->requested[a]);
+            c->before = gm_known_add(c->before, gm_requested(h, a));
         c->blocks += is_now;
     }
 }
@@ -225,9 +225,9 @@ static void sum_live(const struct gm_trace_pass *pass, struct live *live, size_t
         for (size_t i = 0; i < n; i++) {
             if (!gm_history_is_active(h, a, live[i].moment))
                 continue;
-            live[i].requested += h->requested[a];
-            gm_amount_add(&live[i].categories[pass->category[a]], &(struct gm_amount){h->requested[a], 1});
-            gm_amount_add(&live[i].roles[gm_role_of(pass, a)], &(struct gm_amount){h->requested[a], 1});
+            live[i].requested += gm_requested(h, a);
+            gm_amount_add(&live[i].categories[pass->category[a]], &(struct gm_amount){gm_requested(h, a), 1});
+            gm_amount_add(&live[i].roles[gm_role_of(pass, a)], &(struct gm_amount){gm_requested(h, a), 1});
         }
 }
 
@@ -241,8 +241,8 @@ static bool fill_holes(struct gm_trace_pass *pass, struct gm_oom_row *row, const
         holes[i] = (struct gm_hole){.bytes = oom->holes[i].bytes, .age_us = GM_REPORT_NONE};
         if (a == GM_NEVER)
             continue;
-        holes[i].pinned_by_bytes = h->block[a];
-        holes[i].pinned_by = gm_names_site(pass->names, (struct gm_stack_id){h->stack[a]});
+        holes[i].pinned_by_bytes = gm_block_bytes(h, a);
+        holes[i].pinned_by = gm_names_site(pass->names, (struct gm_stack_id){gm_stack_of(h, a)});
         if (h->born[a] > 0)
             holes[i].age_us = gm_time_between(h, h->born[a] - 1, oom->look.event);
         ok = holes[i].pinned_by != NULL;

@@ -61,9 +61,10 @@ static uint64_t size_at_start(const struct gm_reconstruction *t, uint32_t a, con
                               uint64_t room)
 {
     const struct gm_history *h = t->h;
-    if (h->final_block[a] != GM_NO_BLOCK)
-        return h->snapshot->blocks.size[h->final_block[a]];
-    uint64_t rounded = gm_rules_round(&t->rules, h->requested[a]);
+    const uint32_t block = gm_final_block(h, a);
+    if (block != GM_NO_BLOCK)
+        return h->snapshot->blocks.size[block];
+    uint64_t rounded = gm_rules_round(&t->rules, gm_requested(h, a));
     return rounded >= room ? rounded : gm_reconstruct_size(t, in, rounded, room);
 }
 
@@ -72,11 +73,10 @@ static void place(struct gm_reconstruction *t, const struct gm_at_address *p, ui
 {
     struct gm_history *h = t->h;
     uint32_t a = p->allocation, range = gm_space_range_of(&t->space, p->address);
-    uint64_t rounded = gm_rules_round(&t->rules, h->requested[a]);
+    uint64_t rounded = gm_rules_round(&t->rules, gm_requested(h, a));
     t->block_of[a] = GM_SPACE_NONE;
     if (range == GM_SPACE_NONE) {
-        h->block[a] = rounded;
-        h->pool[a] = gm_reconstruct_pool(t, GM_RECONSTRUCT_NO_POOL, rounded <= GM_SMALL_SIZE);
+        gm_reconstruct_set(t, a, rounded, gm_reconstruct_pool(t, GM_RECONSTRUCT_NO_POOL, rounded <= GM_SMALL_SIZE));
         t->outside += rounded;
         t->attributed += rounded;
         gm_history_note(h, "outside-segments", "blocks were allocated outside all segments", false, GM_REPORT_NONE,
@@ -88,8 +88,7 @@ static void place(struct gm_reconstruction *t, const struct gm_at_address *p, ui
     uint64_t end = t->space.ranges.v[range].address + t->space.ranges.v[range].size;
     uint64_t room = (next < end ? next : end) - p->address;
     uint64_t size = size_at_start(t, a, b, room);
-    h->block[a] = size;
-    h->pool[a] = b->pool;
+    gm_reconstruct_set(t, a, size, b->pool);
     t->attributed += size;
     if (b->use != GM_SPACE_FREE || b->address > p->address || size > end - p->address || size == 0) {
         gm_history_note(h, "overlap-at-start", "blocks older than the trace overlap others or their segment's end",
@@ -120,7 +119,7 @@ static bool place_baseline(struct gm_reconstruction *t)
     for (size_t i = 0; i < n; i++) {
         h->reconciliation.baseline_blocks++;
         h->reconciliation.baseline_bytes =
-            gm_clamp((gm_i128)h->reconciliation.baseline_bytes + h->block[list[i].allocation]);
+            gm_clamp((gm_i128)h->reconciliation.baseline_bytes + gm_block_bytes(h, list[i].allocation));
     }
     free(list);
     return !t->has_no_memory;

@@ -106,12 +106,12 @@ static void count_never_freed(const struct gm_reconstruction *t)
     for (size_t a = 0; a < h->allocation_count; a++) {
         if (h->freed[a] != GM_NEVER)
             continue;
-        uint64_t rounded = gm_rules_round(&t->rules, h->requested[a]);
-        unsplit += h->block[a] > rounded ? h->block[a] - rounded : 0;
+        uint64_t rounded = gm_rules_round(&t->rules, gm_requested(h, a));
+        unsplit += gm_block_bytes(h, a) > rounded ? gm_block_bytes(h, a) - rounded : 0;
         if (h->born[a] == 0)
             continue;
         h->reconciliation.never_freed_blocks++;
-        bytes += h->block[a];
+        bytes += gm_block_bytes(h, a);
     }
     h->reconciliation.never_freed_bytes = gm_clamp(bytes);
     h->reconciliation.unsplit_bytes = h->is_reconstructed ? gm_clamp(unsplit) : GM_REPORT_NONE;

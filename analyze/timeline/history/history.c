@@ -18,7 +18,7 @@
 struct pairing {
     struct gm_history *h;
     size_t capacity; /* of the columns */
-    size_t replaced_capacity;
+    size_t replaced_capacity, other_capacity;
     struct gm_address_map open;                    /* address to allocation: not freed so far */
     uint64_t same_stacks, other_stacks;            /* frees with the stack of their alloc, or another */
     bool has_free_requested, lacks_free_requested; /* of blocks allocated in the trace */
@@ -47,7 +47,8 @@ void gm_history_note(struct gm_history *h, const char *id, const char *what, boo
     d->bytes = gm_sat_add(d->bytes, bytes);
 }
 
-#define ALLOCATION_COLUMNS(X) X(born) X(let_go) X(freed) X(requested) X(block) X(stack) X(final_block) X(pool)
+#define ALLOCATION_COLUMNS(X) X(born) X(let_go) X(freed) X(requested.near) X(block.near) X(pool)
+#define HAS_FINAL (GM_NEVER - 1) /* in `open`: an allocation whose final block was found; no allocation's number */
 
 static bool reserve(struct pairing *p, size_t need)
 {
@@ -56,24 +57,32 @@ static bool reserve(struct pairing *p, size_t need)
     if (need <= p->capacity)
         return true;
 #define GROW(column) (capacity = p->capacity, gm_grow(&h->column, &capacity, need, sizeof *h->column)) &&
-    if (need >= GM_NEVER || !(ALLOCATION_COLUMNS(GROW) true))
+    if (need >= HAS_FINAL || !(ALLOCATION_COLUMNS(GROW) true))
         return false;
     p->capacity = capacity;
     return true;
 }
 
+static bool add_other(struct pairing *p, uint32_t a, uint32_t stack, uint32_t final_block)
+{
+    struct gm_history *h = p->h;
+    if (!gm_grow(&h->others, &p->other_capacity, h->other_count + 1, sizeof *h->others))
+        return false;
+    h->others[h->other_count++] = (struct gm_history_other){a, stack, final_block};
+    return true;
+}
+
 /* A new allocation, or GM_NEVER if there is no memory. */
-static uint32_t add(struct pairing *p, uint32_t born, uint64_t requested, uint32_t stack)
+static uint32_t add(struct pairing *p, uint32_t born, uint64_t requested)
 {
     struct gm_history *h = p->h;
     size_t a = h->allocation_count;
-    if (a == p->capacity && !reserve(p, a + 1))
+    if ((a == p->capacity && !reserve(p, a + 1)) || !gm_number_put(&h->requested, GM_HISTORY_SIZES, a, requested) ||
+        !gm_number_put(&h->block, GM_HISTORY_SIZES, a, requested) ||
+        (born == 0 && !add_other(p, (uint32_t)a, 0, GM_NO_BLOCK)))
         return GM_NEVER;
     h->born[a] = born;
     h->let_go[a] = h->freed[a] = GM_NEVER;
-    h->requested[a] = h->block[a] = requested;
-    h->stack[a] = stack;
-    h->final_block[a] = GM_NO_BLOCK;
     h->pool[a] = 0;
     h->allocation_count++;
     return (uint32_t)a;
@@ -88,7 +97,7 @@ static bool replace(struct pairing *p, uint32_t event, uint32_t a)
     h->freed[a] = event + 1;
     h->let_go[a] = h->let_go[a] < event + 1 ? h->let_go[a] : event + 1;
     gm_history_note(h, "free-missing", "allocations ended without a free, when their address was allocated again",
-                    false, event, h->requested[a]);
+                    false, event, gm_requested(h, a));
     return true;
 }
 
@@ -99,13 +108,13 @@ static void forget(struct gm_history *h, uint32_t a)
     h->let_go[a] = h->freed[a] = 0;
     gm_history_note(h, "free-never-completed",
                     "frees of blocks older than the trace were neither completed nor are pending in the snapshot",
-                    false, GM_REPORT_NONE, h->requested[a]);
+                    false, GM_REPORT_NONE, gm_requested(h, a));
 }
 
 static bool pair_alloc(struct pairing *p, uint32_t i, size_t row)
 {
     const struct gm_events *e = &p->h->snapshot->events;
-    uint32_t a = add(p, i + 1, bytes_of(gm_event_size(e, row)), e->stack[row].v), before;
+    uint32_t a = add(p, i + 1, bytes_of(gm_event_size(e, row))), before;
     if (a == GM_NEVER || !gm_map_put(&p->open, gm_event_addr(e, row), a, &before))
         return false;
     p->h->of_event[i] = a;
@@ -124,7 +133,7 @@ static bool pair_free_requested(struct pairing *p, uint32_t i, size_t row)
     const struct gm_events *e = &h->snapshot->events;
     uint32_t a = gm_map_get(&p->open, gm_event_addr(e, row)), before;
     if (a == GM_MAP_NONE) {
-        a = add(p, 0, bytes_of(gm_event_size(e, row)), 0);
+        a = add(p, 0, bytes_of(gm_event_size(e, row)));
         if (a == GM_NEVER || !gm_map_put(&p->open, gm_event_addr(e, row), a, &before))
             return false;
     } else if (h->let_go[a] != GM_NEVER) {
@@ -143,7 +152,7 @@ static bool pair_free_completed(struct pairing *p, uint32_t i, size_t row, bool 
     const struct gm_events *e = &h->snapshot->events;
     uint32_t a = gm_map_take(&p->open, gm_event_addr(e, row));
     if (a == GM_MAP_NONE) {
-        a = add(p, 0, bytes_of(gm_event_size(e, row)), 0);
+        a = add(p, 0, bytes_of(gm_event_size(e, row)));
         if (a == GM_NEVER)
             return false;
         if (!is_both)
@@ -154,8 +163,8 @@ static bool pair_free_completed(struct pairing *p, uint32_t i, size_t row, bool 
     if (h->born[a] == 0)
         gm_history_note(h, "free-without-alloc", "frees had no alloc in the trace: blocks older than it", true, i,
                         bytes_of(gm_event_size(e, row)));
-    else if (e->stack[row].v != 0 && h->stack[a] != 0)
-        ++*(e->stack[row].v == h->stack[a] ? &p->same_stacks : &p->other_stacks);
+    else if (e->stack[row].v != 0 && e->stack[h->first + h->born[a] - 1].v != 0)
+        ++*(e->stack[row].v == e->stack[h->first + h->born[a] - 1].v ? &p->same_stacks : &p->other_stacks);
     h->of_event[i] = a;
     h->freed[a] = i + 1;
     if (h->let_go[a] == GM_NEVER)
@@ -191,35 +200,59 @@ static bool pair_events(struct pairing *p)
     return true;
 }
 
+GM_ORDERING(by_allocation, struct gm_history_other, GM_UP(allocation));
+
+static struct gm_history_other *find_other(const struct gm_history *h, size_t count, size_t a)
+{
+    size_t i = 0;
+    GM_BISECT(i, count, k, h->others[k].allocation < a);
+    return i < count && h->others[i].allocation == a ? &h->others[i] : NULL;
+}
+
+const struct gm_history_other *gm_history_other(const struct gm_history *h, size_t a)
+{
+    return find_other(h, h->other_count, a);
+}
+
 /* The snapshot's active blocks: ends of allocations that are still open, or allocations older than the trace. */
 static bool pair_final(struct pairing *p)
 {
     struct gm_history *h = p->h;
     const struct gm_snapshot *s = h->snapshot;
+    const size_t older = h->other_count;
     for (size_t b = 0; b < s->blocks.count; b++) {
         if (s->blocks.state[b] == GM_BLOCK_INACTIVE || s->segments.device[s->blocks.segment[b]] != h->device)
             continue;
         bool is_pending = s->blocks.state[b] == GM_BLOCK_ACTIVE_PENDING_FREE;
-        uint32_t a = gm_map_get(&p->open, s->blocks.address[b]);
-        if (a == GM_MAP_NONE || h->final_block[a] != GM_NO_BLOCK) {
-            if (a != GM_MAP_NONE) /* two final blocks at one address: the first is the allocation's */
-                continue;
-            a = add(p, 0, gm_block_requested(&s->blocks, b), s->blocks.stack[b].v);
+        uint32_t a = gm_map_get(&p->open, s->blocks.address[b]), before;
+        if (a == HAS_FINAL) /* two final blocks at one address: the first is the allocation's */
+            continue;
+        struct gm_history_other *other = NULL;
+        if (a == GM_MAP_NONE) {
+            a = add(p, 0, gm_block_requested(&s->blocks, b));
             if (a == GM_NEVER)
                 return false;
             if (is_pending)
                 h->let_go[a] = 0;
-        } else if (is_pending && h->let_go[a] == GM_NEVER) {
-            h->let_go[a] = (uint32_t)h->count;
-        } else if (!is_pending && h->let_go[a] != GM_NEVER) {
-            gm_history_note(h, "freed-but-allocated",
-                            "blocks were freed in the trace but are allocated in the snapshot", false, h->let_go[a] - 1,
-                            h->requested[a]);
+            other = &h->others[h->other_count - 1];
+        } else {
+            if (is_pending && h->let_go[a] == GM_NEVER)
+                h->let_go[a] = (uint32_t)h->count;
+            else if (!is_pending && h->let_go[a] != GM_NEVER)
+                gm_history_note(h, "freed-but-allocated",
+                                "blocks were freed in the trace but are allocated in the snapshot", false,
+                                h->let_go[a] - 1, gm_requested(h, a));
+            if (h->born[a] > 0 && !add_other(p, a, 0, GM_NO_BLOCK))
+                return false;
+            other = h->born[a] > 0 ? &h->others[h->other_count - 1] : find_other(h, older, a);
+            if (!gm_map_put(&p->open, s->blocks.address[b], HAS_FINAL, &before))
+                return false;
         }
-        h->final_block[a] = (uint32_t)b;
-        if (h->stack[a] == 0)
-            h->stack[a] = s->blocks.stack[b].v;
+        other->final_block = (uint32_t)b;
+        other->stack = h->born[a] > 0 && s->events.stack[h->first + h->born[a] - 1].v != 0 ? 0 : s->blocks.stack[b].v;
     }
+    if (h->other_count > older)
+        qsort(h->others, h->other_count, sizeof *h->others, by_allocation);
     return true;
 }
 
@@ -228,13 +261,13 @@ static void settle_open(struct pairing *p)
 {
     struct gm_history *h = p->h;
     for (size_t a = 0; a < h->allocation_count; a++) {
-        if (h->freed[a] != GM_NEVER || h->final_block[a] != GM_NO_BLOCK)
+        if (h->freed[a] != GM_NEVER || gm_final_block(h, a) != GM_NO_BLOCK)
             continue;
         if (h->born[a] == 0)
             forget(h, (uint32_t)a);
         else if (h->snapshot->profile == NULL) /* which lists no blocks */
             gm_history_note(h, "not-in-snapshot", "allocations were never freed but are not in the snapshot's blocks",
-                            false, h->born[a] - 1, h->requested[a]);
+                            false, h->born[a] - 1, gm_requested(h, a));
     }
 }
 
@@ -259,8 +292,9 @@ static void take_stacks_of_frees(struct pairing *p)
         return;
     for (size_t i = 0; i < h->count; i++) {
         uint32_t a = h->of_event[i];
-        if (a != GM_NEVER && h->born[a] == 0 && h->stack[a] == 0)
-            h->stack[a] = stack[h->first + i].v;
+        struct gm_history_other *other = a == GM_NEVER || h->born[a] > 0 ? NULL : find_other(h, h->other_count, a);
+        if (other != NULL && other->stack == 0)
+            other->stack = stack[h->first + i].v;
     }
 }
 
@@ -306,8 +340,14 @@ enum gm_status gm_history_build(struct gm_history *history, const struct gm_snap
 
 void gm_history_free(struct gm_history *h)
 {
-#define FREE(column) free(h->column);
-    ALLOCATION_COLUMNS(FREE)
+    free(h->born);
+    free(h->let_go);
+    free(h->freed);
+    gm_number_free(&h->requested);
+    gm_number_free(&h->block);
+    free(h->pool);
+    free(h->wide_pool);
+    free(h->others);
     free(h->of_event);
     free(h->replaced);
     free(h->segments);
@@ -317,10 +357,27 @@ void gm_history_free(struct gm_history *h)
     *h = (struct gm_history){0};
 }
 
+bool gm_history_set_pool(struct gm_history *h, size_t a, uint32_t pool)
+{
+    if (h->wide_pool == NULL && pool > UINT8_MAX) {
+        h->wide_pool = malloc((h->allocation_count + 1) * sizeof *h->wide_pool);
+        for (size_t i = 0; h->wide_pool != NULL && i < h->allocation_count; i++)
+            h->wide_pool[i] = h->pool[i];
+        if (h->wide_pool == NULL)
+            return false;
+    }
+    if (h->wide_pool != NULL)
+        h->wide_pool[a] = pool;
+    else
+        h->pool[a] = (uint8_t)pool;
+    return true;
+}
+
 uint64_t gm_history_address(const struct gm_history *h, size_t a)
 {
-    if (h->final_block[a] != GM_NO_BLOCK)
-        return h->snapshot->blocks.address[h->final_block[a]];
+    const uint32_t block = h->born[a] > 0 ? GM_NO_BLOCK : gm_final_block(h, a);
+    if (block != GM_NO_BLOCK)
+        return h->snapshot->blocks.address[block];
     uint32_t event = h->born[a] > 0 ? h->born[a] - 1 : h->freed[a] > 0 && h->freed[a] != GM_NEVER ? h->freed[a] - 1 : 0;
     return h->count == 0 ? GM_ABSENT : gm_event_addr(&h->snapshot->events, h->first + event);
 }
@@ -346,8 +403,9 @@ struct gm_at_address *gm_history_placed(const struct gm_history *h, uint32_t mom
 struct gm_stream_id gm_history_stream(const struct gm_history *h, size_t a)
 {
     const struct gm_snapshot *s = h->snapshot;
-    if (h->final_block[a] != GM_NO_BLOCK)
-        return s->segments.stream[s->blocks.segment[h->final_block[a]]];
+    const uint32_t block = gm_final_block(h, a);
+    if (block != GM_NO_BLOCK)
+        return s->segments.stream[s->blocks.segment[block]];
     uint32_t event = h->born[a] > 0 ? h->born[a] - 1 : h->freed[a] > 0 && h->freed[a] != GM_NEVER ? h->freed[a] - 1 : 0;
     return (struct gm_stream_id){h->count == 0 ? 0 : gm_rare_at(&s->events.stream, h->first + event)};
 }

@@ -51,6 +51,13 @@ struct gm_history_replaced {
     uint32_t event, allocation;
 };
 
+/* What no alloc event tells: of those that are older than the trace, or are live at its end. */
+struct gm_history_other {
+    uint32_t allocation;
+    uint32_t stack;       /* gm_stack_id; 0: nothing but the event's, if there is one, tells it */
+    uint32_t final_block; /* row in snapshot->blocks if it is live at the end, or GM_NO_BLOCK */
+};
+
 /* The pool and stream of a segment event. */
 struct gm_history_segment {
     uint32_t event, stream; /* gm_stream_id */
@@ -63,13 +70,14 @@ struct gm_history {
     size_t first, count; /* its events: rows [first, first + count) of snapshot->events; event i is row first + i */
 
     size_t allocation_count;
-    uint32_t *born, *let_go, *freed; /* moments; born 0: before the trace; GM_NEVER: not in the trace */
-    uint64_t *requested;             /* bytes */
-    uint64_t *block;                 /* bytes of its block; equal to `requested` while !is_reconstructed */
-    uint32_t *stack;                 /* gm_stack_id of the allocation; absent if only a free is known */
-    uint32_t *final_block;           /* row in snapshot->blocks if it is live at the end, or GM_NO_BLOCK */
-    uint32_t *pool;                  /* index in pools */
-    uint32_t *of_event;              /* [count]: the allocation that an alloc or free is about; GM_NEVER for others */
+    uint32_t *born, *let_go, *freed;    /* moments; born 0: before the trace; GM_NEVER: not in the trace */
+    struct gm_number_builder requested; /* gm_requested */
+    struct gm_number_builder block;     /* gm_block_bytes */
+    uint8_t *pool;                      /* gm_pool_number */
+    uint32_t *wide_pool;                /* the same, once there are more than 256 pools; else NULL */
+    struct gm_history_other *others;    /* by allocation; gm_stack_of, gm_final_block */
+    size_t other_count;
+    uint32_t *of_event; /* [count]: the allocation that an alloc or free is about; GM_NEVER for others */
     struct gm_history_pool *pools;
     size_t pool_count, pool_capacity;
     uint32_t *pool_of_id; /* [2 * gm_pool_id + is_small]: the number of that pool in pools, + 1; 0: it is none. The
@@ -141,6 +149,50 @@ static inline uint8_t gm_space_use_of(uint8_t state)
                                                 : GM_SPACE_PENDING;
 }
 
+/* ---- of an allocation -------------------------------------------------------------------------------------------- */
+
+#define GM_HISTORY_SIZES ((struct gm_number_kind){.absent = GM_ABSENT})
+static inline uint64_t gm_history_size(const struct gm_number_builder *sizes, size_t a)
+{
+    const uint32_t near = sizes->near[a];
+    return (near & GM_FAR_NUMBER) == 0 ? near : sizes->far.v[near & ~GM_FAR_NUMBER];
+}
+/* Bytes that were asked for. */
+static inline uint64_t gm_requested(const struct gm_history *h, size_t a)
+{
+    return gm_history_size(&h->requested, a);
+}
+/* Bytes of its block; what was requested while !is_reconstructed. */
+static inline uint64_t gm_block_bytes(const struct gm_history *h, size_t a)
+{
+    return gm_history_size(&h->block, a);
+}
+/* Index in h->pools. */
+static inline uint32_t gm_pool_number(const struct gm_history *h, size_t a)
+{
+    return h->wide_pool != NULL ? h->wide_pool[a] : h->pool[a];
+}
+/* false: no memory. */
+bool gm_history_set_pool(struct gm_history *history, size_t a, uint32_t pool);
+
+/* NULL: there is none. */
+const struct gm_history_other *gm_history_other(const struct gm_history *h, size_t a);
+/* Row in snapshot->blocks if it is live at the end, or GM_NO_BLOCK. */
+static inline uint32_t gm_final_block(const struct gm_history *h, size_t a)
+{
+    const struct gm_history_other *other = h->freed[a] != GM_NEVER ? NULL : gm_history_other(h, a);
+    return other == NULL ? GM_NO_BLOCK : other->final_block;
+}
+/* The gm_stack_id; absent if only a free is known. */
+static inline uint32_t gm_stack_of(const struct gm_history *h, size_t a)
+{
+    const uint32_t stack = h->born[a] == 0 ? 0 : h->snapshot->events.stack[h->first + h->born[a] - 1].v;
+    if (stack != 0 || (h->born[a] > 0 && h->freed[a] != GM_NEVER))
+        return stack;
+    const struct gm_history_other *other = gm_history_other(h, a);
+    return other == NULL ? 0 : other->stack;
+}
+
 /* Where allocation `a` came from. */
 uint64_t gm_history_address(const struct gm_history *h, size_t a);
 struct gm_stream_id gm_history_stream(const struct gm_history *h, size_t a);
@@ -176,9 +228,9 @@ static inline void gm_sums_hold(struct gm_sums *s, const struct gm_history *h, s
 {
     if (!gm_history_is_active(h, a, moment))
         return;
-    s->requested += h->requested[a];
-    s->active += h->block[a];
-    s->allocated += moment < h->let_go[a] ? h->block[a] : 0;
+    s->requested += gm_requested(h, a);
+    s->active += gm_block_bytes(h, a);
+    s->allocated += moment < h->let_go[a] ? gm_block_bytes(h, a) : 0;
 }
 
 /* Bytes that the event of a row adds to what is reserved, or takes from it; saturated. */

@@ -27,7 +27,7 @@ static bool place(struct gm_space *space, const struct gm_history *h, const stru
     const uint32_t range = gm_space_range_of(space, p->address);
     uint32_t at = range == GM_SPACE_NONE ? GM_SPACE_NONE : space->ranges.v[range].last;
     const struct gm_space_block *b = at == GM_SPACE_NONE ? NULL : &space->blocks.v[at];
-    const uint64_t size = h->block[p->allocation];
+    const uint64_t size = gm_block_bytes(h, p->allocation);
     if (b == NULL || b->use != GM_SPACE_FREE || b->address > p->address || size == 0 ||
         p->address - b->address >= b->size || size > b->size - (p->address - b->address))
         return true;

@@ -130,18 +130,23 @@ static bool is_free_above(const struct gm_reconstruction *t, uint32_t block)
     return next != GM_SPACE_NONE && t->space.blocks.v[next].use == GM_SPACE_FREE;
 }
 
+void gm_reconstruct_set(struct gm_reconstruction *t, uint32_t a, uint64_t size, uint32_t pool)
+{
+    t->has_no_memory |= !gm_number_put(&t->h->block, GM_HISTORY_SIZES, a, size) || !gm_history_set_pool(t->h, a, pool);
+}
+
 /* A block turns out to be larger or smaller than was thought; `size` is its real one. */
 static void learn(struct gm_reconstruction *t, uint32_t block, uint64_t size)
 {
     uint32_t owner = t->space.blocks.v[block].owner;
-    uint64_t old = t->h->block[owner];
+    uint64_t old = gm_block_bytes(t->h, owner);
     const bool had_free = is_free_above(t, block);
     enum gm_space_status status = gm_space_resize(&t->space, block, size);
     t->has_no_memory |= status == GM_SPACE_NO_MEMORY;
     if (status != GM_SPACE_OK)
         return;
     gm_reconstruct_count_learnt(t, block, old, is_free_above(t, block) - had_free);
-    t->h->block[owner] = size;
+    gm_reconstruct_set(t, owner, size, gm_pool_number(t->h, owner));
     t->attributed += (gm_i128)size - old;
     gm_history_note(t->h, "size-learnt", "block sizes were learnt from what was allocated beside them later", true,
                     GM_REPORT_NONE, size > old ? size - old : old - size);
@@ -161,16 +166,17 @@ static uint32_t make_start(struct gm_reconstruction *t, uint32_t event, uint64_t
         if (b->use == GM_SPACE_FREE && b->address == address)
             return at;
         if (b->use != GM_SPACE_FREE) {
-            uint64_t rounded = gm_rules_round(&t->rules, h->requested[b->owner]);
-            if (h->final_block[b->owner] == GM_NO_BLOCK && address - b->address >= rounded && rounded < b->size)
+            uint64_t rounded = gm_rules_round(&t->rules, gm_requested(h, b->owner));
+            if (gm_final_block(h, b->owner) == GM_NO_BLOCK && address - b->address >= rounded && rounded < b->size)
                 learn(t, at, rounded);
             else
                 evict(t, at, event);
             continue;
         }
         const struct gm_space_block *below = b->prev == GM_SPACE_NONE ? NULL : &t->space.blocks.v[b->prev];
-        bool has_slack = below != NULL && h->born[below->owner] == 0 && h->final_block[below->owner] == GM_NO_BLOCK &&
-                         !b->is_expandable && !h->pools[b->pool].is_small && address - b->address <= GM_SMALL_SIZE;
+        bool has_slack = below != NULL && h->born[below->owner] == 0 &&
+                         gm_final_block(h, below->owner) == GM_NO_BLOCK && !b->is_expandable &&
+                         !h->pools[b->pool].is_small && address - b->address <= GM_SMALL_SIZE;
         if (has_slack) {
             learn(t, b->prev, below->size + (address - b->address));
             continue;
@@ -186,8 +192,7 @@ static uint32_t make_start(struct gm_reconstruction *t, uint32_t event, uint64_t
 
 static void put_outside(struct gm_reconstruction *t, uint32_t a, uint64_t rounded)
 {
-    t->h->block[a] = rounded;
-    t->h->pool[a] = gm_reconstruct_pool(t, GM_RECONSTRUCT_NO_POOL, rounded <= GM_SMALL_SIZE);
+    gm_reconstruct_set(t, a, rounded, gm_reconstruct_pool(t, GM_RECONSTRUCT_NO_POOL, rounded <= GM_SMALL_SIZE));
     t->block_of[a] = GM_SPACE_NONE;
     t->outside += rounded;
 }
@@ -196,9 +201,10 @@ static void put_outside(struct gm_reconstruction *t, uint32_t a, uint64_t rounde
 static uint64_t trust_snapshot(struct gm_reconstruction *t, uint32_t a, uint64_t size, uint64_t available)
 {
     struct gm_history *h = t->h;
-    if (h->final_block[a] == GM_NO_BLOCK)
+    const uint32_t block = gm_final_block(h, a);
+    if (block == GM_NO_BLOCK)
         return size;
-    uint64_t real = h->snapshot->blocks.size[h->final_block[a]];
+    uint64_t real = h->snapshot->blocks.size[block];
     if (real == size || real == 0 || real > available)
         return size;
     h->reconciliation.sizes_from_snapshot++;
@@ -211,7 +217,7 @@ static void tell_alloc(struct gm_reconstruction *t, uint32_t event, uint32_t a)
 {
     struct gm_history *h = t->h;
     uint64_t address = gm_event_addr(&h->snapshot->events, h->first + event);
-    uint64_t rounded = gm_rules_round(&t->rules, h->requested[a]);
+    uint64_t rounded = gm_rules_round(&t->rules, gm_requested(h, a));
     uint32_t at = gm_space_free_at(&t->space, address);
     if (at == GM_SPACE_NONE)
         at = make_start(t, event, address);
@@ -237,8 +243,7 @@ static void tell_alloc(struct gm_reconstruction *t, uint32_t event, uint32_t a)
     else
         size = gm_reconstruct_size(t, b, rounded, size);
     size = trust_snapshot(t, a, size, b->size);
-    h->pool[a] = b->pool;
-    h->block[a] = size;
+    gm_reconstruct_set(t, a, size, b->pool);
     t->attributed += size;
     const uint64_t before = b->size;
     const bool was_split = b->prev != GM_SPACE_NONE || b->next != GM_SPACE_NONE;
@@ -250,11 +255,11 @@ static void tell_alloc(struct gm_reconstruction *t, uint32_t event, uint32_t a)
 
 static void tell_free(struct gm_reconstruction *t, uint32_t a)
 {
-    t->attributed -= t->h->block[a];
+    t->attributed -= gm_block_bytes(t->h, a);
     if (t->block_of[a] != GM_SPACE_NONE)
         gm_reconstruct_release(t, t->block_of[a], a);
-    else if (t->h->pools[t->h->pool[a]].id_first == GM_ABSENT)
-        t->outside -= t->h->block[a];
+    else if (t->h->pools[gm_pool_number(t->h, a)].id_first == GM_ABSENT)
+        t->outside -= gm_block_bytes(t->h, a);
     t->block_of[a] = GM_SPACE_NONE;
 }
 
@@ -401,12 +406,16 @@ static bool tell_events(struct gm_reconstruction *t)
     return true;
 }
 
-static void give_up(struct gm_history *h, const char *reason)
+/* false: no memory. */
+static bool give_up(struct gm_history *h, const char *reason)
 {
-    memcpy(h->block, h->requested, h->allocation_count * sizeof *h->block);
+    bool ok = true;
+    for (size_t a = 0; ok && a < h->allocation_count; a++)
+        ok = gm_number_put(&h->block, GM_HISTORY_SIZES, a, gm_requested(h, a));
     h->is_reconstructed = h->reconciliation.is_reconstructed = false;
     h->segment_count = 0;
     h->reconciliation.reason = reason;
+    return ok;
 }
 
 static bool has_segments(const struct gm_reconstruction *t)
@@ -458,14 +467,14 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
         gm_reconstruct_pool(&t, 0, false);
     ok = ok && list_finals(&t);
     if (ok && !has_segments(&t)) {
-        give_up(h, h->snapshot->profile == NULL ? "the file lists no segments of this device"
-                                                : "a profiler's trace lists no segments");
+        ok = give_up(h, h->snapshot->profile == NULL ? "the file lists no segments of this device"
+                                                     : "a profiler's trace lists no segments");
     } else if (ok && gm_reconstruct_begin(&t)) {
         gm_reconstruct_count_start(&t);
         bool is_told = tell_events(&t);
         ok = !t.has_no_memory;
         if (ok && !is_told)
-            give_up(h, "the events contradict the segments so often that following them was given up");
+            ok = give_up(h, "the events contradict the segments so often that following them was given up");
     } else {
         ok = false;
     }

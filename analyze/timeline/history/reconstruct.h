@@ -42,6 +42,8 @@ uint32_t gm_reconstruct_pool(struct gm_reconstruction *t, uint32_t id, bool is_s
 /* The pool and kind of a segment event's range, and of a final segment. */
 uint32_t gm_reconstruct_pool_of_event(struct gm_reconstruction *t, size_t row, bool is_map);
 uint32_t gm_reconstruct_pool_of_segment(struct gm_reconstruction *t, size_t segment);
+/* The bytes and the pool of allocation a's block. */
+void gm_reconstruct_set(struct gm_reconstruction *t, uint32_t a, uint64_t size, uint32_t pool);
 /* Bytes of allocation a's block by the rules, in a free block of `available` bytes. */
 uint64_t gm_reconstruct_size(const struct gm_reconstruction *t, const struct gm_space_block *block, uint64_t rounded,
                              uint64_t available);

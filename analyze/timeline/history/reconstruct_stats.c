@@ -19,7 +19,7 @@ static void count_block_at_start(struct gm_reconstruction *t, const struct gm_sp
     struct gm_stats *s = &t->h->stats;
     const bool small = is_small(t, b->pool), is_split = b->prev != GM_SPACE_NONE || b->next != GM_SPACE_NONE;
     gm_stats_add(s->reserved_bytes, small, (int64_t)b->size);
-    gm_stats_begin_block(s, b, small, is_split, b->use == GM_SPACE_FREE ? 0 : t->h->requested[b->owner],
+    gm_stats_begin_block(s, b, small, is_split, b->use == GM_SPACE_FREE ? 0 : gm_requested(t->h, b->owner),
                          t->rules.max_split);
 }
 
@@ -44,7 +44,7 @@ void gm_reconstruct_count_take(struct gm_reconstruction *t, uint32_t a, uint64_t
     struct gm_stats *s = &t->h->stats;
     const struct gm_space_block *b = &t->space.blocks.v[t->block_of[a]];
     const int64_t most = s->requested_bytes[GM_STAT_ALL].peak;
-    gm_stats_take(s, b, is_small(t, b->pool), t->h->requested[a], (before > b->size) - was_split,
+    gm_stats_take(s, b, is_small(t, b->pool), gm_requested(t->h, a), (before > b->size) - was_split,
                   (int64_t)(before - b->size - (was_split ? before : 0)), t->rules.max_split);
     t->is_at_peak = t->is_at_peak || s->requested_bytes[GM_STAT_ALL].peak > most;
 }
@@ -69,7 +69,7 @@ void gm_reconstruct_release(struct gm_reconstruction *t, uint32_t block, uint32_
     gm_reconstruct_count_let_go(t, block);
     const uint32_t merged = gm_space_release(&t->space, block);
     if (merged != GM_SPACE_NONE)
-        gm_stats_release(&t->h->stats, &t->space.blocks.v[merged], is_small(t, b.pool), b.size, t->h->requested[a],
+        gm_stats_release(&t->h->stats, &t->space.blocks.v[merged], is_small(t, b.pool), b.size, gm_requested(t->h, a),
                          merges, absorbed);
     t->has_no_memory |= merged == GM_SPACE_NONE;
 }

@@ -162,12 +162,12 @@ static void add(struct gm_join_sum *sum, uint64_t requested, uint64_t allocated)
 /* An allocation that is matched. */
 static bool count_matched(struct work *w, size_t a, const struct gm_profile_memory *m, bool is_live)
 {
-    const uint64_t requested = w->pass->history.requested[a], block = (uint64_t)m->bytes;
+    const uint64_t requested = gm_requested(&w->pass->history, a), block = (uint64_t)m->bytes;
     const uint32_t at = m->span, none = GM_PROFILE_NONE;
     struct row_work *rows[] = {
         row_of(w, &w->operators, at == none ? none : w->join->operation[at], false),
         row_of(w, &w->modules, at == none ? none : w->join->module[at], at != none && w->join->is_backward[at])};
-    w->out->other_sizes += w->pass->history.is_reconstructed && w->pass->history.block[a] != block;
+    w->out->other_sizes += w->pass->history.is_reconstructed && gm_block_bytes(&w->pass->history, a) != block;
     for (size_t k = 0; k < 2; k++) {
         if (rows[k] == NULL)
             return false;
@@ -191,7 +191,7 @@ static bool count_allocations(struct work *w)
         if (memory != GM_PROFILE_NONE && !count_matched(w, a, &w->p->memory.v[memory], is_live))
             return false;
         if (memory == GM_PROFILE_NONE && is_live)
-            add(h->born[a] < w->first ? &w->out->before : &w->out->unknown, h->requested[a], h->block[a]);
+            add(h->born[a] < w->first ? &w->out->before : &w->out->unknown, gm_requested(h, a), gm_block_bytes(h, a));
     }
     return true;
 }
@@ -294,7 +294,7 @@ static size_t list_live(const struct work *w, struct live *v)
         if (memory == GM_PROFILE_NONE || gm_is_hidden(w->pass, a) || !gm_history_is_active(h, a, w->moment))
             continue;
         const size_t place = place_of(w, operation_of(w, memory), false);
-        v[n++] = (struct live){h->requested[a], w->operators.row_of[place], memory};
+        v[n++] = (struct live){gm_requested(h, a), w->operators.row_of[place], memory};
     }
     if (n > 1)
         qsort(v, n, sizeof *v, by_size);
@@ -361,12 +361,12 @@ static bool sum_sites(struct work *w, struct site_sums *sums)
         const uint32_t operation = operation_of(w, gm_join_memory_of(w->pass, a));
         if (operation == GM_PROFILE_NONE || gm_is_hidden(w->pass, a))
             continue;
-        const struct site_sum sum = {gm_grouping_of(&sums->grouping, h->stack[a], gm_role_of(w->pass, a)),
+        const struct site_sum sum = {gm_grouping_of(&sums->grouping, gm_stack_of(h, a), gm_role_of(w->pass, a)),
                                      w->operators.row_of[place_of(w, operation, false)] - 1, 0};
         const uint32_t key[2] = {sum.site, sum.row}, at = gm_intern_add(&sums->keys, key, sizeof key);
         if (sum.site == GM_NEVER || at == GM_INTERN_NONE || (at == sums->v.n && !GM_VEC_PUSH(&sums->v, sum)))
             return false;
-        sums->v.v[at].bytes = gm_known_add(sums->v.v[at].bytes, h->requested[a]);
+        sums->v.v[at].bytes = gm_known_add(sums->v.v[at].bytes, gm_requested(h, a));
     }
     return true;
 }
@@ -581,7 +581,7 @@ static bool tell_blocks(const struct work *w, struct gm_join_block *out)
     bool ok = true;
     uint32_t before;
     for (size_t a = 0; ok && a < h->allocation_count; a++)
-        if (h->final_block[a] != GM_NO_BLOCK && gm_join_memory_of(pass, a) != GM_PROFILE_NONE)
+        if (gm_final_block(h, a) != GM_NO_BLOCK && gm_join_memory_of(pass, a) != GM_PROFILE_NONE)
             ok = gm_map_put(&at_end, gm_history_address(h, a), gm_join_memory_of(pass, a), &before);
     for (size_t i = 0; ok && i < pass->report->top_block_count; i++) {
         const struct gm_block_row *row = &pass->report->top_blocks[i];

@@ -70,7 +70,7 @@ bool gm_join_events(const struct gm_trace_pass *pass, struct gm_join_device *out
         *row = (struct gm_join_event){.event = gm_event_of_moment(h->born[a]),
                                       .freed = gm_event_of_moment(h->freed[a]),
                                       .address = gm_history_address(h, a),
-                                      .requested = h->requested[a],
+                                      .requested = gm_requested(h, a),
                                       .block = GM_REPORT_NONE};
         row->time_us = gm_history_time(h, row->event);
         if (h->freed[a] == GM_NEVER)

@@ -72,7 +72,7 @@ static size_t gather(const struct gm_trace_pass *pass, uint8_t role, struct bloc
     size_t n = 0;
     for (size_t a = 0; a < h->allocation_count && n < BLOCKS_MOST; a++)
         if (pass->role[a] == role && h->born[a] > 0 && gm_module_counts(pass, a))
-            blocks[n++] = (struct block){h->requested[a], h->stack[a], h->born[a]};
+            blocks[n++] = (struct block){gm_requested(h, a), gm_stack_of(h, a), h->born[a]};
     qsort(blocks, n, sizeof *blocks, by_birth);
     return n;
 }

@@ -63,7 +63,7 @@ struct tags {
 
 static void count(struct gm_tag_row *row, const struct gm_trace_pass *pass, size_t a)
 {
-    const uint64_t bytes = pass->history.requested[a];
+    const uint64_t bytes = gm_requested(&pass->history, a);
     row->bytes = gm_known_add(row->bytes, bytes);
     row->blocks++;
     gm_purposes_add(&row->use, pass->role == NULL ? (uint8_t)GM_ROLE_UNKNOWN : pass->role[a], bytes);
@@ -141,7 +141,7 @@ static uint32_t row_of(struct tags *t, enum gm_tag tag, size_t a)
     const struct gm_events *e = &h->snapshot->events;
     const size_t row = h->first + h->born[a] - 1; /* of its alloc, if it has one */
     if (tag == GM_TAG_OPERATOR || tag == GM_TAG_NODE)
-        return by_stack(t, tag, h->stack[a]);
+        return by_stack(t, tag, gm_stack_of(h, a));
     if (tag == GM_TAG_METADATA && t->attached != NULL && t->attached[a] != 0)
         return by_string(t, tag, t->attached[a]);
     if (h->born[a] == 0)

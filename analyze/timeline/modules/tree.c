@@ -28,10 +28,10 @@ static void add_own(struct tree *t)
             continue;
         const uint32_t call = t->calls.of[a];
         struct gm_module_node *node = &t->nodes[t->calls.calls.v[call].node];
-        t->of_call[call] = gm_known_add(t->of_call[call], h->requested[a]);
-        node->own = gm_known_add(node->own, h->requested[a]);
+        t->of_call[call] = gm_known_add(t->of_call[call], gm_requested(h, a));
+        node->own = gm_known_add(node->own, gm_requested(h, a));
         node->blocks++;
-        gm_purposes_add(&node->use, pass->role == NULL ? (uint8_t)GM_ROLE_UNKNOWN : pass->role[a], h->requested[a]);
+        gm_purposes_add(&node->use, pass->role == NULL ? (uint8_t)GM_ROLE_UNKNOWN : pass->role[a], gm_requested(h, a));
     }
 }
 

@@ -69,8 +69,8 @@ static bool name_all(struct gm_removals *r, struct lookup *l)
     const struct gm_history *h = &r->pass->history;
     bool is_by_role = l->grouping->by == GM_GROUP_ROLE;
     for (size_t a = 0; a < h->allocation_count; a++) {
-        uint8_t *known = &l->by_stack[h->stack[a]];
-        if ((is_by_role || *known == WHO_NOT_ASKED) && !look_up(l, h->stack[a], gm_role_of(r->pass, a), known))
+        uint8_t *known = &l->by_stack[gm_stack_of(h, a)];
+        if ((is_by_role || *known == WHO_NOT_ASKED) && !look_up(l, gm_stack_of(h, a), gm_role_of(r->pass, a), known))
             return false;
         r->who[a] = gm_is_hidden(r->pass, a) ? GM_WHO_HIDDEN : *known;
     }
@@ -172,7 +172,7 @@ static inline void walk_to(struct round *x, uint32_t end, struct gm_swings *swin
         if (c.kind != GM_CHANGE_ALLOC && c.kind != GM_CHANGE_FREE)
             continue;
         uint8_t who = x->r->who[c.allocation];
-        double bytes = (double)x->h->requested[c.allocation];
+        double bytes = (double)gm_requested(x->h, c.allocation);
         if (who == GM_WHO_HIDDEN) {
             /* does not change anything */
         } else if (c.kind == GM_CHANGE_ALLOC) {
@@ -202,7 +202,7 @@ static void first_round(struct round *x, uint32_t from, uint32_t to, struct gm_s
     length = length < BUCKET_LEAST ? BUCKET_LEAST : length;
     for (size_t a = 0; a < x->h->allocation_count; a++)
         if (gm_history_is_active(x->h, a, from))
-            change_by(x, x->r->who[a], (double)x->h->requested[a]);
+            change_by(x, x->r->who[a], (double)gm_requested(x->h, a));
     x->is_inexact = x->base > EXACT;
     x->moment = from;
     x->is_rising = true;

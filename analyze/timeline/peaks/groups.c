@@ -180,7 +180,7 @@ void gm_live_free(struct gm_live *live)
 
 bool gm_live_add(struct gm_live *live, size_t allocation, uint64_t bytes)
 {
-    uint32_t stack = live->pass->history.stack[allocation];
+    uint32_t stack = gm_stack_of(&live->pass->history, allocation);
     uint8_t role = gm_role_of(live->pass, allocation);
     const struct gm_amount one = {bytes, 1};
     for (uint32_t i = live->first[stack]; i != 0; i = live->cells.v[i - 1].next)
@@ -200,7 +200,7 @@ bool gm_live_add_moment(struct gm_live *live, uint32_t moment)
     const struct gm_history *h = &live->pass->history;
     for (size_t a = 0; a < h->allocation_count; a++)
         if (gm_history_is_active(h, a, moment) && !gm_is_hidden(live->pass, a) &&
-            !gm_live_add(live, a, h->requested[a]))
+            !gm_live_add(live, a, gm_requested(h, a)))
             return false;
     return true;
 }

@@ -64,7 +64,7 @@ static bool add_allocation(struct moments *m, size_t a)
     const struct gm_history *h = &m->pass->history;
     for (size_t k = 0; k < m->count; k++) {
         gm_sums_hold(&m->sums[k], h, a, m->at[k]);
-        if (gm_history_is_active(h, a, m->at[k]) && !gm_live_add(&m->live[k], a, h->requested[a]))
+        if (gm_history_is_active(h, a, m->at[k]) && !gm_live_add(&m->live[k], a, gm_requested(h, a)))
             return false;
     }
     return true;
@@ -211,11 +211,11 @@ static bool gather(struct gm_trace_pass *pass, struct gm_live *live, struct gm_a
     for (size_t a = 0; a < h->allocation_count; a++) {
         if (!gm_history_is_active(h, a, pass->peak_moment) || gm_is_hidden(pass, a))
             continue;
-        const struct gm_amount one = {h->requested[a], 1};
+        const struct gm_amount one = {gm_requested(h, a), 1};
         gm_amount_add(&categories[pass->category[a]], &one);
         gm_amount_add(&roles[gm_role_of(pass, a)], &one);
         gm_amount_add(&lifetimes[lifetime_of(h, step, a)], &one);
-        if (!gm_live_add(live, a, h->requested[a]))
+        if (!gm_live_add(live, a, gm_requested(h, a)))
             return false;
     }
     return true;

@@ -44,7 +44,7 @@ static struct size *row_of(struct sizes *s, uint64_t bytes, uint32_t born)
 
 static bool count_size(struct sizes *s, const struct gm_history *h, size_t a)
 {
-    struct size *row = row_of(s, h->requested[a], h->born[a]);
+    struct size *row = row_of(s, gm_requested(h, a), h->born[a]);
     if (row == NULL)
         return false;
     row->count++;
@@ -91,7 +91,7 @@ static bool claim_series(struct gm_role_work *w)
              j++)
             mark_series(&s, &s.rows.v[i], s.rows.v[j].bytes - s.rows.v[i].bytes);
     for (size_t a = 0; ok && s.rows.n > ROUNDS && a < h->allocation_count; a++)
-        if (may_grow(w, a) && w->claim[a] == GM_CLAIM_NONE && find_size(&s, h->requested[a])->is_cache)
+        if (may_grow(w, a) && w->claim[a] == GM_CLAIM_NONE && find_size(&s, gm_requested(h, a))->is_cache)
             w->claim[a] = GM_CLAIM_GROWING;
     free(s.rows.v);
     return ok;
@@ -129,12 +129,12 @@ static bool claim_firsts(struct gm_role_work *w)
         if (a == GM_NEVER)
             continue;
         if (h->born[a] == i + 1 && w->claim[a] == GM_CLAIM_GROWING) {
-            bool is_first = before == 0 || h->requested[a] < before;
-            opened = before > 0 && h->requested[a] > before ? GM_NEVER : is_first && opened == GM_NEVER ? i : opened;
-            before = h->requested[a];
+            bool is_first = before == 0 || gm_requested(h, a) < before;
+            opened = before > 0 && gm_requested(h, a) > before ? GM_NEVER : is_first && opened == GM_NEVER ? i : opened;
+            before = gm_requested(h, a);
         } else if (h->let_go[a] == i + 1 && opened != GM_NEVER && h->born[a] <= opened &&
                    i - h->born[a] > GM_BRIEF_EVENTS && w->claim[a] == GM_CLAIM_NONE) {
-            ok = GM_VEC_PUSH(&firsts, ((struct first){h->requested[a], a}));
+            ok = GM_VEC_PUSH(&firsts, ((struct first){gm_requested(h, a), a}));
         }
     }
     claim_alike(w, firsts.v, firsts.n, GM_CLAIM_GROWING);
@@ -157,13 +157,13 @@ static uint64_t slots_beside_weights(struct gm_role_work *w, uint32_t first)
     uint64_t largest = 0, other = 0;
     size_t count = 0;
     for (size_t a = 0; a < h->allocation_count && h->born[a] < first; a++)
-        if (stays(w, a) && gm_role_says(w, a) == GM_SAYS_OTHER && h->requested[a] > largest)
-            largest = h->requested[a];
+        if (stays(w, a) && gm_role_says(w, a) == GM_SAYS_OTHER && gm_requested(h, a) > largest)
+            largest = gm_requested(h, a);
     for (size_t a = 0; a < h->allocation_count && h->born[a] < first; a++) {
         if (!stays(w, a) || gm_role_says(w, a) != GM_SAYS_OTHER)
             continue;
-        count += h->requested[a] == largest;
-        other = h->requested[a] < largest && h->requested[a] > other ? h->requested[a] : other;
+        count += gm_requested(h, a) == largest;
+        other = gm_requested(h, a) < largest && gm_requested(h, a) > other ? gm_requested(h, a) : other;
     }
     return count >= SLOTS && other >= LEAST_WEIGHT && largest / MANY_TIMES >= other ? largest : 0;
 }
@@ -184,7 +184,7 @@ static bool claim_early(struct gm_role_work *w)
         if (stays(w, a) && gm_role_says(w, a) == GM_SAYS_LOADING) {
             loading = h->born[a] < loading ? h->born[a] : loading;
             loaded = h->born[a];
-            heaviest = h->requested[a] > heaviest ? h->requested[a] : heaviest;
+            heaviest = gm_requested(h, a) > heaviest ? gm_requested(h, a) : heaviest;
         }
     const uint64_t size = loaded == 0 && first != GM_NEVER ? slots_beside_weights(w, first) : 0;
     bool ok = true;
@@ -193,10 +193,10 @@ static bool claim_early(struct gm_role_work *w)
         if (!stays(w, a) || w->claim[a] != GM_CLAIM_NONE || (says != GM_SAYS_OTHER && says != GM_SAYS_OBJECT))
             continue;
         if (loaded == 0 && says == GM_SAYS_OTHER)
-            w->claim[a] = h->requested[a] == size ? GM_CLAIM_SLOTS : GM_CLAIM_INFERENCE;
-        else if (loaded > 0 && h->requested[a] >= LEAST_SLOTS &&
-                 (h->born[a] > loaded || (h->born[a] < loading && h->requested[a] / HEAVIER >= heaviest)))
-            ok = GM_VEC_PUSH(&slots, ((struct first){h->requested[a], a}));
+            w->claim[a] = gm_requested(h, a) == size ? GM_CLAIM_SLOTS : GM_CLAIM_INFERENCE;
+        else if (loaded > 0 && gm_requested(h, a) >= LEAST_SLOTS &&
+                 (h->born[a] > loaded || (h->born[a] < loading && gm_requested(h, a) / HEAVIER >= heaviest)))
+            ok = GM_VEC_PUSH(&slots, ((struct first){gm_requested(h, a), a}));
     }
     claim_alike(w, slots.v, slots.n, GM_CLAIM_SLOTS);
     free(slots.v);
@@ -225,15 +225,15 @@ static void claim_pool(struct gm_role_work *w)
     size_t largest = h->allocation_count;
     for (size_t a = 0; a < h->allocation_count; a++)
         if (gm_life_of(w, a) >= GM_LIFE_LASTING || gm_life_of(w, a) == GM_LIFE_OLD) {
-            others += h->requested[a];
-            largest = largest == h->allocation_count || h->requested[a] > h->requested[largest] ? a : largest;
+            others += gm_requested(h, a);
+            largest = largest == h->allocation_count || gm_requested(h, a) > gm_requested(h, largest) ? a : largest;
         }
     if (largest == h->allocation_count || h->born[largest] == 0 || w->claim[largest] == GM_CLAIM_SLOTS ||
         (steps->row_count > 0 && h->born[largest] > steps->rows[0].last_event + 1))
         return;
     const enum gm_says says = gm_role_says(w, largest);
-    others -= h->requested[largest];
-    if ((says == GM_SAYS_OTHER || says == GM_SAYS_OBJECT) && h->requested[largest] / 2 >= others &&
+    others -= gm_requested(h, largest);
+    if ((says == GM_SAYS_OTHER || says == GM_SAYS_OBJECT) && gm_requested(h, largest) / 2 >= others &&
         looks_up(h->snapshot))
         w->claim[largest] = GM_CLAIM_SLOTS;
 }

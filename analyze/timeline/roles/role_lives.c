@@ -41,7 +41,7 @@ static bool part_of_phase(const struct gm_trace_pass *pass, uint32_t event, enum
 enum gm_says gm_role_says(struct gm_role_work *w, size_t a)
 {
     const struct gm_history *h = w->h;
-    enum gm_says says = gm_stack_ask(w->stacks, (struct gm_stack_id){h->stack[a]});
+    enum gm_says says = gm_stack_ask(w->stacks, (struct gm_stack_id){gm_stack_of(h, a)});
     if (says == GM_SAYS_EMPTY && (h->born[a] == 0 || !w->empty_is_backward))
         says = GM_SAYS_NONE;
     if (says > GM_SAYS_OTHER || h->born[a] == 0)
@@ -81,7 +81,7 @@ static bool part_of_free(struct lives *l, uint32_t event, uint32_t a, enum gm_ro
 {
     uint32_t stack = l->events->stack[l->w->h->first + event].v;
     *part = l->part;
-    if (stack > GM_STACK_EMPTY && stack != l->w->h->stack[a]) {
+    if (stack > GM_STACK_EMPTY && stack != gm_stack_of(l->w->h, a)) {
         if (!part_of_says(gm_stack_ask(l->w->stacks, (struct gm_stack_id){stack}), part))
             *part = GM_PART_FORWARD;
         return true;
@@ -106,11 +106,11 @@ static void mark_tail(struct lives *l, uint32_t end)
 {
     const struct gm_history *h = l->w->h;
     const uint32_t last = h->of_event[l->last_alloc];
-    const uint64_t summed = h->let_go[last] > end ? h->requested[last] : UINT64_MAX;
+    const uint64_t summed = h->let_go[last] > end ? gm_requested(h, last) : UINT64_MAX;
     for (uint32_t i = l->last_alloc + 1; i < end; i++) {
         uint32_t a;
         enum gm_role_part part;
-        if (!frees(l, i, &a) || part_of_free(l, i, a, &part) || h->requested[a] == summed)
+        if (!frees(l, i, &a) || part_of_free(l, i, a, &part) || gm_requested(h, a) == summed)
             continue;
         enum gm_life life = gm_life_of(l->w, a);
         if (life == GM_LIFE_OLD_BACKWARD)
@@ -137,7 +137,7 @@ static bool find_heir(struct lives *l, uint32_t event, uint32_t old, enum gm_rol
         uint32_t *recent = &l->recent[(l->next_recent - k) % RECENT];
         uint32_t a = *recent;
         if (a == GM_NEVER || event - (h->born[a] - 1) > HEIR_EVENTS || h->let_go[a] <= event + 1 ||
-            h->requested[a] != h->requested[old])
+            gm_requested(h, a) != gm_requested(h, old))
             continue;
         *recent = GM_NEVER;
         l->last_heir = a;
@@ -190,7 +190,7 @@ static enum gm_life life_of_free(const struct lives *l, uint32_t event, uint32_t
                                                                     : GM_LIFE_RUN;
     if (part == GM_PART_BACKWARD && made != GM_PART_BACKWARD)
         return GM_LIFE_BACKWARD;
-    bool is_of_program = gm_stack_ask(l->w->stacks, (struct gm_stack_id){h->stack[a]}) == GM_SAYS_OTHER;
+    bool is_of_program = gm_stack_ask(l->w->stacks, (struct gm_stack_id){gm_stack_of(h, a)}) == GM_SAYS_OTHER;
     return is_brief && (made == GM_PART_FORWARD || is_of_program) ? GM_LIFE_BRIEF : GM_LIFE_LATER;
 }
 
@@ -258,7 +258,7 @@ static bool foresee(struct gm_role_work *w)
     const struct gm_history *h = w->h;
     size_t stacks = (size_t)h->snapshot->stacks.count + 1, open = 0;
     for (size_t a = 0; a < h->allocation_count; a++)
-        open += gm_life_of(w, a) == GM_LIFE_OPEN && h->stack[a] > GM_STACK_EMPTY;
+        open += gm_life_of(w, a) == GM_LIFE_OPEN && gm_stack_of(h, a) > GM_STACK_EMPTY;
     if (open == 0)
         return true;
     struct fate *fates = calloc(stacks, sizeof *fates);
@@ -266,14 +266,14 @@ static bool foresee(struct gm_role_work *w)
         return false;
     for (size_t a = 0; a < h->allocation_count; a++) {
         enum gm_life life = gm_life_of(w, a);
-        struct fate *fate = &fates[h->stack[a]];
+        struct fate *fate = &fates[gm_stack_of(h, a)];
         fate->in_run += life == GM_LIFE_BRIEF || life == GM_LIFE_RUN || life == GM_LIFE_KEPT;
         fate->in_backward += life == GM_LIFE_BACKWARD;
         fate->later += life == GM_LIFE_LATER || life == GM_LIFE_LASTING;
     }
     for (size_t a = 0; a < h->allocation_count; a++) {
-        const struct fate *fate = &fates[h->stack[a]];
-        if (gm_life_of(w, a) != GM_LIFE_OPEN || h->stack[a] <= GM_STACK_EMPTY)
+        const struct fate *fate = &fates[gm_stack_of(h, a)];
+        if (gm_life_of(w, a) != GM_LIFE_OPEN || gm_stack_of(h, a) <= GM_STACK_EMPTY)
             continue;
         enum gm_life life = GM_LIFE_OPEN;
         if (fate->in_backward > fate->in_run && fate->in_backward > fate->later)

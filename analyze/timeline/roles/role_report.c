@@ -20,9 +20,9 @@ static void add(uint64_t *bytes, uint64_t more)
 static bool is_at_end(const struct gm_history *h, size_t a, uint64_t *bytes)
 {
     const struct gm_blocks *blocks = &h->snapshot->blocks;
-    if (h->final_block[a] == GM_NO_BLOCK || blocks->state[h->final_block[a]] != GM_BLOCK_ACTIVE_ALLOCATED)
+    if (gm_final_block(h, a) == GM_NO_BLOCK || blocks->state[gm_final_block(h, a)] != GM_BLOCK_ACTIVE_ALLOCATED)
         return false;
-    *bytes = blocks->size[h->final_block[a]];
+    *bytes = blocks->size[gm_final_block(h, a)];
     return true;
 }
 
@@ -42,7 +42,7 @@ bool gm_trace_role_reasons(struct gm_trace_pass *pass)
         uint64_t bytes;
         if (gm_history_is_active(h, a, pass->peak_moment) && !gm_is_hidden(pass, a)) {
             row->blocks_at_peak++;
-            add(&row->bytes_at_peak, h->requested[a]);
+            add(&row->bytes_at_peak, gm_requested(h, a));
         }
         if (is_at_end(h, a, &bytes)) {
             row->blocks_at_end++;
@@ -77,8 +77,8 @@ static uint8_t *roles_of_blocks(const struct gm_report *report, const struct gm_
     for (size_t d = 0; role != NULL && d < report->device_count; d++) {
         const struct gm_history *h = &passes[d].history;
         for (size_t a = 0; a < h->allocation_count; a++)
-            if (h->final_block[a] != GM_NO_BLOCK)
-                role[h->final_block[a]] = passes[d].role[a];
+            if (gm_final_block(h, a) != GM_NO_BLOCK)
+                role[gm_final_block(h, a)] = passes[d].role[a];
     }
     return role;
 }

@@ -75,13 +75,13 @@ static const struct size_row *find(const struct sizes *s, uint64_t bytes)
 
 static bool is_private(const struct gm_history *h, size_t a)
 {
-    return h->pool_count > h->pool[a] && !gm_history_pool_is_default(&h->pools[h->pool[a]]);
+    return h->pool_count > gm_pool_number(h, a) && !gm_history_pool_is_default(&h->pools[gm_pool_number(h, a)]);
 }
 
 /* Lived before the trace, nothing known of its making. */
 static bool is_bare(struct gm_role_work *w, size_t a)
 {
-    return w->h->born[a] == 0 && w->h->freed[a] != 0 && w->h->stack[a] <= GM_STACK_EMPTY && !is_private(w->h, a);
+    return w->h->born[a] == 0 && w->h->freed[a] != 0 && gm_stack_of(w->h, a) <= GM_STACK_EMPTY && !is_private(w->h, a);
 }
 
 /* ---- counting ---------------------------------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ static bool count_one(struct sizes *s, const struct walk *at, uint32_t a)
     bool is_parameter = gm_is_of_weights(says), may_be_one = is_trainable(w, at, a, says);
     if (!is_bare_one && !is_gradient && !is_state && !is_parameter && !may_be_one)
         return true;
-    struct size_row *row = row_of(s, w->h->requested[a]);
+    struct size_row *row = row_of(s, gm_requested(w->h, a));
     if (row == NULL || (is_bare_one && !GM_VEC_PUSH(&s->bare, a)) || (may_be_one && !GM_VEC_PUSH(&s->trainable, a)))
         return false;
     if (is_bare_one)
@@ -186,7 +186,7 @@ static void count_passing(struct sizes *s)
         enum gm_life life = gm_life_of(w, a);
         uint32_t i = GM_MAP_NONE;
         if ((life == GM_LIFE_BRIEF || life == GM_LIFE_RUN) && gm_life_part(w, a) != GM_PART_FORWARD)
-            i = gm_map_get(&s->index, w->h->requested[a]);
+            i = gm_map_get(&s->index, gm_requested(w->h, a));
         if (i == GM_MAP_NONE)
             continue;
         advance(&at, w, (uint32_t)a);
@@ -517,7 +517,7 @@ static void share(struct sizes *s)
 
 static void give(struct sizes *s, size_t a, enum gm_claim first, enum gm_claim last)
 {
-    uint32_t row = gm_map_get(&s->index, s->w->h->requested[a]); /* counted, so it is there */
+    uint32_t row = gm_map_get(&s->index, gm_requested(s->w->h, a)); /* counted, so it is there */
     for (enum gm_claim c = first; c <= last; c++)
         if (s->rows.v[row].give[c] > 0) {
             s->rows.v[row].give[c]--;
@@ -534,7 +534,7 @@ static void claim_bare(struct sizes *s)
     for (size_t turn = 0; turn < sizeof turns / sizeof *turns; turn++)
         for (size_t i = 0; i < s->bare.n; i++) {
             uint32_t a = s->bare.v[i];
-            uint64_t bytes = w->h->requested[a];
+            uint64_t bytes = gm_requested(w->h, a);
             if (gm_life_of(w, a) != turns[turn])
                 continue;
             if (turns[turn] == GM_LIFE_OLD_REPLACED && gm_life_part(w, a) != GM_PART_OPTIMIZER) {
@@ -588,21 +588,21 @@ static void claim_others(struct sizes *s)
         enum gm_life life = gm_life_of(w, a);
         if (gm_life_is_short(life) || is_bare(w, a))
             continue;
-        if ((h->requested[a] == WORKSPACE && (life == GM_LIFE_OLD || life >= GM_LIFE_LASTING)) ||
-            is_made_workspace_90(w, a, find(s, h->requested[a])))
+        if ((gm_requested(h, a) == WORKSPACE && (life == GM_LIFE_OLD || life >= GM_LIFE_LASTING)) ||
+            is_made_workspace_90(w, a, find(s, gm_requested(h, a))))
             w->claim[a] = GM_CLAIM_WORKSPACE;
-        else if (h->born[a] == 0 && h->stack[a] <= GM_STACK_EMPTY && is_private(h, a))
+        else if (h->born[a] == 0 && gm_stack_of(h, a) <= GM_STACK_EMPTY && is_private(h, a))
             w->claim[a] = GM_CLAIM_PRIVATE;
         else if (gm_life_of(w, a) >= GM_LIFE_LASTING && gm_life_part(w, a) == GM_PART_FORWARD &&
-                 is_set_up(gm_role_says(w, a)) && is_copy_size(s, find(s, h->requested[a])))
+                 is_set_up(gm_role_says(w, a)) && is_copy_size(s, find(s, gm_requested(h, a))))
             w->claim[a] = GM_CLAIM_COPY;
         else if (life == GM_LIFE_LASTING && gm_is_beside_backward(w, a) && w->optimizers.n == 0 &&
-                 is_of_gradients(s, h->requested[a]))
+                 is_of_gradients(s, gm_requested(h, a)))
             w->claim[a] = GM_CLAIM_OWN_STATE;
         else if (life == GM_LIFE_LASTING && gm_life_part(w, a) == GM_PART_FORWARD && w->backwards.n > 0 &&
                  h->born[a] > w->backwards.v[0] && gm_role_says(w, a) <= GM_SAYS_OTHER)
             w->claim[a] = GM_CLAIM_LEFT;
-        else if (gm_life_part(w, a) != GM_PART_FORWARD && is_parameter_size(find(s, h->requested[a])))
+        else if (gm_life_part(w, a) != GM_PART_FORWARD && is_parameter_size(find(s, gm_requested(h, a))))
             w->claim[a] = GM_CLAIM_FITS;
     }
 }

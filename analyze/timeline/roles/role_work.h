@@ -154,7 +154,7 @@ static inline bool gm_is_beside_backward(const struct gm_role_work *w, size_t a)
 {
     return w->has_engine && w->h->born[a] > 0 &&
            (gm_life_part(w, a) == GM_PART_BACKWARD || gm_is_after_first_backward(w, a)) &&
-           gm_stack_ask(w->stacks, (struct gm_stack_id){w->h->stack[a]}) == GM_SAYS_OTHER;
+           gm_stack_ask(w->stacks, (struct gm_stack_id){gm_stack_of(w->h, a)}) == GM_SAYS_OTHER;
 }
 
 /* Whether the allocation lived on after the backward or the optimizer step that made it, as far as can be told. */

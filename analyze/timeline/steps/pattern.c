@@ -35,8 +35,8 @@ enum { MOST_ROWS = 20 };
 /* An allocation more (sign 1), or less (-1), of its stack. */
 static void add_to_stack(const struct gm_history *h, size_t a, int sign, int64_t *bytes, int64_t *blocks)
 {
-    const uint32_t s = h->stack[a];
-    bytes[s] = gm_signed_add(bytes[s], sign * (int64_t)gm_min(h->requested[a], INT64_MAX));
+    const uint32_t s = gm_stack_of(h, a);
+    bytes[s] = gm_signed_add(bytes[s], sign * (int64_t)gm_min(gm_requested(h, a), INT64_MAX));
     blocks[s] = gm_signed_add(blocks[s], sign);
 }
 

@@ -218,7 +218,7 @@ void gm_stack_classes_learn(struct gm_stack_classes *c, const struct gm_history 
     size_t native = 0, python = 0, backward = 0;
     uint32_t last = UINT32_MAX;
     for (size_t a = 0; a < h->allocation_count; a++) {
-        uint32_t stack = h->stack[a];
+        uint32_t stack = gm_stack_of(h, a);
         if (stack == last || c->of_stack[stack] != 0)
             continue;
         last = stack;

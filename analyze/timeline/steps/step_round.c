@@ -48,9 +48,9 @@ static void measure_level(struct beginning *b)
                 *(k == 0 ? &first : &last) = level;
         }
         if (change.kind == GM_CHANGE_ALLOC)
-            level += (double)h->requested[change.allocation];
+            level += (double)gm_requested(h, change.allocation);
         else if (change.kind == GM_CHANGE_FREE)
-            level -= (double)h->requested[change.allocation];
+            level -= (double)gm_requested(h, change.allocation);
     }
     b->growth = b->rounds > 1 ? fabs(last - first) : 0;
 }

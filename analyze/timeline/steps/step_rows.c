@@ -114,7 +114,7 @@ static void walk(struct rows *r)
         if (!is_in)
             continue;
         if (c.kind == GM_CHANGE_ALLOC && r->row_of[span] != GM_NEVER && !gm_is_hidden(w->pass, c.allocation))
-            count_alloc(&r->rows[r->row_of[span]], h->requested[c.allocation]);
+            count_alloc(&r->rows[r->row_of[span]], gm_requested(h, c.allocation));
         if (may_be_peak(r, span, &c))
             visit(r, span, c.event, &sums);
         if (c.event == w->spans.v[span].last) {

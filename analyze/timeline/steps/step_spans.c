@@ -236,7 +236,7 @@ static uint32_t optimizer_of(struct gm_step_work *w, struct ends *e, uint32_t na
         if (now.caller == 0)
             now.caller = caller_of_optimizer(w, w->allocs.stack[i]);
         if (a != GM_NEVER && h->freed[a] <= last + 1)
-            now.asked += (h->requested[a] + 1) * 0x9E3779B97F4A7C15U >> 8;
+            now.asked += (gm_requested(h, a) + 1) * 0x9E3779B97F4A7C15U >> 8;
     }
     for (size_t i = 0; i < e->place_count; i++) {
         struct place *p = &e->places[i];

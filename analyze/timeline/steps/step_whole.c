@@ -72,7 +72,8 @@ static void walk(struct body *b)
         size_t k = (i - first) / length; /* the round: frees before its first allocation count to it, too */
         if (is_next)
             age(b, i, &live);
-        double bytes = c.kind == GM_CHANGE_ALLOC || c.kind == GM_CHANGE_FREE ? (double)h->requested[c.allocation] : 0;
+        double bytes =
+            c.kind == GM_CHANGE_ALLOC || c.kind == GM_CHANGE_FREE ? (double)gm_requested(h, c.allocation) : 0;
         if (c.kind == GM_CHANGE_ALLOC && is_next) {
             level += bytes;
             b->high[k] = fmax(b->high[k], level);

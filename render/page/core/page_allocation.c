@@ -94,9 +94,9 @@ const struct gm_page_result *gm_page_allocation(uint32_t handle, uint32_t device
     const struct gm_history *h = d->h;
     if (a >= h->allocation_count)
         return gm_answer_refuse("the device has no such allocation");
-    const struct gm_stack_id stack = {h->stack[a]};
-    gm_answer_number("size", (double)h->block[a]);
-    gm_answer_number("requested", (double)h->requested[a]);
+    const struct gm_stack_id stack = {gm_stack_of(h, a)};
+    gm_answer_number("size", (double)gm_block_bytes(h, a));
+    gm_answer_number("requested", (double)gm_requested(h, a));
     tell_address(gm_history_address(h, a));
     for (uint32_t split = 0; split < GM_PAGE_SPLITS; split++)
         gm_answer_text(gm_page_split_names[split], gm_opened_layer_of(o, d, split, a));
@@ -160,14 +160,14 @@ const struct gm_page_result *gm_page_event(uint32_t handle, uint32_t device, uin
     const uint32_t a = h->of_event[event];
     const bool is_oom = e->action[row] == GM_ACTION_OOM;
     /* Of what is freed, the stack that tells most is that of its allocation. */
-    const struct gm_stack_id stack = a == GM_NEVER ? e->stack[row] : (struct gm_stack_id){h->stack[a]};
+    const struct gm_stack_id stack = a == GM_NEVER ? e->stack[row] : (struct gm_stack_id){gm_stack_of(h, a)};
     gm_answer_text("action", gm_action_name(e->action[row]));
     gm_answer_number("bytes", gm_answer_of(gm_event_size(e, row)));
     tell_address(is_oom ? GM_ABSENT : gm_event_addr(e, row));
     gm_answer_number("time", gm_page_has_times(d) ? gm_page_place(d, GM_PAGE_BY_TIME, event + 1) : (double)NAN);
     tell_stream(o, (struct gm_stream_id){gm_rare_at(&e->stream, row)});
     gm_answer_u32("allocation", a);
-    gm_answer_number("size", a == GM_NEVER ? (double)NAN : (double)h->block[a]);
+    gm_answer_number("size", a == GM_NEVER ? (double)NAN : (double)gm_block_bytes(h, a));
     tell_what(o, event, row, stack);
     gm_answer_u32("stack", stack.v);
     tell_stack(o, stack);

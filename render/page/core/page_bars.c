@@ -61,7 +61,7 @@ static bool choose(struct bars *b, uint32_t from, uint32_t to, double min_bytes,
     if (!GM_VEC_ROOM(&b->bars, limit + 1))
         return false;
     for (uint32_t a = 0; a < h->allocation_count; a++) {
-        const struct bar bar = {.id = a, .born = h->born[a], .freed = h->freed[a], .bytes = h->block[a]};
+        const struct bar bar = {.id = a, .born = h->born[a], .freed = h->freed[a], .bytes = gm_block_bytes(h, a)};
         if (bar.born > to || bar.freed <= from)
             continue;
         if ((double)bar.bytes < min_bytes || (b->bars.n == limit && !is_smaller(&b->bars.v[0], &bar))) {

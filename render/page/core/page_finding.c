@@ -52,7 +52,7 @@ static void choose(struct gm_opened *o, const struct gm_page_device *d, const st
     if ((r != NULL && r->count > 0) || f->site == NULL)
         return;
     for (size_t a = 0; a < d->h->allocation_count; a++) {
-        const char *site = gm_names_site(&o->names, (struct gm_stack_id){d->h->stack[a]});
+        const char *site = gm_names_site(&o->names, (struct gm_stack_id){gm_stack_of(d->h, a)});
         const size_t n = site == NULL ? 0 : strlen(site);
         is_in[a] = n > 0 && strncmp(site, f->site, n) == 0 && (f->site[n] == '\0' || f->site[n] == ',');
     }
@@ -69,7 +69,7 @@ static void tell(const struct gm_page_device *d, const uint8_t *is_in)
             continue;
         const uint32_t end = h->freed[a] == GM_NEVER ? gm_page_moments(d) - 1 : h->freed[a];
         n++;
-        sum += h->born[a] == 0 ? h->requested[a] : 0;
+        sum += h->born[a] == 0 ? gm_requested(h, a) : 0;
         first = h->born[a] < first ? h->born[a] : first;
         last = end > last ? end : last;
     }
@@ -78,8 +78,8 @@ static void tell(const struct gm_page_device *d, const uint8_t *is_in)
         const uint32_t a = h->of_event[i];
         if (a == GM_NEVER || !is_in[a])
             continue;
-        sum += h->born[a] == i + 1 ? h->requested[a] : 0;
-        sum -= h->freed[a] == i + 1 ? h->requested[a] : 0;
+        sum += h->born[a] == i + 1 ? gm_requested(h, a) : 0;
+        sum -= h->freed[a] == i + 1 ? gm_requested(h, a) : 0;
         highest = sum > most ? i + 1 : highest;
         most = sum > most ? sum : most;
     }

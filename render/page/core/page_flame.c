@@ -54,8 +54,8 @@ static bool sum_up(struct side *s, struct gm_opened *o, struct gm_page_device *d
         return false;
     for (size_t a = 0; a < h->allocation_count; a++)
         if (gm_history_is_active(h, a, moment)) {
-            s->bytes[h->stack[a]] += h->requested[a];
-            s->count[h->stack[a]]++;
+            s->bytes[gm_stack_of(h, a)] += gm_requested(h, a);
+            s->count[gm_stack_of(h, a)]++;
         }
     return true;
 }

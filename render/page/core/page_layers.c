@@ -62,11 +62,11 @@ static uint32_t class_of(const struct gm_opened *o, const struct gm_page_device 
     case GM_PAGE_BY_MODULE:
         return d->modules.of[a];
     case GM_PAGE_BY_SIZES:
-        for (uint64_t bytes = d->h->block[a]; bytes > 1; bytes >>= 1)
+        for (uint64_t bytes = gm_block_bytes(d->h, a); bytes > 1; bytes >>= 1)
             power++;
         return power;
     case GM_PAGE_BY_POOL:
-        return d->h->pool[a];
+        return gm_pool_number(d->h, a);
     default:
         return gm_history_stream(d->h, a).v;
     }
@@ -140,7 +140,7 @@ static struct class *rank(const struct gm_opened *o, const struct gm_page_device
         if (split == GM_PAGE_BY_SIZES)
             class->bytes = class->number + 1; /* they have an order of their own */
         else
-            class->bytes += gm_history_is_active(d->h, a, top) ? d->h->block[a] : 0;
+            class->bytes += gm_history_is_active(d->h, a, top) ? gm_block_bytes(d->h, a) : 0;
     }
     if (classes == NULL)
         return NULL;

@@ -24,9 +24,9 @@ static struct gm_page_sums sums_at_start(const struct gm_history *h)
     struct gm_page_sums s = {0};
     for (size_t a = 0; a < h->allocation_count; a++)
         if (gm_history_is_active(h, a, 0)) {
-            s.requested += h->requested[a];
-            s.active += h->block[a];
-            s.allocated += h->let_go[a] != 0 ? h->block[a] : 0;
+            s.requested += gm_requested(h, a);
+            s.active += gm_block_bytes(h, a);
+            s.allocated += h->let_go[a] != 0 ? gm_block_bytes(h, a) : 0;
         }
     return s;
 }
@@ -35,15 +35,15 @@ static inline void apply(struct gm_page_sums *s, const struct gm_history *h, con
 {
     const uint32_t a = c->allocation;
     if (c->kind == GM_CHANGE_ALLOC) {
-        s->requested += h->requested[a];
-        s->allocated += h->block[a];
-        s->active += h->block[a];
+        s->requested += gm_requested(h, a);
+        s->allocated += gm_block_bytes(h, a);
+        s->active += gm_block_bytes(h, a);
     } else if (c->kind == GM_CHANGE_LET_GO) {
-        s->allocated -= h->block[a];
+        s->allocated -= gm_block_bytes(h, a);
     } else if (c->kind == GM_CHANGE_FREE) {
-        s->requested -= h->requested[a];
-        s->active -= h->block[a];
-        s->allocated -= h->let_go[a] == c->event + 1 ? h->block[a] : 0;
+        s->requested -= gm_requested(h, a);
+        s->active -= gm_block_bytes(h, a);
+        s->allocated -= h->let_go[a] == c->event + 1 ? gm_block_bytes(h, a) : 0;
     }
 }
 
@@ -239,9 +239,9 @@ struct gm_page_sums gm_page_sums_at(const struct gm_page_device *d, uint32_t mom
     while (walk.event < moment && gm_walk_next(&walk, &c)) {
         apply(&sums, d->h, &c);
         if (n > 0 && c.kind == GM_CHANGE_ALLOC)
-            bytes[layers->of[c.allocation]] += d->h->block[c.allocation];
+            bytes[layers->of[c.allocation]] += gm_block_bytes(d->h, c.allocation);
         else if (n > 0 && c.kind == GM_CHANGE_FREE)
-            bytes[layers->of[c.allocation]] -= d->h->block[c.allocation];
+            bytes[layers->of[c.allocation]] -= gm_block_bytes(d->h, c.allocation);
     }
     return sums;
 }
@@ -260,14 +260,14 @@ bool gm_page_keep_layers(struct gm_opened *o, const struct gm_page_device *d, st
         return false;
     for (size_t a = 0; a < h->allocation_count; a++)
         if (gm_history_is_active(h, a, 0))
-            now[layers->of[a]] += h->block[a];
+            now[layers->of[a]] += gm_block_bytes(h, a);
     for (uint32_t i = 0; i < n; i++)
         layers->kept[i] = now[i];
     while (gm_walk_next(&walk, &c)) {
         if (c.kind == GM_CHANGE_ALLOC)
-            now[layers->of[c.allocation]] += h->block[c.allocation];
+            now[layers->of[c.allocation]] += gm_block_bytes(h, c.allocation);
         else if (c.kind == GM_CHANGE_FREE)
-            now[layers->of[c.allocation]] -= h->block[c.allocation];
+            now[layers->of[c.allocation]] -= gm_block_bytes(h, c.allocation);
         const uint32_t moment = c.event + 1;
         for (uint32_t i = 0; moment % KEPT_EVERY == 0 && i < n; i++)
             layers->kept[(size_t)(moment / KEPT_EVERY) * n + i] = now[i];

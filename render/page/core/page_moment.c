@@ -35,12 +35,12 @@ static uint64_t key_of(struct gm_opened *o, const struct gm_page_device *d, uint
     const char *site;
     switch (group) {
     case GM_PAGE_GROUP_SITE:
-        site = gm_names_site(&o->names, (struct gm_stack_id){h->stack[a]});
+        site = gm_names_site(&o->names, (struct gm_stack_id){gm_stack_of(h, a)});
         return site == NULL ? 0 : gm_hash_bytes(site, strlen(site));
     case GM_PAGE_GROUP_STACK:
-        return h->stack[a];
+        return gm_stack_of(h, a);
     case GM_PAGE_GROUP_SIZE:
-        return h->requested[a];
+        return gm_requested(h, a);
     case GM_PAGE_GROUP_NONE:
         return a;
     default:
@@ -69,10 +69,10 @@ static bool collect(struct groups *g, struct gm_opened *o, const struct gm_page_
         struct group *group = find(g, key_of(o, d, by, layers, a));
         if (group == NULL)
             return false;
-        if (group->count == 0 || h->block[a] > h->block[group->largest])
+        if (group->count == 0 || gm_block_bytes(h, a) > gm_block_bytes(h, group->largest))
             group->largest = a;
-        group->bytes += h->block[a];
-        group->requested += h->requested[a];
+        group->bytes += gm_block_bytes(h, a);
+        group->requested += gm_requested(h, a);
         group->count++;
     }
     return true;
@@ -89,7 +89,7 @@ static void put_label(struct gm_answer_list *labels, struct gm_opened *o, const 
     else if (is_split(by))
         gm_answer_put(labels, layers->name[g->key]);
     else
-        gm_answer_put(labels, gm_names_site(&o->names, (struct gm_stack_id){d->h->stack[g->largest]}));
+        gm_answer_put(labels, gm_names_site(&o->names, (struct gm_stack_id){gm_stack_of(d->h, g->largest)}));
 }
 
 static uint32_t color_of(const struct gm_opened *o, const struct gm_page_device *d, uint32_t by,
@@ -125,7 +125,7 @@ static void tell(struct gm_opened *o, const struct gm_page_device *d, uint32_t b
         count[i] = rows[i].count;
         color[i] = color_of(o, d, by, layers, &rows[i]);
         largest[i] = rows[i].largest;
-        stack[i] = d->h->stack[rows[i].largest];
+        stack[i] = gm_stack_of(d->h, rows[i].largest);
     }
     gm_answer_strings("label", &labels);
 }

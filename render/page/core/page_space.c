@@ -217,7 +217,7 @@ static void apply_change(struct heat *m, const struct gm_change *c)
     const struct gm_history *h = m->d->h;
     const struct gm_events *e = &h->snapshot->events;
     if (c->kind == GM_CHANGE_ALLOC || c->kind == GM_CHANGE_FREE)
-        paint(m, m->used, gm_history_address(h, c->allocation), h->block[c->allocation],
+        paint(m, m->used, gm_history_address(h, c->allocation), gm_block_bytes(h, c->allocation),
               c->kind == GM_CHANGE_ALLOC ? 1 : -1);
     else if (c->kind == GM_CHANGE_SEGMENT && gm_event_addr(e, h->first + c->event) != GM_ABSENT)
         paint(m, m->reserved, gm_event_addr(e, h->first + c->event), gm_event_size(e, h->first + c->event),
@@ -255,7 +255,7 @@ static void put_heat(struct heat *m, const struct gm_space *start, uint32_t axis
         paint(m, m->reserved, start->ranges.v[i].address, start->ranges.v[i].size, 1);
     for (size_t a = 0; a < h->allocation_count; a++)
         if (gm_history_is_active(h, a, 0))
-            paint(m, m->used, gm_history_address(h, a), h->block[a], 1);
+            paint(m, m->used, gm_history_address(h, a), gm_block_bytes(h, a), 1);
     for (uint32_t i = 0; i < m->columns; i++) {
         const struct gm_page_column column = gm_page_column_of(m->d, axis, gm_page_edge(from, to, m->columns, i),
                                                                gm_page_edge(from, to, m->columns, i + 1));

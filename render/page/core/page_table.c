@@ -171,9 +171,9 @@ static double life_of(const struct gm_page_device *d, uint32_t a)
 static bool passes(const struct filter *f, uint32_t a)
 {
     const struct gm_history *h = f->d->h;
-    const double size = (double)h->block[a], life = life_of(f->d, a), born = (double)h->born[a];
+    const double size = (double)gm_block_bytes(h, a), life = life_of(f->d, a), born = (double)h->born[a];
     if (size < f->min_size || size > f->max_size || life < f->min_life || life > f->max_life || born < f->born_from ||
-        born > f->born_to || (f->stack_fits != NULL && !f->stack_fits[h->stack[a]]))
+        born > f->born_to || (f->stack_fits != NULL && !f->stack_fits[gm_stack_of(h, a)]))
         return false;
     for (uint32_t split = 0; split < GM_PAGE_SPLITS; split++)
         if (f->wanted[split] >= 0 && f->layers[split]->of[a] != f->wanted[split])
@@ -188,9 +188,9 @@ static uint64_t key_of(const struct filter *f, uint32_t a)
     const struct gm_history *h = f->d->h;
     switch (f->sort) {
     case BY_SIZE:
-        return h->block[a];
+        return gm_block_bytes(h, a);
     case BY_REQUESTED:
-        return h->requested[a];
+        return gm_requested(h, a);
     case BY_BORN:
         return h->born[a];
     case BY_FREED:
@@ -244,8 +244,8 @@ static bool fill(struct gm_page_table *t, const struct filter *f)
         if (passes(f, a)) {
             const uint64_t key = key_of(f, a);
             keyed[t->count++] = (struct keyed){f->is_down ? ~key : key, a};
-            t->bytes += (double)h->block[a];
-            t->requested += (double)h->requested[a];
+            t->bytes += (double)gm_block_bytes(h, a);
+            t->requested += (double)gm_requested(h, a);
         }
     ok = ok && sort_rows(keyed, t->count);
     for (size_t i = 0; ok && i < t->count; i++)
@@ -295,14 +295,14 @@ static void put_numbers(const struct gm_page_device *d, const uint32_t *rows, si
                     id != NULL && born != NULL && freed != NULL && stack != NULL;
     for (size_t i = 0; ok && i < n; i++) {
         const uint32_t a = id[i] = rows[i];
-        size[i] = (double)h->block[a];
-        requested[i] = (double)h->requested[a];
+        size[i] = (double)gm_block_bytes(h, a);
+        requested[i] = (double)gm_requested(h, a);
         born[i] = h->born[a];
         freed[i] = h->freed[a];
         born_us[i] = time_of(d, h->born[a]);
         life[i] = life_of(d, a);
         life_us[i] = time_of(d, h->freed[a]) - born_us[i];
-        stack[i] = h->stack[a];
+        stack[i] = gm_stack_of(h, a);
     }
 }
 
@@ -328,7 +328,7 @@ const struct gm_page_result *gm_page_allocations(uint32_t handle, uint32_t devic
             layer[i] = layers->of[t->rows[from + i]];
     }
     for (size_t i = 0; i < n; i++)
-        gm_answer_put(&sites, gm_names_site(&o->names, (struct gm_stack_id){d->h->stack[t->rows[from + i]]}));
+        gm_answer_put(&sites, gm_names_site(&o->names, (struct gm_stack_id){gm_stack_of(d->h, t->rows[from + i])}));
     gm_answer_strings("site", &sites);
     return gm_answer_end();
 }

@@ -67,7 +67,7 @@ static uint64_t *read_scales(const struct question *q, const struct gm_page_laye
     *ok = !changes || requested != NULL;
     for (size_t a = 0; requested != NULL && a < h->allocation_count; a++) {
         const double by = factor[roles->of[a]];
-        requested[a] = by == 1 ? h->requested[a] : scaled(h->requested[a], by);
+        requested[a] = by == 1 ? gm_requested(h, a) : scaled(gm_requested(h, a), by);
     }
     return requested;
 }
