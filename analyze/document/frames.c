@@ -53,33 +53,25 @@ static enum gm_frame_worth worth_of(const struct gm_frame_row *frame)
     return gm_frame_worth(frame->name, frame->filename);
 }
 
-/* Takes frames of `kind` from `from` on; returns the new number. */
-static size_t take(size_t *index, size_t n, size_t max, const struct gm_block_row *block, enum gm_frame_worth kind)
-{
-    for (size_t i = 0; i < block->frame_count && n < max; i++)
-        if (worth_of(&block->frames[i]) == kind)
-            index[n++] = i;
-    return n;
-}
-
 /* Stores the indices of at most `max` frames, innermost first, and returns their number: the library function that was
  * called last, then the frames of the user's own code; if there are none, library frames; else native ones. Frames of
  * the interpreter, the dispatcher, the allocator and of stack capture are never taken. */
 static size_t frames_telling(size_t *index, size_t max, const struct gm_block_row *block)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < block->frame_count && n < max; i++) {
-        enum gm_frame_worth kind = worth_of(&block->frames[i]);
-        if (kind == GM_FRAME_LIBRARY && n == 0) /* what was called ... */
-            index[n++] = i;
-        if (kind == GM_FRAME_OWN) /* ... and by whom */
-            break;
+    size_t found[GM_FRAME_OWN + 1][GM_FRAMES_MOST], n[GM_FRAME_OWN + 1] = {0}, taken = 0;
+    for (size_t i = 0; i < block->frame_count && n[GM_FRAME_OWN] < max; i++) {
+        const enum gm_frame_worth kind = worth_of(&block->frames[i]);
+        if (n[kind] < max)
+            found[kind][n[kind]++] = i;
     }
-    size_t library = n;
-    n = take(index, n, max, block, GM_FRAME_OWN);
-    if (n == library) /* no code of the user's own */
-        n = take(index, 0, max, block, GM_FRAME_LIBRARY);
-    return n > 0 ? n : take(index, 0, max, block, GM_FRAME_NATIVE);
+    enum gm_frame_worth kind = n[GM_FRAME_OWN] > 0       ? GM_FRAME_OWN
+                               : n[GM_FRAME_LIBRARY] > 0 ? GM_FRAME_LIBRARY
+                                                         : GM_FRAME_NATIVE;
+    if (kind == GM_FRAME_OWN && n[GM_FRAME_LIBRARY] > 0 && found[GM_FRAME_LIBRARY][0] < found[GM_FRAME_OWN][0])
+        index[taken++] = found[GM_FRAME_LIBRARY][0]; /* what was called, and by whom */
+    for (size_t i = 0; i < n[kind] && taken < max; i++)
+        index[taken++] = found[kind][i];
+    return taken;
 }
 
 /* Whether block->site already names that frame. */
