@@ -94,6 +94,12 @@ const char *gm_doc_share(struct gm_doc *doc, uint64_t part, uint64_t whole)
     return gm_doc_printf(doc, "%s", gm_share_format(text, part, whole));
 }
 
+const char *gm_doc_each(struct gm_doc *doc, size_t count, uint64_t bytes)
+{
+    const char *size = gm_doc_bytes(doc, bytes);
+    return count > 1 ? gm_doc_printf(doc, "%zu x %s", count, size) : size;
+}
+
 const char *gm_doc_some(struct gm_doc *doc, uint64_t count, const char *one, const char *many)
 {
     return gm_doc_printf(doc, "%s %s", gm_doc_count(doc, count), count == 1 ? one : many);

@@ -193,6 +193,7 @@ const char *gm_doc_take_any(struct gm_doc *doc, struct gm_text *text);
 const char *gm_doc_some(struct gm_doc *doc, uint64_t count, const char *one, const char *many);
 /* What the functions of numbers.h make of a number, likewise. */
 const char *gm_doc_bytes(struct gm_doc *doc, uint64_t bytes);
+const char *gm_doc_each(struct gm_doc *doc, size_t count, uint64_t bytes); /* "64.00 KiB", "3 x 64.00 KiB" */
 const char *gm_doc_count(struct gm_doc *doc, uint64_t count);
 const char *gm_doc_event(struct gm_doc *doc, uint64_t event);
 const char *gm_doc_duration(struct gm_doc *doc, uint64_t us);

@@ -62,12 +62,7 @@ GM_CELL(s, run_number, struct run, run,
         run->count > 1 ? gm_doc_printf(c->doc, "%zu-%zu", run->first + 1, run->first + run->count)
                        : gm_doc_printf(c->doc, "%zu", run->first + 1));
 
-static union gm_value run_size(const struct gm_cell_of *c)
-{
-    const struct run *run = c->row;
-    const char *size = gm_doc_bytes(c->doc, run->block->bytes);
-    return (union gm_value){.s = run->count > 1 ? gm_doc_printf(c->doc, "%zu x %s", run->count, size) : size};
-}
+GM_CELL(s, run_size, struct run, run, gm_doc_each(c->doc, run->count, run->block->bytes));
 
 /* The category of the first; "No stack: Parameter" where there is no stack and the role of all is known. */
 GM_CELL(s, run_kind, struct run, run,

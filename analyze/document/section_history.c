@@ -149,10 +149,7 @@ static size_t pinner_run(const struct gm_fragmentation_history *h, size_t first)
     return n;
 }
 
-/* "3 x 64.00 KiB" */
-GM_CELL(s, pinner_blocks, struct pinner, p,
-        gm_doc_printf(c->doc, "%s%s", p->count > 1 ? gm_doc_printf(c->doc, "%zu x ", p->count) : "",
-                      gm_doc_bytes(c->doc, p->row.bytes)));
+GM_CELL(s, pinner_blocks, struct pinner, p, gm_doc_each(c->doc, p->count, p->row.bytes));
 
 GM_CELL(s, pinner_age, struct gm_pinner_row, p,
         p->age_events == GM_REPORT_NONE ? "before it all"

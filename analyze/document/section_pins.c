@@ -34,12 +34,7 @@ static struct pin pin_of(const struct gm_fragmentation *f, size_t first)
     return row;
 }
 
-static union gm_value pin_blocks(const struct gm_cell_of *c)
-{
-    const struct pin *p = c->row;
-    const char *size = gm_doc_bytes(c->doc, p->pin->block.bytes);
-    return (union gm_value){.s = p->count > 1 ? gm_doc_printf(c->doc, "%zu x %s", p->count, size) : size};
-}
+GM_CELL(s, pin_blocks, struct pin, p, gm_doc_each(c->doc, p->count, p->pin->block.bytes));
 
 void gm_section_pins(struct gm_doc *d, const struct gm_report *report)
 {
