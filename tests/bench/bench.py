@@ -4,11 +4,12 @@
 gmreplay's model, and where its time goes; gmfleet on 64 files; and the page in browsers. At the end the table that
 README.md quotes, with PyTorch's _memory_viz.py beside it where GM_TORCH_PYTHON is a Python with torch.
 
-usage: bench.py [--full] [--rounds N]
+usage: bench.py [--full] [--rounds N] | --growth [--huge]
 
 Compared: the whole job (process start, all charts, everything written) with pickle.load alone; decoding with a bare
 scan of the same opcodes, which is the limit for one core. The snapshots are a real one of 3 MB and two made of it by
 repeating its trace, if ../shared (or $GM_SHARED) is there; else the demo. Large files are kept in build/bench.
+--growth measures something else: how cost grows with files (growth.py).
 """
 import argparse
 import collections
@@ -22,6 +23,7 @@ import tempfile
 import time
 
 from fleet_bench import show_fleet
+from growth import show_growth
 from others import Table
 from page_bench import show_page
 
@@ -186,7 +188,11 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--huge", action="store_true")
     options = parser.parse_args()
+    if options.growth:
+        sys.exit(0 if show_growth(os.path.dirname(BINARY), huge=options.huge) else 1)
     os.makedirs(CACHE, exist_ok=True)
     scan = os.path.join(CACHE, "opcode_scan")
     subprocess.run([os.environ.get("CC", "cc"), "-O3", "-o", scan, os.path.join(SOURCE, "tests/bench/opcode_scan.c")],
