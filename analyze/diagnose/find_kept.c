@@ -309,10 +309,12 @@ static bool add_held(const struct gm_lives *l, const uint8_t *kinds, const struc
     const struct gm_history *h = l->h;
     struct gm_set held = {.v = NULL};
     bool ok = true;
-    for (size_t a = 0; ok && a < h->allocation_count; a++)
-        if (kinds[a] == 0 && is_of_round(l, a) && habits[gm_stack_of(h, a)].piled >= LEAST_ROUNDS &&
-            h->freed[a] != GM_NEVER && l->phase[h->freed[a] - 1] != GM_PHASE_BACKWARD)
+    for (size_t a = 0; ok && a < h->allocation_count; a++) {
+        const struct gm_habit *habit = &habits[gm_stack_of(h, a)];
+        if (kinds[a] == 0 && is_of_round(l, a) && (habit->piled >= LEAST_ROUNDS || habit->stale >= LEAST_STALE) &&
+            (h->freed[a] == GM_NEVER || l->phase[h->freed[a] - 1] != GM_PHASE_BACKWARD))
             ok = gm_set_add(&held, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+    }
     struct pass *passes = ok ? next_backwards(l, &held) : NULL;
     ok = passes != NULL;
     for (size_t i = 0; ok && i < held.n; i++)
@@ -329,7 +331,7 @@ bool gm_kept_features(struct gm_case *c, struct gm_set *set)
         set->n = 0;
         if (collect_kind(c, kind, set) != FEATURES || set->n == 0)
             continue;
-        c->failed |= kind == PILED && !add_held(c->lives, c->lives->kinds, c->lives->habits, set);
+        c->failed |= !add_held(c->lives, c->lives->kinds, c->lives->habits, set);
         return true;
     }
     set->n = 0;

@@ -838,6 +838,23 @@ class Mistakes(unittest.TestCase):
         self.expect_none(watched(True), "loss-keeps-graph")
         self.expect_none(watched(False), "hooks-keep-features")
 
+    def test_outputs_of_layers_that_the_next_ones_replace(self):
+        """Those of the last round, which nothing replaces, are held, too: else mending the others would save nothing."""
+        held = []
+
+        def forward(t, r):
+            made = []
+            for n in range(5):
+                new = t.alloc(32, [("keep", "probe.py", 35)] + FORWARD[1:])
+                t.free(*held[n:n + 1])
+                held[n:n + 1] = [new]
+                made.append(t.alloc(16, [("relu", "net.py", 31)] + FORWARD[1:]))
+            t.alloc(1 / 1024, ROOT)
+            for block in reversed(made):
+                t.free(t.alloc(8, AUTOGRAD), block)
+            return []
+        self.expect(train(6, forward, weights=2, size=4, width=1), "hooks-keep-features", 120, 200, "probe.py:35")
+
     def test_blocks_that_differ_from_each_other(self):
         """A net whose blocks have sizes of their own, called from two lines: checkpoints at their calls."""
         def block(line, n):
