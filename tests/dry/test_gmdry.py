@@ -485,18 +485,23 @@ class Gmdry(unittest.TestCase):
         self.assertEqual(self.run_it(["-q", "--stacks", "all", "--steps", "3", "--data", "half", "--events", "sync"],
                                      show).stdout.splitlines()[0], "all 3 half sync")
 
-    def test_ranks(self):
-        """The first line is of the rank that needs most; one that was killed is missed."""
+    def ranks(self, *processes):
+        """The command that is a process for each text: its rank, its bytes (0: it is killed)."""
         with open(self.folder.name + "/train.py", "w") as file:
             file.write("import os, pickle, sys\nrank, size = sys.argv[1:]\n"
-                       "folder = os.environ['GMDRY_FOLDER'] + '/processes/' + rank\n"
+                       "folder = os.environ['GMDRY_FOLDER'] + f'/processes/{os.getpid()}'\n"
                        "under = folder + '/rank' + rank\n"
                        "os.makedirs(under)\n"
                        "if size == '0': os.kill(os.getpid(), 9)\n"
                        f"pickle.dump({SNAPSHOT!r}, open(under + '/train.pickle', 'wb'))\n"
                        "open(folder + '/told', 'w').write(f'why end\\nrank {rank}\\nsteps 2\\nsnapshot {under}/train.pickle\\n'"
                        "f'device {rank} {size} {size} 0 0\\n')\n")
-        command = ["sh", "-c", f"for a in '0 {8 * MIB}' '1 {12 * MIB}' '2 0'; do {sys.executable} train.py $a; done; true"]
+        each = " ".join(f"'{process}'" for process in processes)
+        return ["sh", "-c", f"for a in {each}; do {sys.executable} train.py $a; done; true"]
+
+    def test_ranks(self):
+        """The first line is of the rank that needs most; one that was killed is missed."""
+        command = self.ranks(f"0 {8 * MIB}", f"1 {12 * MIB}", "2 0")
         done = self.run_it(["--snapshot", "kept{rank}.pickle", "--json", "said.json"], command)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(done.stdout.startswith("rank 1 needs 12.00 MiB reserved"), done.stdout)
@@ -510,6 +515,14 @@ class Gmdry(unittest.TestCase):
                        for run in os.listdir(self.folder.name + "/results") if run != "latest")
         self.assertEqual(paths, ["kept0.pickle", "kept1.pickle"])
         self.assertTrue(all(os.path.exists(self.folder.name + "/" + path) for path in paths))
+
+    def test_two_processes_of_one_rank(self):
+        """One snapshot is kept, and it says that there was another."""
+        done = self.run_it(["--snapshot", "kept{rank}.pickle"], self.ranks(f"0 {8 * MIB}", f"0 {12 * MIB}", f"1 {MIB}"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("kept{rank}.pickle: warning: of several processes of one rank the first's is kept", done.stderr)
+        self.assertEqual(sorted(n for n in os.listdir(self.folder.name) if n.startswith("kept")),
+                         ["kept0.pickle", "kept1.pickle"])
 
     def test_a_rank_alone(self):
         code = "import os; print(*[os.environ[n] for n in ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'LOCAL_WORLD_SIZE')])"

@@ -247,9 +247,15 @@ static void keep_snapshots(struct gm_call *call, const struct gm_dry_result *res
 {
     char to[SHOWN];
     struct gm_error err;
+    bool is_left = false;
     for (size_t i = 0; i < result->told->traced_count; i++)
-        if (place_snapshot(to, result, i) && keep_snapshot(to, result->told->processes[i].snapshot, &err) != GM_OK)
+        if (!place_snapshot(to, result, i))
+            is_left = true;
+        else if (keep_snapshot(to, result->told->processes[i].snapshot, &err) != GM_OK)
             gm_call_fail(call, to, &err);
+    const char *asked = result->options->snapshot;
+    if (is_left && asked != NULL && strstr(asked, "{rank}") != NULL)
+        gm_call_warn(call, asked, "of several processes of one rank the first's is kept, of one without a rank none");
 }
 
 /* Run directories, one for each process, as gmanalyze makes them. */
