@@ -59,25 +59,31 @@ static bool is_of_trained(const struct gm_lives *l, size_t a, const uint32_t *en
 }
 
 /* In each round the birth of the last gradient that is made anew: what backward does from there on is done for
- * nobody. `anew`: how many there are after the first round. */
+ * nobody. `anew`: how many there are after the first round of weights that have none which is left behind: theirs are
+ * added to that one. */
 static uint32_t *last_of_trained(const struct gm_lives *l, size_t *anew)
 {
     const struct gm_history *h = l->h;
     uint32_t *ends = ends_of_backward(l), *last = calloc(l->rounds.n + 1, sizeof *last);
+    struct gm_sizes weights;
+    const bool ok = gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER) && ends != NULL && last != NULL;
     *anew = 0;
-    for (size_t a = 0; ends != NULL && last != NULL && a < h->allocation_count; a++) {
+    for (size_t a = 0; ok && a < h->allocation_count; a++)
+        if (is_left_behind(l, a))
+            gm_sizes_has_another(&weights, gm_requested(h, a));
+    for (size_t a = 0; ok && a < h->allocation_count; a++) {
         const uint32_t round = gm_lives_round(l, h->born[a]);
         if (!is_of_trained(l, a, ends))
             continue;
-        *anew += round > 1;
+        *anew += round > 1 && gm_sizes_has_another(&weights, gm_requested(h, a));
         last[round] = h->born[a] > last[round] ? h->born[a] : last[round];
     }
-    if (ends == NULL) {
-        free(last);
-        last = NULL;
-    }
+    gm_sizes_free(&weights);
     free(ends);
-    return last;
+    if (ok)
+        return last;
+    free(last);
+    return NULL;
 }
 
 /* Kept for that part of a backward pass, or made in it. */
@@ -238,7 +244,8 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- create_graph ------------------------------------------------------------------------------------------------ */
 
-/* What autograd made on its way, and does not free in its pass, which makes things without a break. As many of a
+/* What autograd made on its way, and does not free in its pass, which makes things without a break, but for what a
+ * checkpoint makes once more. As many of a
  * size as there are parameters of it are gradients; others are `kept`. A pass that keeps few keeps gradients of its
  * inputs. */
 struct second_graph {
@@ -315,7 +322,8 @@ static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
         const uint32_t a = e < h->count ? h->of_event[e] : GM_NEVER;
         if (e < h->count && (a == GM_NEVER || h->born[a] != e + 1))
             continue;
-        const bool is_backward = e < h->count && gm_lives_is_of_backward(l, a);
+        const bool is_recomputed = e < h->count && from != GM_NEVER && (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0;
+        const bool is_backward = e < h->count && (gm_lives_is_of_backward(l, a) || is_recomputed);
         if (!is_backward && from != GM_NEVER)
             c->failed |= !add_pass(&graph, l, &parameters, from, last);
         from = !is_backward ? GM_NEVER : from == GM_NEVER ? e : from;
@@ -435,8 +443,9 @@ static const struct gm_rule rules[] = {
                 "+ base.requires_grad_(False)",
      .cost = "none",
      .severity = "warning",
-     .when = "gradients of the first backward pass are never freed, while others are made in later rounds, too, and "
-             "hold 2 % of the peak",
+     .when =
+         "gradients of the first backward pass are never freed, while others of weights without such a gradient are "
+         "made in later rounds, too, and hold 2 % of the peak",
      .what_to_do = "`base.requires_grad_(False)`"},
     {.id = "flat-gradient-buckets",
      .title = "Gradients are there twice: by themselves, and in flat buffers",

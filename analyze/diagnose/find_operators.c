@@ -203,6 +203,20 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
     return found >= LAYERS;
 }
 
+/* Whether most that is made of just that size is no such matrix: then it is the rows that are large, and what stands
+ * before them is a number for each, as of the edges of a graph. */
+static bool are_rows(const struct gm_lives *l, uint64_t size, const bool *makes)
+{
+    size_t inside = 0, outside = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const bool counts = gm_requested(l->h, a) == size && l->h->born[a] > 0 && !is_of_weights(l, a) &&
+                            (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0;
+        inside += counts && makes[gm_stack_of(l->h, a)];
+        outside += counts && !makes[gm_stack_of(l->h, a)];
+    }
+    return outside > inside;
+}
+
 /* The largest size of which there are two at the peak, if they are such matrices. 0: there is none. `makes` as above.
  */
 static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
@@ -214,7 +228,10 @@ static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
             size = gm_requested(l->h, a);
     for (size_t a = 0; a < l->h->allocation_count; a++)
         count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size);
-    return count >= 2 && gm_is_share(size, l->at_peak, 0.03) && are_matrices(l, size, makes) ? size : 0;
+    return count >= 2 && gm_is_share(size, l->at_peak, 0.03) && are_matrices(l, size, makes) &&
+                   !are_rows(l, size, makes)
+               ? size
+               : 0;
 }
 
 /* All of that size, or as other types and masks have it, that these stacks made, and that are not there for good; what
@@ -510,7 +527,7 @@ static const struct gm_rule rules[] = {
          "largest size, at least twice at the peak, is 4 times its other sizes and larger than what was made before, "
          "two in a row (a fused kernel makes one, its output); or, of any code, two blocks of the "
          "largest size in a row, which no layer with a weight makes, 8 times as large as those before and after "
-         "them, twice",
+         "them, twice, if most of that very size stands so",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",

@@ -616,12 +616,14 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
 {
     const struct gm_history *h = l->h;
     uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
+    bool *is_met = calloc(h->allocation_count + 1, sizeof *is_met); /* one may be changed several times */
     uint32_t most = 0;
     *blame = (struct gm_blame){.all = set->n};
-    for (size_t i = 0; bytes != NULL && i < set->n; i++) {
+    for (size_t i = 0; bytes != NULL && is_met != NULL && i < set->n; i++) {
         const uint32_t a = set->v[i].allocation, stack = gm_stack_of(h, a);
-        if (i > 0 && set->v[i - 1].allocation == a)
+        if (is_met[a])
             continue;
+        is_met[a] = true;
         blame->stacks += bytes[stack] == 0;
         bytes[stack] += 1;
         if (gm_lives_at_peak(l, a)) {
@@ -635,10 +637,11 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
                    : most;
     }
     uint32_t common[DEPTH_MOST];
-    const bool ok = bytes != NULL;
+    const bool ok = bytes != NULL && is_met != NULL;
     blame->stack = most;
     blame->site = ok && set->n > 0 ? place_of(l, most, common, common_frames(l, bytes, common)) : NULL;
     free(bytes);
+    free(is_met);
     return ok;
 }
 

@@ -130,6 +130,16 @@ class Mistakes(unittest.TestCase):
         flat = [("_flatten_dense_tensors", TORCH + "_utils.py", 9), ("<module>", "train.py", 24)]  # a line after it
         self.expect_none(train(5, in_backward=lambda t, r: [t.alloc(160, flat)]), "create-graph")
 
+    def test_what_a_checkpoint_makes_once_more_is_no_end_of_a_backward_pass(self):
+        again = [FORWARD[0], ("recompute_fn", TORCH + "utils/checkpoint.py", 9), ("<module>", "train.py", 22)]
+
+        def backward(t, r):
+            flowing = [t.alloc(40, AUTOGRAD) for _ in range(4)]  # from this layer to those before it
+            recomputed = t.alloc(8, again)
+            t.free(*flowing, t.alloc(1, AUTOGRAD), recomputed)
+            return []
+        self.expect_none(train(5, in_backward=backward), "create-graph")
+
     def test_dense_gradients_of_tables(self):
         def looked_up(mib, table):
             def forward(t, r):
@@ -185,6 +195,9 @@ class Mistakes(unittest.TestCase):
             return t
         self.expect(zeroed(True), "gradients-through-forward", 174, 178, "train.py:22")
         self.expect_none(zeroed(False), "gradients-through-forward")
+        found = diagnosed(zeroed(True))
+        self.assertIn("160.0 MiB at the peak", found["gradients-through-forward"]["detail"])  # each is counted once
+        self.assertNotIn("frozen-gradients", found)
 
     def test_gradients_of_before_the_trace(self):
         """A trace of a forward pass alone; the weights and their gradients are older."""
@@ -448,6 +461,19 @@ class Mistakes(unittest.TestCase):
         self.assertNotIn("Of reserved memory", diagnosed(mixed(8, 128, 4, 32))["unfused-attention"]["detail"])
         self.expect_none(mixed(32, 128, 4), "unfused-attention")  # a feed-forward network
         self.expect_none(mixed(8, 128, 1), "unfused-attention")  # logits
+
+    def test_rows_between_numbers_are_no_pairs(self):
+        """Of the edges of a graph: a number each, then features of each, as large as what other lines make."""
+        t, line, other = Trace(), [("update", "net.py", 7), *FORWARD], [("norm", "net.py", 8), *FORWARD]
+        t.alloc(8, WEIGHTS)
+        for _ in range(3):
+            kept = []
+            for _ in range(3):
+                kept += [t.alloc(mib, line) for mib in (0.5, 48, 48, 0.5)]
+                kept += [t.alloc(mib, other) for mib in (20, 48, 48, 48, 20)]
+            for block in reversed(kept):
+                t.free(t.alloc(1, AUTOGRAD), block)
+        self.expect_none(t, "unfused-attention")
 
     def test_softmax_of_a_file(self):
         soft = [("forward", "app/softmax.py", 14)] + FORWARD
@@ -1012,6 +1038,12 @@ class Mistakes(unittest.TestCase):
             return [t.alloc(32, AUTOGRAD)]
         self.expect(train(5, gradients=frozen), "frozen-gradients", 90, 400, "train.py:22")
         self.expect_none(train(5), "frozen-gradients")
+
+        def zeroed(t, r):
+            """All weights have theirs from the first round on; what is added to one of them stays for a while."""
+            made = [t.alloc(32, AUTOGRAD) for _ in range(1 if r else 4)]
+            return made if r else []
+        self.expect_none(train(5, gradients=zeroed), "frozen-gradients")
 
 
 if __name__ == "__main__":
