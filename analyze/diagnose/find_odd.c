@@ -114,21 +114,23 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
         return;
     const uint64_t asked = t->ooms[0].asked, in_use = t->ooms[0].levels.requested;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const bool is_same = stack != 0 && gm_stack_of(l->h, a) == stack && gm_requested(l->h, a) > asked / 4;
-        line += is_same && gm_history_is_active(l->h, a, l->first_oom) ? gm_requested(l->h, a) : 0;
+        const uint64_t bytes = gm_requested(l->h, a);
+        const bool is_same = stack != 0 && gm_stack_of(l->h, a) == stack && bytes > asked / 4;
+        if (is_same && gm_history_is_active(l->h, a, l->first_oom))
+            line = gm_sat_add(line, bytes);
         made += is_same;
-        largest = gm_requested(l->h, a) > largest && !is_same ? gm_requested(l->h, a) : largest;
+        largest = bytes > largest && !is_same ? bytes : largest;
     }
-    if (asked < 4 * largest || made > MOST_IN_LINE || gm_sat_add(asked, line) < 2 * gm_sat_sub(in_use, line))
+    const uint64_t saved = gm_sat_add(asked, line);
+    if (asked / 4 < largest || made > MOST_IN_LINE || saved / 2 < gm_sat_sub(in_use, line))
         return;
     struct gm_finding *f = gm_case_say(
-        c, rule, GM_CRITICAL, gm_sat_add(asked, line),
+        c, rule, GM_CRITICAL, saved,
         "One tensor of %s was asked for, %s was in use%s, and no tensor of another line is larger than a quarter of "
-        "it. "
-        "What would have been made of it comes on top: %s is the least that is saved. %s.",
+        "it. What would have been made of it comes on top: %s is the least that is saved. %s.",
         gm_size_format(size[0], asked), gm_size_format(size[1], in_use),
         line == 0 ? "" : gm_case_printf(c, ", %s of it made by the same line", gm_size_format(size[2], line)),
-        gm_size_format(size[3], gm_sat_add(asked, line)), rule->fix);
+        gm_size_format(size[3], saved), rule->fix);
     f->site = t->ooms[0].site;
     gm_case_is_mistake(f, rule, NULL);
 }

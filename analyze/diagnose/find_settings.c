@@ -223,7 +223,7 @@ static const struct gm_rule rules[] = {
      .cost = "none for the setting; padding is computed, too",
      .severity = "warning",
      .when = "of what rounds make again half has another size than in the round before, in at least 3 rounds, and a "
-             "replay with another setting saves a fifth of peak reserved memory",
+             "replay with another setting saves a tenth of peak reserved memory",
      .what_to_do = "Few lengths; or the setting that it names"},
     {.id = "replayed-settings",
      .title = "Another allocator setting lowers peak reserved memory",

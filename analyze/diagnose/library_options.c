@@ -95,6 +95,16 @@ const struct gm_library_option *gm_library_option_at(size_t i)
     return i < sizeof options / sizeof *options ? &options[i] : NULL;
 }
 
+/* A package has the same options under its old name, and paths may be those of Windows. */
+static bool is_in(const char *package, const char *in)
+{
+    static const char old[] = "pytorch_"; /* of lightning */
+    package += strncmp(package, old, sizeof old - 1) == 0 ? sizeof old - 1 : 0;
+    for (; *in != '\0' && (*package == *in || (*package == '\\' && *in == '/')); package++)
+        in++;
+    return *in == '\0';
+}
+
 /* Whether a frame of that stack is of such a place. */
 static bool is_met(struct gm_lives *l, uint32_t stack, const char *in)
 {
@@ -102,7 +112,7 @@ static bool is_met(struct gm_lives *l, uint32_t stack, const char *in)
     const struct gm_frame_row *frames = gm_names_frames(&l->names, (struct gm_stack_id){stack}, &n);
     for (size_t i = 0; frames != NULL && i < n; i++) {
         const char *package = gm_file_package(frames[i].filename);
-        if (package != NULL && strncmp(package, in, strlen(in)) == 0)
+        if (package != NULL && is_in(package, in))
             return true;
     }
     return false;

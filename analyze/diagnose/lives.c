@@ -111,13 +111,19 @@ struct loop_back {
     uint64_t above, line; /* of the frames above it, and its function; the line that it returns to */
 };
 
+static size_t shared_frames(const uint32_t *a, size_t n, const uint32_t *b, size_t m)
+{
+    size_t d = 0;
+    while (d < n && d < m && a[d] == b[d])
+        d++;
+    return d;
+}
+
 /* Where two stacks part, if that is a step back in one function; DEPTH_MOST: it is none. */
 static size_t steps_back_at(const struct gm_lives *l, const uint32_t *from, size_t n, const uint32_t *to, size_t m)
 {
     const struct gm_frames *f = &l->snapshot->frames;
-    size_t d = 0;
-    while (d < n && d < m && from[d] == to[d])
-        d++;
+    const size_t d = shared_frames(from, n, to, m);
     if (d == n || d == m)
         return DEPTH_MOST;
     const bool is_same = f->name[from[d]].v == f->name[to[d]].v && f->filename[from[d]].v == f->filename[to[d]].v;
@@ -538,7 +544,7 @@ static const char *with_origin(struct gm_lives *l, const char *label, const uint
                            (unsigned long long)f->line[frames[from]]);
 }
 
-/* The site of a stack, and where frames[0, n) call it from, the first of which are its own. */
+/* The site of a stack, and where it was called from, by the first n of its frames. */
 static const char *place_of(struct gm_lives *l, uint32_t stack, const uint32_t *frames, size_t n)
 {
     const char *site = gm_names_site(&l->names, (struct gm_stack_id){stack});
@@ -555,49 +561,30 @@ static const char *place_of(struct gm_lives *l, uint32_t stack, const uint32_t *
 const char *gm_lives_place(struct gm_lives *l, uint32_t stack)
 {
     uint32_t frames[DEPTH_MOST];
-    const size_t n = python_frames(l, stack, frames);
-    return place_of(l, stack, frames, n);
+    return place_of(l, stack, frames, python_frames(l, stack, frames));
 }
 
-/* The frames from the outermost on that nine tenths of the bytes (of each stack) have in common. */
-static size_t common_frames(const struct gm_lives *l, const uint64_t *bytes, uint32_t common[DEPTH_MOST])
+/* How many of the frames of a stack, from the outermost on, nine tenths of the bytes (of each stack) came through. */
+static size_t common_frames(const struct gm_lives *l, const uint64_t *bytes, const uint32_t *frames, size_t n)
 {
-    const size_t stacks = l->snapshot->stacks.count;
-    uint32_t frames[DEPTH_MOST];
-    uint64_t all = 0;
-    for (uint32_t s = 0; s <= stacks; s++)
-        all += bytes[s] > 0 && python_frames(l, s, frames) > 0 ? bytes[s] : 0;
-    for (size_t d = 0; d < DEPTH_MOST; d++) {
-        uint64_t votes = 0, sum = 0; /* of the frame that more than half have, if there is one */
-        for (int is_count = 0; is_count < 2; is_count++)
-            for (uint32_t s = 0; s < stacks; s++) {
-                if (bytes[s] == 0 || python_frames(l, s, frames) <= d ||
-                    memcmp(frames, common, d * sizeof *common) != 0)
-                    continue;
-                if (is_count) {
-                    sum += frames[d] == common[d] ? bytes[s] : 0;
-                } else if (votes > 0 && frames[d] == common[d]) {
-                    votes += bytes[s];
-                } else if (bytes[s] > votes) {
-                    common[d] = frames[d];
-                    votes = bytes[s] - votes;
-                } else {
-                    votes -= bytes[s];
-                }
-            }
-        if (sum < all - all / 10 || sum == 0)
-            return d;
+    uint32_t others[DEPTH_MOST];
+    uint64_t through[DEPTH_MOST + 1] = {0}, all = 0; /* through[d]: of those that part behind d frames */
+    for (uint32_t s = 0; s < l->snapshot->stacks.count; s++) {
+        const size_t m = bytes[s] == 0 ? 0 : python_frames(l, s, others);
+        through[shared_frames(frames, n, others, m)] += m == 0 ? 0 : bytes[s];
+        all += m == 0 ? 0 : bytes[s];
     }
-    return DEPTH_MOST;
+    uint64_t sum = through[n];
+    while (n > 0 && sum < all - all / 10)
+        sum += through[--n];
+    return n;
 }
 
 const char *gm_lives_parting(struct gm_lives *l, uint32_t stack, uint32_t other)
 {
     uint32_t frames[DEPTH_MOST], others[DEPTH_MOST];
-    const size_t n = python_frames(l, stack, frames), m = python_frames(l, other, others);
-    size_t d = 0;
-    while (d < n && d < m && frames[d] == others[d])
-        d++;
+    const size_t n = python_frames(l, stack, frames);
+    const size_t d = shared_frames(frames, n, others, python_frames(l, other, others));
     return place_of(l, stack, frames, d < n ? d + 1 : n);
 }
 
@@ -636,10 +623,13 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
                    ? stack
                    : most;
     }
-    uint32_t common[DEPTH_MOST];
     const bool ok = bytes != NULL && is_met != NULL;
     blame->stack = most;
-    blame->site = ok && set->n > 0 ? place_of(l, most, common, common_frames(l, bytes, common)) : NULL;
+    if (ok && set->n > 0) {
+        uint32_t frames[DEPTH_MOST];
+        const size_t n = python_frames(l, most, frames);
+        blame->site = place_of(l, most, frames, common_frames(l, bytes, frames, n));
+    }
     free(bytes);
     free(is_met);
     return ok;
@@ -653,8 +643,7 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool i
         const size_t m = python_frames(l, gm_stack_of(l->h, set->v[i].allocation), frames);
         if (i == 0)
             memcpy(common, frames, (n = m) * sizeof *common);
-        for (size_t k = 0; k < n; k++)
-            n = k >= m || frames[k] != common[k] ? k : n;
+        n = shared_frames(common, n, frames, m);
     }
     for (; n > 0; n--) {
         const struct gm_frame_row frame = {string_of(&l->names, l->snapshot->frames.name[common[n - 1]]),

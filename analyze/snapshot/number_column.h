@@ -52,7 +52,8 @@ struct gm_number_builder {
 bool gm_number_begin(struct gm_number_builder *b, struct gm_number_kind kind, uint64_t value);
 bool gm_number_put_far(struct gm_number_builder *b, struct gm_number_kind kind, size_t row, uint64_t value);
 
-/* Puts the number of `row`, which is behind all rows that have one, and no further than the next. false: no memory. */
+/* Puts the number of `row`, which has one already, or is the next. One far from others that is replaced keeps its place
+ * in `far`. false: no memory. */
 static inline bool gm_number_put(struct gm_number_builder *b, struct gm_number_kind kind, size_t row, uint64_t value)
 {
     if (row / GM_NEAR_ROWS == b->base.n && !gm_number_begin(b, kind, value))

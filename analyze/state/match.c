@@ -288,10 +288,12 @@ static void scan(struct string_match *match)
 {
     const struct gm_matcher *m = match->rules->matcher;
     const char *lower = match->scratch->lower;
-    for (uint16_t e = m->others; e != NO_ENTRY; e = m->entries[e].next)
-        for (size_t i = 0; i + m->entries[e].length <= match->length; i++)
-            if (m->entries[e].length == 0 || lower[i] == m->entries[e].run[0])
-                try_entry(match, e, i + m->entries[e].length);
+    for (uint16_t e = m->others; e != NO_ENTRY; e = m->entries[e].next) {
+        const uint16_t length = m->entries[e].length; /* 0 or 1 */
+        for (size_t i = 0; i < (length == 0 ? 1 : match->length); i++)
+            if (length == 0 || lower[i] == m->entries[e].run[0])
+                try_entry(match, e, i + length);
+    }
     for (size_t i = 0; i < match->length; i++) {
         try_list(match, m->by_two[short_key(lower + i)], i);
         try_list(match, m->by_four[long_key(lower + i)], i);

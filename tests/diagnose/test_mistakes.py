@@ -203,14 +203,14 @@ class Mistakes(unittest.TestCase):
         """A trace of a forward pass alone; the weights and their gradients are older."""
         engine = [("torch::autograd::Engine::evaluate_function", "??", 0)]
 
-        def forward(gradients, backward=False, others=0):
+        def forward(gradients, backward=False, others=0, called=()):
             t = Trace()
             for _ in range(4):
                 t.alloc(32, WEIGHTS)
             for _ in range(others):
                 t.alloc(40, WEIGHTS)
             for _ in range(gradients):
-                t.alloc(32, engine)
+                t.alloc(32, [*engine, *called])
             t.trace.clear()
             hidden = [t.alloc(24, FORWARD) for _ in range(6)]
             while backward and hidden:
@@ -218,6 +218,9 @@ class Mistakes(unittest.TestCase):
                 t.free(hidden.pop())
             return t
         self.expect(forward(4), "gradients-through-forward", 127, 129, "train.py:20")  # not a line of autograd
+        for package in ("lightning/pytorch", "pytorch_lightning"):
+            told = diagnosed(forward(4, called=[("fit", f"/opt/site-packages/{package}/trainer.py", 9)]))
+            self.assertIn("on_train_batch_start", told["gradients-through-forward"]["fix"])
         self.expect_none(forward(0), "gradients-through-forward")
         self.expect_none(forward(4, backward=True), "gradients-through-forward")  # it may add to them
         told = diagnosed(forward(4, others=4))["gradients-through-forward"]["detail"]
@@ -570,9 +573,9 @@ class Mistakes(unittest.TestCase):
         self.expect_none(grown(False), "kv-cache-by-cat")  # larger and larger inputs
 
     def test_line_and_option_of_a_library(self):
-        def grown(folder):  # the line of the program that uses the library's code is told, and the library's option
-            cat = [("update", folder + "transformers/cache_utils.py", 9), ("generate", folder + "transformers/generation/utils.py", 5),
-                   ("answer", "serve.py", 14), ("<module>", "serve.py", 30)]
+        def grown(folder, slash="/"):  # the line of the program that uses the library's code is told, and the library's option
+            files = [(folder + "transformers/" + name).replace("/", slash) for name in ("cache_utils.py", "generation/utils.py")]
+            cat = [("update", files[0], 9), ("generate", files[1], 5), ("answer", "serve.py", 14), ("<module>", "serve.py", 30)]
             t, old = Trace(), []
             weights = [t.alloc(20, WEIGHTS) for _ in range(4)]
             for length in range(20, 60, 2):
@@ -586,6 +589,7 @@ class Mistakes(unittest.TestCase):
             self.assertRegex(found["site"], r"transformers/cache_utils\.py:9, from serve\.py:14$")
             self.assertIn('cache_implementation="static"', found["fix"])
             self.assertIn("cache_implementation", found["snippet"])
+        self.assertIn("cache_implementation", grown("C:\\site-packages\\", "\\")["fix"])
         own = grown("/home/me/my_")  # "my_transformers" is a folder of one's own
         self.assertTrue(own["site"].endswith("cache_utils.py:9, from utils.py:5"), own["site"])
         self.assertNotIn("cache_implementation", own["fix"])

@@ -7,6 +7,7 @@
 #include "tests/unit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MIB(n) ((uint64_t)(n) << 20)
@@ -84,6 +85,30 @@ TEST(a_remainder_stays_inside)
     assert_int_equal(l.h.reconciliation.at_start.reserved, 0);
     assert_int_equal(l.h.reconciliation.disagreement_count, 0);
     drop(&l);
+}
+
+/* Two gigabytes and more have no room in four bytes. */
+TEST(sizes_beyond_four_bytes)
+{
+    struct loaded l;
+    build(&l, SEGMENT(S1, "3221225472", "large", B("3221225472", "3221225000", "active_allocated")),
+          E("segment_alloc", S1, "3221225472") "," E("alloc", S1, "3221225000"), "");
+    assert_sound(&l.h);
+    assert_int_equal(gm_requested(&l.h, 0), 3221225000);
+    assert_int_equal(gm_block_bytes(&l.h, 0), 3221225472);
+    drop(&l);
+}
+
+TEST(more_pools_than_a_byte_has)
+{
+    enum { N = 3 };
+    struct gm_history h = {.allocation_count = N, .pool = calloc(N, sizeof *h.pool)};
+    const uint32_t pools[N] = {UINT8_MAX, UINT8_MAX + 1, 7};
+    for (size_t a = 0; a < N; a++)
+        assert_true(gm_history_set_pool(&h, a, pools[a]));
+    for (size_t a = 0; a < N; a++)
+        assert_int_equal(gm_pool_number(&h, a), pools[a]);
+    gm_history_free(&h);
 }
 
 /* The segment itself is older than the trace, and freed in it; so is a block whose slack shows when what lies above it
