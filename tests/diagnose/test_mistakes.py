@@ -308,6 +308,15 @@ class Mistakes(unittest.TestCase):
         self.assertRegex(site, r"forward  net\.py:1[23](, from run\.py:7)?$")
         self.assertIn("from run.py:7", diagnosed(train(8, left))["loss-keeps-graph"]["detail"])
 
+    def test_caller_is_of_the_stack_that_is_told(self):
+        """The stack with most is called elsewhere than nine tenths of the bytes."""
+        def left(t, r):
+            for line in range(20, 61):
+                t.alloc(2 if line < 60 else 3, [("forward", "net.py", line), ("main", "run.py", 7 if line < 60 else 9)])
+            return []
+        site = diagnosed(train(8, left))["loss-keeps-graph"]["site"]
+        self.assertRegex(site, r"net\.py:60$")
+
     def test_passes_after_another_loop(self):
         """A loop that was over before the first pass has no rounds for them; modules make all there is."""
         t = Trace()
