@@ -49,6 +49,7 @@ static enum gm_status add_page(struct gm_result *result, struct gm_error *err)
     GM_TRY(gm_analyzed_keep_page(result, err));
     gm_page_trace_call(&a->page, report->run_name, report->snapshot.path, report->timestamp);
     gm_page_add(&result->files, (const struct gm_page_trace *[]){&a->page}, 1, a->rules_text);
+    gm_page_trace_free(&a->page);
     return GM_OK;
 }
 
@@ -129,6 +130,7 @@ static enum gm_status analyze(struct gm_result *result, const char *const *given
     GM_TRY(gm_ignore_load(&a->ignore, &options->usual, err));
     a->options = options;
     a->rules_text = &result->rules_text;
+    result->has_page = !options->usual.no_page;
     gm_operands_name(name, snapshot->source.path, options->usual.name, false);
     const struct gm_analysis of = {
         .options = options, .rules = result->rules, .ignore = &a->ignore, .name = name, .when = time(NULL)};

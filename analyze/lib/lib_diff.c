@@ -72,6 +72,8 @@ static enum gm_status add_page(struct gm_result *result, struct gm_error *err)
     }
     if (status == GM_OK)
         gm_page_add(&result->files, traces, n, d->rules_text);
+    for (size_t i = 0; i < d->count; i++)
+        gm_page_trace_free(&d->inputs[i].page);
     free(traces);
     return status;
 }
@@ -175,6 +177,7 @@ static enum gm_status diff(struct gm_result *result, const char *const *given, s
     d->options = options;
     d->rules = result->rules;
     d->rules_text = &result->rules_text;
+    result->has_page = !options->usual.no_page;
     for (size_t i = 0; i < d->count; i++)
         GM_TRY(gm_diff_summarise(&d->inputs[i], &result->loaded[i]->snapshot, d, err));
     GM_TRY(gm_diff_conclude(result, err));

@@ -38,7 +38,7 @@ struct gm_result_kind {
     struct gm_text_names (*texts)(const struct gm_result *result);
     /* One of them that is not among the files yet; NULL: all are. */
     enum gm_status (*make)(struct gm_text *out, const struct gm_result *result, const char *name, struct gm_error *err);
-    enum gm_status (*add_page)(struct gm_result *result, struct gm_error *err); /* memory.html; NULL: it has none */
+    enum gm_status (*add_page)(struct gm_result *result, struct gm_error *err); /* memory.html, if it has_page */
     uint64_t (*number)(const struct gm_result *result, const char *name, int64_t device);
     void (*free)(void *found);
 };
@@ -53,6 +53,7 @@ struct gm_result {
     struct gm_text rules_text;
     struct gm_charted charted; /* no model: there are no charts */
     int verdict;
+    bool has_page; /* where programs have one */
 
     pthread_mutex_t lock; /* over what follows, and whatever `make` and `add_page` touch */
     struct gm_run_files files;

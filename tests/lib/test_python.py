@@ -425,6 +425,10 @@ class Reports(unittest.TestCase):
         else:
             with self.assertRaises(gm.MissingError):
                 report.page()
+        for bare in gm.analyze(DEMO, no_page=True), gm.diff(DEMO, DEMO, no_page=True):
+            self.assertNotIn("memory.html", bare.files())
+            with self.assertRaises(gm.UsageError):
+                bare.file("memory.html")
 
 
 @unittest.skipUnless(numpy, "numpy is not here")
