@@ -114,13 +114,27 @@ static void say_step(struct gm_doc *doc, const char *mark, const char *sentence)
     gm_columns_wrap(doc->out, end + 1, STEP);
 }
 
+/* What is too long loses its end; "@@ SITE @@" is as short as the site can be. */
+static void add_diff_line(struct gm_doc *doc, const char *line, size_t columns)
+{
+    static const char mark[] = "@@ ";
+    const size_t n = strlen(line), around = 2 * (sizeof mark - 1);
+    if (strncmp(line, mark, sizeof mark - 1) != 0 || n < around) {
+        gm_columns_cut(doc->out, line, columns, false);
+        return;
+    }
+    gm_text_add(doc->out, mark);
+    gm_site_add(doc->out, gm_doc_printf(doc, "%.*s", (int)(n - around), line + sizeof mark - 1), columns - around);
+    gm_text_add(doc->out, " @@");
+}
+
 static void say_diff(struct gm_doc *doc, const char *lines)
 {
     for (const char *line = lines, *end; line != NULL; line = end == NULL ? NULL : end + 1) {
         end = strchr(line, '\n');
         gm_text_repeat(doc->out, ' ', STEP + INDENT);
-        gm_columns_cut(doc->out, gm_doc_printf(doc, "%.*s", end == NULL ? (int)strlen(line) : (int)(end - line), line),
-                       GM_LINE - STEP - INDENT, false);
+        add_diff_line(doc, gm_doc_printf(doc, "%.*s", end == NULL ? (int)strlen(line) : (int)(end - line), line),
+                      GM_LINE - STEP - INDENT);
         gm_text_add_char(doc->out, '\n');
     }
 }

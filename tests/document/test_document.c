@@ -297,6 +297,21 @@ TEST(diff)
     }
 }
 
+/* Of a place that is too long the file and its line stay. */
+TEST(diff_of_a_long_name)
+{
+    (void)state;
+    struct gm_text out = {0};
+    struct gm_doc doc;
+    gm_doc_begin(&doc, GM_TXT, &out);
+    gm_doc_say(&doc, GM_SAY_DIFF, GM_READ, NULL,
+               "@@ profile_all_models_forward_and_fullstep_of_them  somewhere/benchmark.py:428 @@\n+ y");
+    gm_doc_end(&doc);
+    assert_string_equal(out.data, "       @@ profile_all_models_forward_and_fullstep_of_them  benchmark.py:428 @@\n"
+                                  "       + y\n");
+    gm_text_free(&out);
+}
+
 /* Text with an appendix: in it stands what is folded, and what does not fit before it. */
 TEST(lines)
 {
