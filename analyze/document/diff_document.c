@@ -14,12 +14,8 @@ enum { FAILURES = 10 };
 
 /* ---- the runs ---------------------------------------------------------------------------------------------------- */
 
-static union gm_value run_name(const struct gm_cell_of *c)
-{
-    const struct gm_comparison *all = c->of;
-    return (union gm_value){
-        .s = gm_diff_run_name(c->doc, (size_t)((const struct gm_summary *const *)c->row - all->runs))};
-}
+GM_CELL(s, run_name, struct gm_summary *const, run,
+        gm_diff_run_name(c->doc, (size_t)(run - ((const struct gm_comparison *)c->of)->runs)));
 
 GM_CELL(s, run_label, struct gm_summary *const, run,
         ((const struct gm_comparison *)c->of)->labels[run - ((const struct gm_comparison *)c->of)->runs]);

@@ -14,12 +14,10 @@
 /* What the rows that are not shown add up to. */
 static const char rest_name[] = "others, not listed";
 
-static union gm_value delta_of(const struct gm_cell_of *c)
-{
-    const struct gm_diff_row *row = c->row;
-    const bool is_known = row->base.bytes != GM_REPORT_NONE && row->after.bytes != GM_REPORT_NONE;
-    return (union gm_value){.i = is_known || row->name == rest_name ? row->delta : GM_SIGNED_NONE};
-}
+GM_CELL(i, delta_of, struct gm_diff_row, row,
+        (row->base.bytes != GM_REPORT_NONE && row->after.bytes != GM_REPORT_NONE) || row->name == rest_name
+            ? row->delta
+            : GM_SIGNED_NONE);
 
 static union gm_value growth_of(const struct gm_cell_of *c)
 {

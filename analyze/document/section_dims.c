@@ -5,6 +5,8 @@
 #include "analyze/document/columns.h"
 #include "analyze/document/sections.h"
 
+#include <math.h>
+
 enum { SIZES = 20 /* that people are shown */ };
 
 GM_CELL(s, source_of, struct gm_dim_row, row,
@@ -12,11 +14,8 @@ GM_CELL(s, source_of, struct gm_dim_row, row,
         : row->source != NULL ? row->source
                               : "of the others");
 
-static union gm_value shown_percent(const struct gm_cell_of *c)
-{
-    const double percent = ((const struct gm_need_row *)c->row)->percent;
-    return (union gm_value){.s = percent == percent ? gm_doc_printf(c->doc, "%+.1f %%", percent) : NULL};
-}
+GM_CELL(s, shown_percent, struct gm_need_row, row,
+        isnan(row->percent) ? NULL : gm_doc_printf(c->doc, "%+.1f %%", row->percent));
 
 static void tell_dims(struct gm_doc *d, const struct gm_dims_report *r)
 {

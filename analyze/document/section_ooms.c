@@ -141,11 +141,8 @@ static void say_oom(struct gm_doc *d, const struct of *of, bool is_first)
     gm_doc_close(d);
 }
 
-static union gm_value verdict_of(const struct gm_cell_of *c)
-{
-    static const char *const verdicts[] = {NULL, "capacity", "fragmentation", "both"};
-    return (union gm_value){.s = verdicts[((const struct gm_oom_row *)c->row)->verdict]};
-}
+GM_CELL(s, verdict_of, struct gm_oom_row, row,
+        ((const char *const[]){NULL, "capacity", "fragmentation", "both"})[row->verdict]);
 
 static void add_lists(const struct gm_cell_of *c)
 {

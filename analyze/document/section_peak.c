@@ -405,11 +405,8 @@ bool gm_peak_has_savings(const struct gm_view *v)
 
 /* ---- roles ------------------------------------------------------------------------------------------------------- */
 
-static union gm_value certainty_of(const struct gm_cell_of *c)
-{
-    const int certainty = ((const struct gm_role_reason *)c->row)->certainty;
-    return (union gm_value){.s = certainty > 0 ? gm_doc_printf(c->doc, "%d %%", certainty) : NULL};
-}
+GM_CELL(s, certainty_of, struct gm_role_reason, reason,
+        reason->certainty > 0 ? gm_doc_printf(c->doc, "%d %%", reason->certainty) : NULL);
 
 GM_CELL(i, certainty_percent, struct gm_role_reason, row, row->certainty);
 

@@ -108,12 +108,8 @@ static const struct gm_column copy_columns[] = {
 #define BURST(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_copy_burst, field)
 GM_CELL(i, burst_change, struct gm_copy_burst, row, change(row->before, row->after));
 
-static union gm_value burst_place(const struct gm_cell_of *c)
-{
-    const struct gm_copy_burst *row = c->row;
-    const char *in = row->step == NULL ? "" : gm_doc_printf(c->doc, ", in %s", row->step);
-    return (union gm_value){.s = gm_doc_printf(c->doc, "%s%s", row->direction, in)};
-}
+GM_CELL(s, burst_place, struct gm_copy_burst, row,
+        row->step == NULL ? row->direction : gm_doc_printf(c->doc, "%s, in %s", row->direction, row->step));
 
 static const struct gm_column burst_columns[] = {
     BURST(GM_ID, GM_ALL, "device", "Device", device),

@@ -82,12 +82,8 @@ static union gm_value step_name(const struct gm_cell_of *c)
 GM_CELL(u, step_took, struct gm_step_row, row, gm_less(row->to_us, row->from_us));
 
 /* The first has nothing to compare it with. */
-static union gm_value step_growth(const struct gm_cell_of *c)
-{
-    const struct gm_steps *s = c->of;
-    const struct gm_step_row *row = c->row;
-    return (union gm_value){.i = row->first_event == s->rows[0].first_event ? GM_SIGNED_NONE : row->growth};
-}
+GM_CELL(i, step_growth, struct gm_step_row, row,
+        row->first_event == ((const struct gm_steps *)c->of)->rows[0].first_event ? GM_SIGNED_NONE : row->growth);
 
 static void add_phases(const struct gm_cell_of *c)
 {
