@@ -29,8 +29,8 @@ struct gm_painter {
     FcCharSet *covered; /* its characters; NULL if the font does not say */
 };
 
-/* As seen from this module, where the programs bring their font; fontconfig skips folders that do not exist. The caches are the
- * system's. */
+/* As seen from this module, where the programs bring their font; fontconfig skips folders that do not exist. The caches
+ * are the system's. */
 #define OWN_FONTS "../../share/gmanalyze/fonts"
 static const char own_configuration[] = "<?xml version=\"1.0\"?><!DOCTYPE fontconfig SYSTEM \"fonts.dtd\"><fontconfig>"
                                         "<dir>/usr/share/fonts/truetype/dejavu</dir>"
