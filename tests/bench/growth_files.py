@@ -279,22 +279,12 @@ def never_freed(n):
     return Shape([fill(n, PLAIN)], filled(n, lambda i: True))
 
 
-def inside_each_other(n):
+def freed_in_order(n, is_last_first):
     m = n // 3
 
     def events():
         yield from fill(m, PLAIN)
-        for i in reversed(range(m)):
-            yield from free(small(i), 512, PLAIN[i % 100])
-    return Shape([events()], filled(m, lambda i: False))
-
-
-def one_after_other(n):
-    m = n // 3
-
-    def events():
-        yield from fill(m, PLAIN)
-        for i in range(m):
+        for i in reversed(range(m)) if is_last_first else range(m):
             yield from free(small(i), 512, PLAIN[i % 100])
     return Shape([events()], filled(m, lambda i: False))
 
@@ -408,7 +398,7 @@ def nested_annotations(n):
     marks = itertools.chain(
         ({"stage": "START", "name": f"range_{k}", "device": 0, "time_us": START_US + k} for k in range(m)),
         ({"stage": "END", "name": f"range_{k}", "device": 0, "time_us": START_US + 3 * n - k} for k in reversed(range(m))))
-    return Shape([inside_each_other(n - 2 * m).traces[0]], filled((n - 2 * m) // 3, lambda i: False), marks)
+    return Shape([freed_in_order(n - 2 * m, True).traces[0]], filled((n - 2 * m) // 3, lambda i: False), marks)
 
 
 def expandable(n):
@@ -533,8 +523,8 @@ SHAPES = {
     "distinct names": distinct_names,
     "deep stacks": deep_stacks,
     "never freed": never_freed,
-    "inside each other": inside_each_other,
-    "one after the other": one_after_other,
+    "inside each other": lambda n: freed_in_order(n, True),
+    "one after the other": lambda n: freed_in_order(n, False),
     "holes": holes,
     "one segment": one_segment,
     "many segments": many_segments,

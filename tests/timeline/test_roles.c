@@ -339,6 +339,20 @@ TEST(optimizer_that_makes_everything_anew)
     expect(&result, MODEL, MODEL, MODEL, 0);
 }
 
+/* Each parameter's old states go when the next one's are made. */
+static void step_one_parameter_later(struct run *r, size_t before[2][PARAMETERS])
+{
+    for (int i = 0; i <= PARAMETERS; i++) {
+        for (int which = 0; which < 2; which++) {
+            churn(r, STEP);
+            if (i > 0)
+                drop(r, before[which][i - 1], NULL);
+            if (i < PARAMETERS)
+                make(r, sizes[i], STEP);
+        }
+    }
+}
+
 /* Variables of the optimizer's loop keep a parameter's old states until the next parameter's turn. */
 TEST(states_given_up_one_parameter_later)
 {
@@ -352,15 +366,7 @@ TEST(states_given_up_one_parameter_later)
         before[1][i] = old(&r, sizes[i]);
     }
     forward_and_backward(&r, gradients);
-    for (int i = 0; i <= PARAMETERS; i++) {
-        for (int which = 0; which < 2; which++) {
-            churn(&r, STEP);
-            if (i > 0)
-                drop(&r, before[which][i - 1], NULL);
-            if (i < PARAMETERS)
-                make(&r, sizes[i], STEP);
-        }
-    }
+    step_one_parameter_later(&r, before);
     finish(&r, &result, "0,0");
     assert_int_equal(at_peak(&result, "Parameter"), MODEL);
     assert_int_equal(at_peak(&result, "Gradient"), MODEL);
@@ -386,15 +392,7 @@ TEST(states_given_up_beside_gradients_that_stay)
         churn(&r, BACKWARD);
         drop(&r, added, BACKWARD);
     }
-    for (int i = 0; i <= PARAMETERS; i++) {
-        for (int which = 0; which < 2; which++) {
-            churn(&r, STEP);
-            if (i > 0)
-                drop(&r, before[which][i - 1], NULL);
-            if (i < PARAMETERS)
-                make(&r, sizes[i], STEP);
-        }
-    }
+    step_one_parameter_later(&r, before);
     finish(&r, &result, "0,0");
     assert_int_equal(at_peak(&result, "Activation"), 0);
     expect(&result, MODEL, MODEL, 2 * MODEL, 0);
