@@ -28,10 +28,7 @@ static void find_nothing(struct gm_case *c, const struct gm_rule *rule)
 static bool is_understood(const struct gm_view *v)
 {
     const struct gm_peak_detail *peak = &v->timeline->peak;
-    uint64_t unknown = 0;
-    for (size_t i = 0; i < peak->role_count; i++)
-        if (strcmp(peak->roles[i].name, "Unknown") == 0)
-            unknown = peak->roles[i].bytes;
+    const uint64_t unknown = gm_slice_named(peak->roles, peak->role_count, "Unknown").bytes;
     return peak->role_count > 0 && unknown <= v->peak->requested / 2;
 }
 

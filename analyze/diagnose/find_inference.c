@@ -387,14 +387,6 @@ static bool keeps_graph(const struct gm_lives *l)
     return kept >= AT_ONCE && kept * GRAPH_PARTS >= made;
 }
 
-static uint64_t bytes_of(const struct gm_slice *slices, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(slices[i].name, name) == 0)
-            return slices[i].bytes;
-    return 0;
-}
-
 /* Whether a backward pass follows nobody knows who has not seen one. */
 static void find_forward_only(struct gm_case *c, const struct gm_rule *rule)
 {
@@ -403,9 +395,10 @@ static void find_forward_only(struct gm_case *c, const struct gm_rule *rule)
         gm_steps_has_phase(&c->view.timeline->steps, GM_PHASE_BACKWARD, GM_REPORT_NONE))
         return;
     const struct gm_peak_detail *peak = &c->view.timeline->peak;
-    const uint64_t bytes = bytes_of(peak->roles, peak->role_count, "Activation");
-    if (bytes_of(peak->roles, peak->role_count, "Gradient") > 0 || bytes < c->view.peak->requested / LEAST_KEPT ||
-        bytes_of(peak->lifetimes, peak->lifetime_count, "in the trace, never freed") < bytes / 2 ||
+    const uint64_t bytes = gm_slice_named(peak->roles, peak->role_count, "Activation").bytes;
+    if (gm_slice_named(peak->roles, peak->role_count, "Gradient").bytes > 0 ||
+        bytes < c->view.peak->requested / LEAST_KEPT ||
+        gm_slice_named(peak->lifetimes, peak->lifetime_count, "in the trace, never freed").bytes < bytes / 2 ||
         !keeps_graph(c->lives))
         return;
     struct gm_finding *f =

@@ -168,21 +168,13 @@ static void drop_own(struct gm_case *c, struct gm_set *set, size_t most, uint64_
         }
 }
 
-static uint64_t bytes_of_role(const struct gm_peak_detail *peak, const char *role)
-{
-    for (size_t i = 0; i < peak->role_count; i++)
-        if (strcmp(peak->roles[i].name, role) == 0)
-            return peak->roles[i].bytes;
-    return 0;
-}
-
 /* The call site that put most weights on that device, if it has a quarter more of them than the other one: layers were
  * dealt out, and no batch. NULL: it has not. */
 static const char *dealt_at(const struct gm_report *report, size_t most, size_t least)
 {
-    const struct gm_peak_detail *peak = &report->timelines[most].peak;
-    const uint64_t others = bytes_of_role(&report->timelines[least].peak, "Parameter");
-    if (bytes_of_role(peak, "Parameter") <= others + others / 4)
+    const struct gm_peak_detail *peak = &report->timelines[most].peak, *other = &report->timelines[least].peak;
+    const uint64_t others = gm_slice_named(other->roles, other->role_count, "Parameter").bytes;
+    if (gm_slice_named(peak->roles, peak->role_count, "Parameter").bytes <= gm_sat_add(others, others / 4))
         return NULL;
     for (size_t i = 0; i < peak->site_count; i++)
         if (peak->sites[i].role != NULL && strcmp(peak->sites[i].role, "Parameter") == 0 &&

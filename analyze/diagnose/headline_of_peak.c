@@ -134,10 +134,8 @@ static void make_made_of(struct gm_case *c, struct gm_heading *line, const struc
     const struct gm_peak_detail *detail = &v->timeline->peak;
     const struct gm_slice *slices = v->peak->categories;
     size_t count = v->peak->category_count;
-    uint64_t unknown = 0, cached = cached_of(v);
-    for (size_t i = 0; i < detail->role_count; i++)
-        if (strcmp(detail->roles[i].name, "Unknown") == 0)
-            unknown = detail->roles[i].bytes;
+    const uint64_t unknown = gm_slice_named(detail->roles, detail->role_count, "Unknown").bytes;
+    uint64_t cached = cached_of(v);
     line->label = "Made of";
     if (detail->role_count > 0 && unknown < v->peak->requested / 2) {
         slices = detail->roles;

@@ -6,7 +6,7 @@
 enum {
     LEAST = 20,         /* a saving below a 20th of the peak is no advice ... */
     LEAST_BY_ROLE = 10, /* ... and below a 10th what lasts is the better one, if it holds most */
-    LEAST_GRAPH = 16,   /* blocks */
+    LEAST_GRAPH = 16,   /* blocks: a graph has several for each layer */
     LEAST_ROLE = 4      /* a role that holds less than a quarter does not make the peak */
 };
 
@@ -43,21 +43,14 @@ static const struct gm_role_advice *find_role(const char *role)
     return NULL;
 }
 
-/* A graph has several tensors for each layer. */
-static bool may_be_graph(const struct gm_peak_detail *peak)
-{
-    for (size_t i = 0; i < peak->role_count; i++)
-        if (strcmp(peak->roles[i].name, "Activation") == 0)
-            return peak->roles[i].blocks >= LEAST_GRAPH;
-    return false;
-}
-
 /* What a run without a backward pass, or one that keeps gradients through the forward pass, can do first. */
 static void fit_to_run(struct gm_role_advice *advice, const struct gm_view *view)
 {
     const bool has_backward = gm_steps_has_phase(&view->timeline->steps, GM_PHASE_BACKWARD, GM_REPORT_NONE);
     const bool is_forward = gm_view_phase(view, view->peak->event) == GM_PHASE_FORWARD;
-    if (strcmp(advice->role, "Activation") == 0 && !has_backward && !may_be_graph(&view->timeline->peak)) {
+    const struct gm_peak_detail *peak = &view->timeline->peak;
+    if (strcmp(advice->role, "Activation") == 0 && !has_backward &&
+        gm_slice_named(peak->roles, peak->role_count, "Activation").blocks < LEAST_GRAPH) {
         advice->in_short = "fewer at a time, del what is done with";
         advice->in_full = "they are few, so no graph keeps them: smaller chunks, or del of what is done with";
         advice->of_site = "They are tensors of the forward pass that no graph keeps: make them in smaller chunks, and "

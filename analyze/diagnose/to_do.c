@@ -43,11 +43,10 @@ static struct gm_finding of_site(struct gm_case *c, const struct gm_group_row *s
 static bool trains(const struct gm_view *v)
 {
     const struct gm_peak_detail *peak = &v->timeline->peak;
-    bool does = gm_steps_has_phase(&v->timeline->steps, GM_PHASE_BACKWARD, GM_REPORT_NONE) ||
-                gm_steps_has_phase(&v->timeline->steps, GM_PHASE_OPTIMIZER, GM_REPORT_NONE);
-    for (size_t i = 0; i < peak->role_count; i++)
-        does |= strcmp(peak->roles[i].name, "Gradient") == 0 || strcmp(peak->roles[i].name, "Optimizer state") == 0;
-    return does;
+    return gm_steps_has_phase(&v->timeline->steps, GM_PHASE_BACKWARD, GM_REPORT_NONE) ||
+           gm_steps_has_phase(&v->timeline->steps, GM_PHASE_OPTIMIZER, GM_REPORT_NONE) ||
+           gm_slice_named(peak->roles, peak->role_count, "Gradient").name != NULL ||
+           gm_slice_named(peak->roles, peak->role_count, "Optimizer state").name != NULL;
 }
 
 /* What lasts is not made smaller by another line of code: how much is gained by what people do about it. */

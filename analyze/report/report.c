@@ -31,21 +31,20 @@ const char *gm_report_empty_cache_differs(const struct gm_report *report)
     return returned == releasable ? NULL : reasons[!has_pending ? 0 : !has_private ? 1 : 2];
 }
 
-/* Bytes of the slice of that name; 0 if there is none. */
-static uint64_t bytes_of(const struct gm_slice *slices, size_t count, const char *name)
+struct gm_slice gm_slice_named(const struct gm_slice *slices, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (slices[i].name != NULL && strcmp(slices[i].name, name) == 0)
-            return slices[i].bytes;
-    return 0;
+            return slices[i];
+    return (struct gm_slice){.name = NULL};
 }
 
 bool gm_report_roles_say_more(const struct gm_report *report)
 {
     const uint64_t half = report->totals.allocated / 2;
     return report->roles != NULL && report->role_count > 0 &&
-           bytes_of(report->categories, report->category_count, "No stack recorded") > half &&
-           bytes_of(report->roles, report->role_count, "Unknown") < half;
+           gm_slice_named(report->categories, report->category_count, "No stack recorded").bytes > half &&
+           gm_slice_named(report->roles, report->role_count, "Unknown").bytes < half;
 }
 
 bool gm_block_has_role_only(const struct gm_block_row *block)

@@ -62,6 +62,8 @@ struct gm_slice {
     uint32_t color; /* 0xRRGGBB, from the category rules: the same in every chart and every run */
     uint64_t bytes, blocks;
 };
+/* That of the name; all zero: there is none. */
+struct gm_slice gm_slice_named(const struct gm_slice *slices, size_t count, const char *name);
 
 struct gm_frame_row {
     const char *name, *filename;
