@@ -6,6 +6,7 @@
 #include "analyze/base/order.h"
 #include "analyze/base/vec.h"
 #include "analyze/compare/comparison_parts.h"
+#include "analyze/report/frame_kind.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,10 +95,7 @@ static bool all_differ(const char *const *labels, size_t n)
 static const char *tail_of(struct gm_arena *arena, const char *path, int parts)
 {
     static const char *const suffixes[] = {".gz", ".zst", ".pickle", ".pkl", ".snap", ".json", ".html", ".gmtrace"};
-    const char *s = path + strlen(path);
-    for (int seen = 0; s > path; s--)
-        if ((s[-1] == '/' || s[-1] == '\\') && ++seen == parts)
-            break;
+    const char *s = gm_path_last(path, parts);
     size_t n = strlen(s);
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         if (n > strlen(suffixes[i]) && gm_ends_with(s, n, suffixes[i]))

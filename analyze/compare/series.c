@@ -8,6 +8,7 @@
 #include "analyze/base/order.h"
 #include "analyze/base/text.h"
 #include "analyze/base/vec.h"
+#include "analyze/report/frame_kind.h"
 #include "analyze/run/run_names.h"
 
 #include <stdlib.h>
@@ -18,16 +19,6 @@ enum {
     NUMBERS = 16 /* of a name */,
     LONGEST = 7 /* digits of a number that means something */
 };
-
-/* The last parts of a path. */
-static const char *tail_of(const char *path)
-{
-    const char *s = path + strlen(path);
-    for (int parts = 0; s > path; s--)
-        if ((s[-1] == '/' || s[-1] == '\\') && ++parts == PARTS)
-            break;
-    return s;
-}
 
 /* The length of a word at s that looks like a hash or a date: it tells nothing. */
 static size_t noise_length(const char *s)
@@ -162,7 +153,7 @@ static size_t key_length(const char **key, const char *tail, const char *number,
 
 static bool add_run(struct candidates *all, const char *path, size_t run)
 {
-    const char *tail = tail_of(path);
+    const char *tail = gm_path_last(path, PARTS);
     const struct places p = find_places(tail);
     for (size_t i = 0; i < p.n; i++) {
         struct candidate c = {.skeleton = skeleton_of(tail, &p, i), .n = value_of(p.at[i], p.length[i]), .run = run};

@@ -346,11 +346,6 @@ void gm_normalise_file(struct gm_text *out, const char *filename)
         gm_text_add(out, "<notebook>");
     else if (strncmp(filename, generated, sizeof generated - 1) == 0)
         gm_text_add(out, generated);
-    else {
-        const char *file = filename;
-        for (const char *s = filename; *s != '\0'; s++)
-            if (*s == '/' || *s == '\\')
-                file = s + 1;
-        gm_text_add(out, file);
-    }
+    else
+        gm_text_add(out, gm_path_base(filename));
 }

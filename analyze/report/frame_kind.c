@@ -69,13 +69,18 @@ unsigned gm_file_kind(const char *filename)
            (gm_file_package(filename) != NULL ? GM_FILE_IS_INSTALLED : 0u);
 }
 
+const char *gm_path_last(const char *path, int parts)
+{
+    const char *s = path + strlen(path);
+    for (int seen = 0; s > path; s--)
+        if ((s[-1] == '/' || s[-1] == '\\') && ++seen == parts)
+            break;
+    return s;
+}
+
 const char *gm_path_base(const char *path)
 {
-    const char *base = path;
-    for (const char *c = path; *c != '\0'; c++)
-        if (*c == '/' || *c == '\\') /* a snapshot may come from Windows */
-            base = c + 1;
-    return base;
+    return gm_path_last(path, 1);
 }
 
 bool gm_name_is_noise(const char *name)

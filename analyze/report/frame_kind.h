@@ -13,7 +13,8 @@ unsigned gm_file_kind(const char *filename);
 /* Where the name of the package begins that a file was installed with, beside Python or anywhere else if it is one that
  * many train with; NULL: it is none. A name ends with the next slash or backslash. */
 const char *gm_file_package(const char *filename);
-/* The file's name in a path, of Windows, too. */
+/* The last parts of a path, of Windows, too; and the file's name, the last one. */
+const char *gm_path_last(const char *path, int parts);
 const char *gm_path_base(const char *path);
 bool gm_name_is_noise(const char *name);
 

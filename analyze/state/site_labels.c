@@ -228,14 +228,7 @@ int gm_names_shown(const char *name)
 
 const char *gm_names_path_tail(const char *path)
 {
-    size_t n = strlen(path), from = n;
-    int parts = 0;
-    while (from > 0) {
-        char c = path[from - 1];
-        if ((c == '/' || c == '\\') && ++parts == 2)
-            break;
-        from--;
-    }
+    size_t n = strlen(path), from = (size_t)(gm_path_last(path, 2) - path);
     if (n - from > PATH_SHOWN)
         for (from = n - PATH_SHOWN; ((unsigned char)path[from] & 0xC0) == 0x80;)
             from++;
