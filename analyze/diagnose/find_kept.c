@@ -563,12 +563,81 @@ static void find_list(struct gm_case *c, const struct gm_rule *rule)
                    "something collects them");
 }
 
+enum { LEAST_OF_GRAPH = 6, LEAST_GRAPHS = 2, UNFREED = 4 /* of so many that a backward pass finds, three stay */ };
+
+static bool may_be_of_graph(const struct gm_lives *l, size_t a)
+{
+    return is_of_round(l, a) && l->taken[a] == GM_TAKEN_NOT && !gm_lives_is_of_engine(l, a) &&
+           (gm_lives_by(l, a) & GM_BY_MODULE) != 0 && (gm_lives_by(l, a) & GM_BY_RECOMPUTE) == 0 &&
+           gm_requested(l->h, a) >= l->at_peak / 1000;
+}
+
+/* Of what a forward pass made, which is the set from `from` on, what the backward pass after it leaves, and no other
+ * one frees; nothing, if that is not most of what it finds. */
+static bool keep_unfreed(struct gm_set *set, const struct gm_lives *l, size_t from, struct pass pass)
+{
+    const struct gm_history *h = l->h;
+    size_t found = 0, n = from;
+    for (size_t i = from; i < set->n; i++) {
+        const uint32_t freed = h->freed[set->v[i].allocation];
+        found += freed > pass.from;
+        if (freed > pass.to + 1 && freed != GM_NEVER && l->phase[freed - 1] != GM_PHASE_BACKWARD)
+            set->v[n++] = set->v[i];
+    }
+    const bool is_graph = n - from >= LEAST_OF_GRAPH && (n - from) * UNFREED >= found * (UNFREED - 1);
+    set->n = is_graph ? n : from;
+    return is_graph;
+}
+
+/* Graphs that stay in their own round: what backward() has used is there while another forward pass runs. */
+static void find_retained_in_round(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    struct pass pass = {GM_NEVER, 0};
+    size_t from = 0, graphs = 0;
+    uint32_t end = 0;
+    for (uint32_t e = 0; l->phase != NULL && !c->failed && e < l->h->count; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a == GM_NEVER || l->h->born[a] != e + 1 || (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0)
+            continue;
+        if (gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a)) {
+            pass.from = pass.from == GM_NEVER ? e : pass.from;
+            pass.to = e + 1;
+            continue;
+        }
+        if (pass.from != GM_NEVER) {
+            const bool is_graph = keep_unfreed(&set, l, from, pass);
+            graphs += is_graph;
+            end = is_graph ? pass.to : end;
+            from = set.n;
+            pass.from = GM_NEVER;
+        }
+        if (may_be_of_graph(l, a))
+            c->failed |= !gm_set_add(&set, a, l->h->freed[a], GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+    }
+    set.n = graphs >= LEAST_GRAPHS ? from : 0;
+    go_with_backward(c, &set);
+    const char *root = set.n > 0 ? gm_lives_backward(c->lives, end) : NULL;
+    struct gm_finding *f = gm_case_accuse(c, rule, &set, false,
+                                          "a graph is still there after its backward pass, while another forward pass "
+                                          "of the same round runs, and no backward pass frees it");
+    if (f == NULL)
+        return;
+    f->title = "A graph is kept after its backward pass";
+    if (root != NULL)
+        f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root, f->site);
+}
+
 static void find_retained(struct gm_case *c, const struct gm_rule *rule)
 {
-    if (c->lives->has_backward)
-        accuse_if(c, rule, STALE, GRAPH,
-                  "a graph of the last round of the loop is still there after its backward pass, while the next "
-                  "forward pass makes the same tensors again");
+    if (!c->lives->has_backward)
+        return;
+    accuse_if(c, rule, STALE, GRAPH,
+              "a graph of the last round of the loop is still there after its backward pass, while the next "
+              "forward pass makes the same tensors again");
+    if (!c->failed && gm_case_found(c, rule->id) == NULL)
+        find_retained_in_round(c, rule);
 }
 
 static void find_stale(struct gm_case *c, const struct gm_rule *rule)
@@ -636,7 +705,8 @@ static const struct gm_rule rules[] = {
      .severity = "warning",
      .when = "in training, what several stacks (or 3 of which one stack makes 2) made in a round is freed in the next "
              "one only after the "
-             "same stack made its successor, twice or more often",
+             "same stack made its successor, twice or more often; or most (6 or more, three in four) of what a forward "
+             "pass made is there after its backward pass, and no backward pass frees it, twice or more often",
      .what_to_do = "`loss.backward()` without `retain_graph=True`; `del` of outputs that carry a graph"},
     {.id = "stale-reference",
      .title = "Tensors of the last round live while the next ones are made",

@@ -10,7 +10,7 @@
 
 enum {
     LEAST_MIB = 32, /* that a role holds, or it asks for nothing */
-    PLACES = 4      /* of mistakes and choices: gm_remedy_place */
+    PLACES = 2      /* of mistakes and choices: gm_remedy_place */
 };
 
 static const char *sentence(struct gm_case *c, const char *clause, const char *end)
@@ -127,8 +127,8 @@ bool gm_is_large_choice(const struct gm_finding *f)
            (!is_replayed(f) || f->remedy->saving.alone >= f->remedy->saving.before / GM_LARGE_CHOICE);
 }
 
-/* Mistakes and settings that save much are one list, by what they save; what has a price comes after, but before
- * mistakes that save little, and what saves little for it after that nothing is wrong. */
+/* Mistakes and settings that save much are one list, by what they save; what has a price comes after, and what saves
+ * little for it after that nothing is wrong. */
 static int place_of(const struct gm_case *c, const struct gm_finding *f)
 {
     const int place = is_replayed(f) ? gm_remedy_place(f->remedy) : f->severity == GM_INFO;

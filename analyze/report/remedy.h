@@ -101,24 +101,21 @@ static inline bool gm_remedy_is_in_vain(const struct gm_remedy *r)
            r->saving.alone < (uint64_t)GM_LEAST_REMEDY_MIB << 20;
 }
 
-/* Of the peak: what has a price and saves that much stands above a mistake of less than that part. */
-enum { GM_LARGE_CHOICE = 5, GM_SMALL_MISTAKE = 50 };
+/* Of the peak: what has a price and saves that much is told although nothing is wrong. */
+enum { GM_LARGE_CHOICE = 5 };
 
-/* Where one stands that was replayed alone: mistakes, and settings that save much (0), what has a price and saves much
- * (1), small mistakes (2), what else has a price (3), settings that save little (4), a guess, which is not advised
- * beside any of these (5), what is not worth it (6), which nothing that is told stands on top of. At one place those
- * with more weight are above the others; equals as they were given. */
+/* Where one stands that was replayed alone: mistakes, and settings that save much (0), what has a price (1), settings
+ * that save little (2), a guess, which is not advised beside any of these (3), what is not worth it (4), which nothing
+ * that is told stands on top of. What costs nothing comes first, however little more than nothing it saves: nobody has
+ * to weigh it, and the headline names the choice that saves more beside it. At one place those with more weight are
+ * above the others; equals as they were given. */
 static inline int gm_remedy_place(const struct gm_remedy *r)
 {
     if (r->settings != NULL)
         return r->saving.alone >= r->saving.before / GM_MUCH_OF_SETTING    ? 0
-               : r->saving.alone >= r->saving.before / GM_LEAST_OF_SETTING ? 4
-                                                                           : 6;
-    if (r->is_guess || gm_remedy_is_in_vain(r))
-        return r->is_guess ? 5 : 6;
-    if (r->has_price)
-        return r->saving.alone >= r->saving.before / GM_LARGE_CHOICE ? 1 : 3;
-    return gm_remedy_tells_end(r) || r->saving.alone >= r->saving.before / GM_SMALL_MISTAKE ? 0 : 2;
+               : r->saving.alone >= r->saving.before / GM_LEAST_OF_SETTING ? 2
+                                                                           : 4;
+    return r->is_guess ? 3 : gm_remedy_is_in_vain(r) ? 4 : r->has_price;
 }
 
 /* What it saves alone; half of it for a setting, which only makes up for what a mistake does. */

@@ -140,6 +140,27 @@ class Mistakes(unittest.TestCase):
             return []
         self.expect_none(train(5, in_backward=backward), "create-graph")
 
+    def test_graph_that_is_kept_in_its_own_round(self):
+        """Of a critic, while a generator is trained; the size is the same, so that its memory serves again."""
+        def adversary(keeps):
+            t, (critic, generator) = Trace(), ([("forward", "net.py", line), *FORWARD[1:]] for line in (11, 12))
+            t.alloc(64, WEIGHTS)
+            for _ in range(4):
+                graph = [t.alloc(32, critic) for _ in range(8)]
+                t.free(t.alloc(1 / 1024, ROOT))
+                for block in reversed([] if keeps else graph):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+                t.free(t.alloc(1, AUTOGRAD))
+                t.free(t.alloc(1, STEP))
+                other = [t.alloc(32, generator) for _ in range(8)]
+                t.free(t.alloc(1 / 1024, ROOT))
+                for block in reversed(other):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+                t.free(t.alloc(1, STEP), *(graph if keeps else []))
+            return t
+        self.expect(adversary(True), "retain-graph", 225, 260, "train.py:22")
+        self.expect_none(adversary(False), "retain-graph")
+
     def test_dense_gradients_of_tables(self):
         def looked_up(mib, table):
             def forward(t, r):
@@ -726,6 +747,7 @@ class Mistakes(unittest.TestCase):
                 t.free(t.alloc(190, FORWARD[:2] + [("decode", "job.py", 9), ("<module>", "job.py", 21)]), text)
             return t
         self.expect(job(60), "cache-of-finished-phase", 180, 200, "job.py")
+        self.assertTrue(diagnosed(job(60))["cache-of-finished-phase"]["site"].endswith("from job.py:20"))  # where they part
         self.expect_none(job(1), "cache-of-finished-phase")
 
     def test_what_a_layer_leaves_at_its_end_is_no_graph(self):
@@ -949,6 +971,14 @@ class Mistakes(unittest.TestCase):
         self.expect(model([200, 232, 264, 296, 328, 360, 392, 424]), "variable-shapes", 700, 4000, "net.py:10")
         self.expect_none(model([424] * 8), "variable-shapes")
 
+
+        def beside(t, r):
+            if r == 0:
+                t.alloc(5000, WEIGHTS)
+            return [t.alloc((25 + 4 * r) * (1 + n), FORWARD) for n in range(6)]
+        found = diagnosed(train(8, beside))["variable-shapes"]
+        self.assertLess(found["saves_bytes"] * 5, found["saves_bytes"] + found["peak_reserved_then_bytes"])  # a tenth is enough
+
     def test_uneven_devices(self):
         def split(*weights, on_first=(), held=0):
             traces = []
@@ -1000,6 +1030,17 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(diagnosed(shifted)["vocabulary-copies"]["severity"], "warning")
         plain = diagnosed(model(600, 600))["vocabulary-copies"]  # every such loss has them
         self.assertEqual(plain["severity"], "info")
+
+    def test_what_several_layers_make_is_no_vocabulary(self):
+        def wide(lines):
+            linear = [[("forward", TORCH + "nn/modules/linear.py", 134), ("forward", "net.py", 30 + n), *FORWARD[1:]] for n in range(3)]
+
+            def forward(t, r):
+                return [t.alloc(8, FORWARD)] + [t.alloc(400, linear[n % lines]) for n in range(3)]
+            return train(5, forward, lambda t, r: [t.alloc(32, AUTOGRAD)], weights=1, width=2)
+        one = "vocabulary-copies" in diagnosed(wide(1))
+        self.assertTrue(one)
+        self.expect_none(wide(3), "vocabulary-copies")
 
     def test_similarities_of_a_batch_are_no_logits(self):
         loss = [("cross_entropy", TORCH + "nn/functional.py", 9)] + FORWARD[1:]

@@ -128,10 +128,10 @@ static int place_of(uint64_t gigabytes, bool has_price)
     return gm_remedy_place(&remedy);
 }
 
-TEST(large_choice_stands_before_a_small_mistake)
+TEST(what_costs_nothing_stands_before_a_large_choice)
 {
-    assert_int_equal(place_of(2, false), 0);
+    assert_int_equal(place_of(1, false), 0);
     assert_int_equal(place_of(20, true), 1);
-    assert_int_equal(place_of(1, false), 2);
-    assert_int_equal(place_of(19, true), 3);
+    assert_int_equal(place_of(19, true), 1);
+    assert_int_equal(place_of(0, false), 4);
 }
