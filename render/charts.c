@@ -4,7 +4,6 @@
  */
 #include "render/charts.h"
 
-#include "analyze/base/clock.h"
 #include "analyze/report/comparison.h"
 #include "render/devices.h"
 #include "render/paint.h"
@@ -104,7 +103,6 @@ struct product {
     struct gm_png *png; /* NULL: sixels are wanted */
     struct gm_text *sixels;
     size_t most_width; /* of these */
-    struct gm_chart_times times;
 };
 
 static size_t shrinking(size_t width, size_t most_width)
@@ -121,70 +119,46 @@ size_t gm_chart_width(size_t most_width)
     return width / shrinking(width, most_width);
 }
 
-static enum gm_status to_sixels(struct product *product, struct gm_painter *painter, struct gm_canvas *canvas,
-                                const struct gm_display *display, struct gm_error *err)
+static enum gm_status make(const struct product *product, struct gm_canvas *canvas, struct gm_pixels *pixels,
+                           struct gm_error *err)
 {
-    struct gm_pixels pixels;
-    GM_TRY(gm_paint(&pixels, painter, canvas, display, err));
-    gm_pixels_shrink(&pixels, &canvas->palette, shrinking(pixels.width, product->most_width));
-    gm_sixel_add(product->sixels, &pixels, &canvas->palette);
+    if (product->png != NULL)
+        return gm_png_compress(product->png, &canvas->scratch, &canvas->palette, pixels, err);
+    gm_pixels_shrink(pixels, &canvas->palette, shrinking(pixels->width, product->most_width));
+    gm_sixel_add(product->sixels, pixels, &canvas->palette);
     return product->sixels->failed ? gm_no_memory(err) : GM_OK;
 }
 
-static enum gm_status to_png(struct product *product, struct gm_painter *painter, struct gm_canvas *canvas,
-                             const struct gm_display *display, struct gm_error *err)
-{
-    struct gm_pixels pixels;
-    double start = gm_seconds();
-    enum gm_status status = gm_paint(&pixels, painter, canvas, display, err);
-    double painted = gm_seconds();
-    GM_THEN(status, gm_png_compress(product->png, &canvas->scratch, &canvas->palette, &pixels, err));
-    product->times.paint = painted - start;
-    product->times.compress = gm_seconds() - painted;
-    return status;
-}
-
-static enum gm_status draw(struct product *product, struct gm_painter *painter, const void *model, enum gm_chart chart,
-                           struct gm_error *err)
+static enum gm_status draw(const struct product *product, struct gm_painter *painter, const void *model,
+                           enum gm_chart chart, struct gm_error *err)
 {
     struct gm_display display = {0};
     struct gm_canvas *canvas;
+    struct gm_pixels pixels;
     enum gm_status status;
     if ((unsigned)chart >= GM_CHARTS)
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "there is no chart %u", (unsigned)chart);
-    double start = gm_seconds();
     gm_chart_layout(&display, model, chart);
-    product->times.layout = gm_seconds() - start;
     if (display.failed || (canvas = gm_painter_take(painter)) == NULL) {
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
     } else {
-        status = (product->png != NULL ? to_png : to_sixels)(product, painter, canvas, &display, err);
+        status = gm_paint(&pixels, painter, canvas, &display, err);
+        GM_THEN(status, make(product, canvas, &pixels, err));
         gm_painter_give_back(painter, canvas);
     }
     gm_display_free(&display);
     return status;
 }
 
-enum gm_status gm_chart_draw_timed(struct gm_png *png, struct gm_painter *painter, const void *model,
-                                   enum gm_chart chart, struct gm_chart_times *times, struct gm_error *err)
-{
-    struct product product = {.png = png};
-    *png = (struct gm_png){NULL, 0};
-    enum gm_status status = draw(&product, painter, model, chart, err);
-    if (times != NULL)
-        *times = product.times;
-    return status;
-}
-
 enum gm_status gm_chart_draw(struct gm_png *png, struct gm_painter *painter, const void *model, enum gm_chart chart,
                              struct gm_error *err)
 {
-    return gm_chart_draw_timed(png, painter, model, chart, NULL, err);
+    *png = (struct gm_png){NULL, 0};
+    return draw(&(struct product){.png = png}, painter, model, chart, err);
 }
 
 enum gm_status gm_chart_sixel(struct gm_text *out, struct gm_painter *painter, const void *model, enum gm_chart chart,
                               size_t most_width, struct gm_error *err)
 {
-    struct product product = {.sixels = out, .most_width = most_width};
-    return draw(&product, painter, model, chart, err);
+    return draw(&(struct product){.sixels = out, .most_width = most_width}, painter, model, chart, err);
 }

@@ -30,12 +30,4 @@ GM_FLEET_CHARTS(GM_LAYOUT_OF_FLEET)
 /* The layout of a chart, by its number. */
 void gm_chart_layout(struct gm_display *display, const void *model, enum gm_chart chart);
 
-/* Seconds. */
-struct gm_chart_times {
-    double layout, paint, compress;
-};
-/* As gm_chart_draw; `times` may be NULL. */
-enum gm_status gm_chart_draw_timed(struct gm_png *png, struct gm_painter *painter, const void *model,
-                                   enum gm_chart chart, struct gm_chart_times *times, struct gm_error *err);
-
 #endif

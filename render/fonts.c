@@ -290,17 +290,3 @@ enum gm_status gm_painter_new(struct gm_painter **painter, struct gm_error *err)
     *painter = p;
     return GM_OK;
 }
-
-double gm_painter_text_width(struct gm_painter *painter, const struct gm_text_item *text)
-{
-    struct gm_canvas *canvas = gm_painter_take(painter);
-    if (canvas == NULL)
-        return -1;
-    PangoLayout *layout = gm_canvas_layout(painter, canvas, text);
-    pango_layout_set_width(layout, -1);
-    pango_layout_set_text(layout, text->text, -1);
-    PangoRectangle extents;
-    pango_layout_get_extents(layout, NULL, &extents);
-    gm_painter_give_back(painter, canvas);
-    return (double)extents.width / PANGO_SCALE / GM_DISPLAY_SCALE;
-}

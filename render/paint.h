@@ -44,8 +44,6 @@ void gm_painter_give_back(struct gm_painter *painter, struct gm_canvas *canvas);
 
 /* The layout to set `text` with: right size, weight and fonts that have its characters. */
 PangoLayout *gm_canvas_layout(struct gm_painter *painter, struct gm_canvas *canvas, const struct gm_text_item *text);
-/* How wide `text` is drawn if nothing limits it, in logical units: to check the estimate of metric.h. */
-double gm_painter_text_width(struct gm_painter *painter, const struct gm_text_item *text);
 
 /* Paints into the canvas's own rows, which *pixels then points to, and its palette. */
 enum gm_status gm_paint(struct gm_pixels *pixels, struct gm_painter *painter, struct gm_canvas *canvas,
