@@ -34,17 +34,6 @@ static bool map_recorded(struct state *s)
     return true;
 }
 
-/* The stack of a live allocation: of its event, else of its block in the snapshot, else what is known of it. */
-static uint32_t stack_of(const struct gm_history *h, uint32_t a)
-{
-    const struct gm_snapshot *s = h->snapshot;
-    uint32_t stack = h->born[a] > 0 && h->born[a] != GM_NEVER ? s->events.stack[h->first + h->born[a] - 1].v : 0;
-    const uint32_t block = stack == 0 ? gm_final_block(h, a) : GM_NO_BLOCK;
-    if (block != GM_NO_BLOCK)
-        stack = s->blocks.stack[block].v;
-    return stack != 0 ? stack : gm_stack_of(h, a);
-}
-
 static bool put_block(struct state *s, uint32_t number)
 {
     static const uint8_t states[] = {[GM_SPACE_FREE] = GM_BLOCK_INACTIVE,
@@ -66,7 +55,7 @@ static bool put_block(struct state *s, uint32_t number)
     if (!is_same)
         block.row = GM_NO_ROW;
     if (is_owned)
-        block.stack = stack_of(h, b->owner);
+        block.stack = gm_stack_of(h, b->owner);
     if (b->use == GM_SPACE_FREE && block.requested == GM_ABSENT)
         block.requested = is_same ? recorded->requested[block.row] : 0;
     return GM_VEC_PUSH(&s->r->blocks, block);
