@@ -19,13 +19,18 @@ enum {
     TINY = 64
 };
 
+static bool is_gradient(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_lives_is_of_backward(l, a);
+}
+
 /* The last event of each round in which backward makes something. */
 static uint32_t *ends_of_backward(const struct gm_lives *l)
 {
     uint32_t *ends = calloc(l->rounds.n + 1, sizeof *ends);
     for (size_t a = 0; ends != NULL && a < l->h->allocation_count; a++) {
-        uint32_t *end = &ends[gm_lives_round(l, l->h->born[a])];
-        if (gm_lives_is_of_backward(l, a) && l->h->born[a] > *end)
+        uint32_t *end = gm_lives_is_of_backward(l, a) ? &ends[gm_lives_round(l, l->h->born[a])] : NULL;
+        if (end != NULL && l->h->born[a] > *end)
             *end = l->h->born[a];
     }
     return ends;
@@ -53,9 +58,10 @@ static uint32_t next_birth(const struct gm_history *h, uint32_t moment)
 static bool is_of_trained(const struct gm_lives *l, size_t a, const uint32_t *ends)
 {
     const struct gm_history *h = l->h;
+    if (!is_gradient(l, a) || is_left_behind(l, a))
+        return false;
     const uint32_t end = ends[gm_lives_round(l, h->born[a])];
-    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_lives_is_of_backward(l, a) && !is_left_behind(l, a) &&
-           h->freed[a] > end && (h->freed[a] - h->born[a] > BRIEF || h->freed[a] > next_birth(h, end));
+    return h->freed[a] > end && (h->freed[a] - h->born[a] > BRIEF || h->freed[a] > next_birth(h, end));
 }
 
 /* In each round the birth of the last gradient that is made anew: what backward does from there on is done for
@@ -72,9 +78,9 @@ static uint32_t *last_of_trained(const struct gm_lives *l, size_t *anew)
         if (is_left_behind(l, a))
             gm_sizes_has_another(&weights, gm_requested(h, a));
     for (size_t a = 0; ok && a < h->allocation_count; a++) {
-        const uint32_t round = gm_lives_round(l, h->born[a]);
         if (!is_of_trained(l, a, ends))
             continue;
+        const uint32_t round = gm_lives_round(l, h->born[a]);
         *anew += round > 1 && gm_sizes_has_another(&weights, gm_requested(h, a));
         last[round] = h->born[a] > last[round] ? h->born[a] : last[round];
     }
@@ -87,15 +93,16 @@ static uint32_t *last_of_trained(const struct gm_lives *l, size_t *anew)
 }
 
 /* Kept for that part of a backward pass, or made in it. */
-static bool is_for_nobody(const struct gm_lives *l, size_t a, uint32_t last)
+static bool is_for_nobody(const struct gm_lives *l, size_t a, const uint32_t *lasts)
 {
     const struct gm_history *h = l->h;
-    if (last == 0 || h->born[a] == 0 || gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
-        gm_lives_round(l, h->freed[a] == GM_NEVER ? (uint32_t)h->count : h->freed[a]) != gm_lives_round(l, h->born[a]))
+    const bool is_backward = gm_lives_is_of_backward(l, a);
+    if (h->born[a] == 0 || gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
+        !(is_backward || gm_lives_is_role(l, a, GM_ROLE_ACTIVATION)))
         return false;
-    return gm_lives_is_of_backward(l, a)
-               ? h->born[a] > last
-               : h->born[a] < last && h->freed[a] > last && gm_lives_is_role(l, a, GM_ROLE_ACTIVATION);
+    const uint32_t round = gm_lives_round(l, h->born[a]), last = lasts[round];
+    return last != 0 && (is_backward ? h->born[a] > last : h->born[a] < last && h->freed[a] > last) &&
+           gm_lives_round(l, h->freed[a] == GM_NEVER ? (uint32_t)h->count : h->freed[a]) == round;
 }
 
 /* Without it they would not be made, or go when the next two tensors have been made. */
@@ -110,12 +117,12 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
     uint32_t *last = last_of_trained(l, &anew);
     c->failed |= last == NULL;
     for (size_t a = 0; !c->failed && anew > 0 && l->rounds.n >= LEAST_ROUNDS && a < h->allocation_count; a++) {
-        left += is_left_behind(l, a) ? gm_requested(h, a) : 0;
-        first = is_left_behind(l, a) && h->born[a] < first ? h->born[a] : first;
-        if (is_left_behind(l, a) ||
-            (gm_lives_is_of_backward(l, a) && is_for_nobody(l, a, last[gm_lives_round(l, h->born[a])])))
+        const bool is_left = is_left_behind(l, a), is_done_for = is_left || is_for_nobody(l, a, last);
+        left += is_left ? gm_requested(h, a) : 0;
+        first = is_left && h->born[a] < first ? h->born[a] : first;
+        if (is_left || (is_done_for && gm_lives_is_of_backward(l, a)))
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-        else if (is_for_nobody(l, a, last[gm_lives_round(l, h->born[a])]))
+        else if (is_done_for)
             c->failed |= !gm_set_add(&set, a, gm_lives_after_others(l, a, 2), GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
     }
     free(last);
@@ -128,11 +135,6 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
 }
 
 /* ---- buckets ----------------------------------------------------------------------------------------------------- */
-
-static bool is_gradient(const struct gm_lives *l, size_t a)
-{
-    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_lives_is_of_backward(l, a);
-}
 
 /* The most bytes of gradients at a time that live for more events than that; 0 if there is never more than one. */
 static uint64_t all_gradients(const struct gm_lives *l, uint32_t events)

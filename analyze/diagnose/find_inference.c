@@ -31,15 +31,19 @@ static bool is_collected(const struct gm_lives *l, size_t a)
     return l->h->freed[a] != GM_NEVER && gm_lives_round(l, l->h->freed[a]) > gm_lives_round(l, l->h->born[a]) + 1;
 }
 
+static bool is_set_up(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_lasting(l, a) && gm_lives_round(l, l->h->born[a]) == 0 && l->rounds.n > 0;
+}
+
 static bool is_of_forward(const struct gm_lives *l, size_t a)
 {
     const uint8_t role = l->role[a];
-    const bool is_set_up = gm_lives_is_lasting(l, a) && gm_lives_round(l, l->h->born[a]) == 0 && l->rounds.n > 0;
-    return !l->taken[a] && !is_set_up && !is_collected(l, a) && l->h->born[a] > 0 && role != GM_ROLE_PARAMETER &&
-           role != GM_ROLE_KV_CACHE && role != GM_ROLE_WORKSPACE && role != GM_ROLE_INPUT && role != GM_ROLE_GRADIENT &&
+    return !l->taken[a] && l->h->born[a] > 0 && role != GM_ROLE_PARAMETER && role != GM_ROLE_KV_CACHE &&
+           role != GM_ROLE_WORKSPACE && role != GM_ROLE_INPUT && role != GM_ROLE_GRADIENT &&
            role != GM_ROLE_OPTIMIZER_STATE &&
            (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING | GM_BY_OPTIMIZER)) == 0 &&
-           !(l->has_backward && gm_lives_is_of_engine(l, a));
+           !(l->has_backward && gm_lives_is_of_engine(l, a)) && !is_set_up(l, a) && !is_collected(l, a);
 }
 
 static bool find_large(const struct gm_lives *l, struct large *large)
@@ -48,8 +52,8 @@ static bool find_large(const struct gm_lives *l, struct large *large)
     large->n = 0;
     for (uint32_t e = 0; large->v != NULL && e < l->h->count; e++) {
         const uint32_t a = l->h->of_event[e];
-        if (a != GM_NEVER && l->h->born[a] == e + 1 && is_of_forward(l, a) &&
-            gm_requested(l->h, a) >= l->at_peak / 1000)
+        if (a != GM_NEVER && l->h->born[a] == e + 1 && gm_requested(l->h, a) >= l->at_peak / 1000 &&
+            is_of_forward(l, a))
             large->v[large->n++] = a;
     }
     return large->v != NULL;
@@ -68,18 +72,18 @@ static bool add_graph(struct gm_set *set, const struct gm_lives *l, const struct
                       uint32_t to)
 {
     uint32_t held = 0, last = 0;
-    for (int is_second = 0; is_second < 2; is_second++)
+    for (int is_second = 0; is_second < 2 && held >= (is_second ? AT_ONCE : 0); is_second++)
         for (uint32_t e = from; e < to; e++) {
             const uint32_t a = l->h->of_event[e];
-            if (a == GM_NEVER || l->h->freed[a] != e + 1 || !is_of_forward(l, a) ||
-                gm_requested(l->h, a) < l->at_peak / 1000)
+            if (a == GM_NEVER || l->h->freed[a] != e + 1 || gm_requested(l->h, a) < l->at_peak / 1000 ||
+                !is_of_forward(l, a))
                 continue;
             const uint32_t at = born_before(large, l, l->h->born[a]);
             if (born_before(large, l, e + 1) - at < (is_second ? USED_FOR + 2 : LATER) || at + USED_FOR >= large->n)
                 continue;
             held += !is_second;
             last = at > last ? at : last;
-            if (is_second && held >= AT_ONCE && at != last &&
+            if (is_second && at != last &&
                 !gm_set_add(set, a, l->h->born[large->v[at + USED_FOR]], GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED))
                 return false;
         }

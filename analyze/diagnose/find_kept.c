@@ -217,10 +217,10 @@ static enum shape collect(struct gm_case *c, const uint8_t *kinds, const struct 
             c->failed |= !gm_set_add(set, a, gm_lives_round_end(l, gm_lives_round(l, h->born[a])), GM_REMEDY_NEVER,
                                      GM_REMEDY_AS_RECORDED);
     }
-    if (!c->failed)
+    if (set->n > 0)
         spread_out(l, set, habits, kind, bytes, &spread);
     free(bytes);
-    return shape_of(l, set, &spread, kinds);
+    return set->n == 0 ? SINGLE : shape_of(l, set, &spread, kinds);
 }
 
 static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *set)
@@ -511,7 +511,7 @@ struct collected {
 static bool may_be_listed(const struct gm_lives *l, size_t a)
 {
     const uint32_t freed = l->h->freed[a];
-    return is_of_round(l, a) && !gm_lives_is_of_engine(l, a) && gm_requested(l->h, a) >= l->at_peak / 1000 &&
+    return gm_requested(l->h, a) >= l->at_peak / 1000 && is_of_round(l, a) && !gm_lives_is_of_engine(l, a) &&
            (gm_lives_by(l, a) & GM_BY_MODULE) == 0 &&
            (freed == GM_NEVER || l->phase == NULL || l->phase[freed - 1] != GM_PHASE_BACKWARD);
 }
@@ -540,8 +540,8 @@ static void find_collected(struct gm_case *c, struct gm_set *set)
     for (uint32_t e = (uint32_t)l->h->count; stacks != NULL && !c->failed && e > 0; e--) {
         const uint32_t a = l->h->of_event[e - 1];
         struct collected *s = a == GM_NEVER || l->h->born[a] != e ? NULL : &stacks[gm_stack_of(l->h, a)];
-        if (s == NULL || !may_be_listed(l, a) || s->at_peak < LEAST_IN_LIST || s->worked + 1 < s->blocks ||
-            s->bytes < l->at_peak / LIST_PART)
+        if (s == NULL || s->at_peak < LEAST_IN_LIST || s->worked + 1 < s->blocks || s->bytes < l->at_peak / LIST_PART ||
+            !may_be_listed(l, a))
             continue;
         if (s->last > 0 && s->last < l->h->freed[a])
             c->failed |= !gm_set_add(set, a, s->last, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);

@@ -52,13 +52,13 @@ static uint64_t scores_of(const struct gm_lives *l, unsigned by, bool is_for_pea
     uint64_t largest = 0, others = 0;
     size_t count = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (is_by(l, a, by) && (!is_for_peak || gm_lives_at_peak(l, a)) && gm_requested(l->h, a) > largest)
+        if (gm_requested(l->h, a) > largest && is_by(l, a, by) && (!is_for_peak || gm_lives_at_peak(l, a)))
             largest = gm_requested(l->h, a);
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = gm_requested(l->h, a);
         count += is_size_of(bytes, largest) && (!is_for_peak || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) &&
                  l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) && !is_of_weights(l, a);
-        if (is_by(l, a, by) && bytes > others && !is_size_of(bytes, largest) && bytes < largest)
+        if (bytes > others && bytes < largest && is_by(l, a, by) && !is_size_of(bytes, largest))
             others = bytes;
     }
     return count >= 2 && others > 0 && largest / SCORES >= others ? largest : 0;
@@ -252,7 +252,7 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+    for (size_t a = 0; (l->by_any & GM_BY_MATH_ATTENTION) != 0 && !c->failed && a < l->h->allocation_count; a++)
         if ((gm_lives_by(l, a) & GM_BY_MATH_ATTENTION) != 0 && l->h->born[a] > 0)
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     if (set.n > 0) {
@@ -378,7 +378,7 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     const uint32_t round = gm_lives_round(l, l->peak);
     size_t copies = 0, of_forward = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if ((gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0 && gm_requested(l->h, a) > size)
+        if (gm_requested(l->h, a) > size && (gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0)
             size = gm_requested(l->h, a);
     size = size > 0 ? size : wide_end_of(l);
     for (size_t a = 0; a < l->h->allocation_count; a++)

@@ -24,9 +24,10 @@ static void find_emptied(struct gm_case *c, const struct gm_rule *rule)
         return;
     for (uint32_t e = 0; e < l->h->count; e++) {
         const size_t row = l->h->first + e;
+        if (events->action[row] != GM_ACTION_SEGMENT_FREE && events->action[row] != GM_ACTION_SEGMENT_UNMAP)
+            continue;
         const uint32_t round = gm_lives_round(l, e + 1);
-        if ((events->action[row] != GM_ACTION_SEGMENT_FREE && events->action[row] != GM_ACTION_SEGMENT_UNMAP) ||
-            round == last || round == 0)
+        if (round == last || round == 0)
             continue;
         rounds++;
         last = round;

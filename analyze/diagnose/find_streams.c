@@ -27,9 +27,11 @@ static uint64_t common_size(const struct gm_lives *l, size_t *streams)
     size_t n = 0;
     *streams = 0;
     for (size_t a = 0; a < h->allocation_count && n < WORKSPACES_MOST; a++) {
+        if (!is_workspace(l, a))
+            continue;
         const uint64_t size = gm_requested(h, a), stream = gm_history_stream(h, a).v;
         size_t same = 1;
-        bool is_new = is_workspace(l, a);
+        bool is_new = true;
         for (size_t i = 0; is_new && i < n; i++) {
             same += seen[i][0] == size;
             is_new = seen[i][0] != size || seen[i][1] != stream;
@@ -91,7 +93,10 @@ static bool is_private(const struct gm_history *h, uint32_t pool)
 
 static void measure_pools(const struct gm_history *h, struct private_pool *pools)
 {
-    for (uint32_t e = 0; e < h->count; e++) {
+    uint32_t first = 0;
+    while (first < h->pool_count && !is_private(h, first))
+        first++;
+    for (uint32_t e = 0; first < h->pool_count && e < h->count; e++) {
         const uint32_t a = h->of_event[e];
         if (a == GM_NEVER || !is_private(h, gm_pool_number(h, a)) || h->freed[a] == GM_NEVER)
             continue;

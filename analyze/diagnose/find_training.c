@@ -34,6 +34,8 @@ static struct round *look_at_rounds(const struct gm_lives *l)
         const bool is_made = a != GM_NEVER && l->h->born[a] == e + 1;
         const bool is_backward =
             (l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD) || (is_made && l->role[a] == GM_ROLE_GRADIENT);
+        if (!is_backward && !is_made)
+            continue;
         struct round *round = &rounds[gm_lives_round(l, e + 1)];
         if (is_backward && round->backward == GM_NEVER)
             round->backward = round->seen = e;
@@ -189,9 +191,8 @@ static struct burst *find_bursts(const struct gm_lives *l, const struct round *r
     struct burst *bursts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bursts);
     for (uint32_t e = 0; bursts != NULL && e < l->h->count; e++) {
         const uint32_t a = l->h->of_event[e];
-        const uint32_t backward = a == GM_NEVER ? 0 : rounds[gm_lives_round(l, l->h->born[a])].backward;
         if (a == GM_NEVER || gm_lives_is_of_engine(l, a) || l->role[a] == GM_ROLE_PARAMETER ||
-            backward >= l->h->born[a])
+            rounds[gm_lives_round(l, l->h->born[a])].backward >= l->h->born[a])
             continue;
         struct burst *burst = &bursts[gm_stack_of(l->h, a)];
         if (l->h->born[a] == e + 1) {

@@ -306,8 +306,8 @@ static uint64_t largest_of_rounds(const struct gm_lives *l)
 {
     uint64_t largest = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_lives_round(l, l->h->born[a]) > 0 && l->h->freed[a] != GM_NEVER && !gm_lives_is_of_engine(l, a) &&
-            !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) && gm_requested(l->h, a) > largest)
+        if (gm_requested(l->h, a) > largest && l->h->freed[a] != GM_NEVER && !gm_lives_is_of_engine(l, a) &&
+            !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) && gm_lives_round(l, l->h->born[a]) > 0)
             largest = gm_requested(l->h, a);
     return largest;
 }

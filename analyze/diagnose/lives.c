@@ -81,6 +81,7 @@ static bool read_stacks(struct gm_lives *l)
             nobody &= l->frame_by[s->stacks.frame_ids[f].v];
         }
         l->by[i] = (l->by[i] & ~(unsigned)GM_BY_NOBODY) | nobody;
+        l->by_any |= l->by[i];
     }
     return true;
 }
@@ -148,26 +149,35 @@ static bool is_in_module(const struct gm_lives *l, const uint32_t *frames, size_
 
 struct loop_backs GM_VEC(struct loop_back);
 
+static uint32_t stack_at(const struct gm_lives *l, uint32_t event)
+{
+    const uint32_t a = l->h->of_event[event];
+    return a == GM_NEVER || l->h->born[a] != event + 1 ? GM_NEVER : gm_stack_of(l->h, a);
+}
+
+/* The same stacks follow each other again and again: for each the last one is kept after which it is no return. */
 static bool find_loop_backs(const struct gm_lives *l, struct loop_backs *found)
 {
-    uint32_t frames[2][DEPTH_MOST];
-    size_t n[2] = {0, 0};
-    unsigned now = 0;
-    for (uint32_t e = 0; e < l->h->count; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || l->h->born[a] != e + 1)
+    uint32_t from[DEPTH_MOST], to[DEPTH_MOST], last = 0;
+    uint32_t *none_after = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *none_after);
+    bool ok = none_after != NULL;
+    for (uint32_t e = 0; ok && e < l->h->count; e++) {
+        const uint32_t stack = stack_at(l, e);
+        if (stack == GM_NEVER || (l->by[stack] & GM_BY_NOBODY) != 0)
             continue;
-        n[now] = python_frames(l, gm_stack_of(l->h, a), frames[now]);
-        if (n[now] == 0)
-            continue;
-        const size_t d = steps_back_at(l, frames[!now], n[!now], frames[now], n[now]);
-        if (d < DEPTH_MOST && !is_in_module(l, frames[now], d) &&
-            !GM_VEC_PUSH(found, ((struct loop_back){e, (uint32_t)d, hash_above(l, frames[now], d),
-                                                    l->snapshot->frames.line[frames[now][d]]})))
-            return false;
-        now = !now;
+        if (none_after[stack] != last) {
+            const size_t n = python_frames(l, last, from), m = python_frames(l, stack, to);
+            const size_t d = steps_back_at(l, from, n, to, m);
+            if (d == DEPTH_MOST || is_in_module(l, to, d))
+                none_after[stack] = last;
+            else
+                ok = GM_VEC_PUSH(
+                    found, ((struct loop_back){e, (uint32_t)d, hash_above(l, to, d), l->snapshot->frames.line[to[d]]}));
+        }
+        last = stack;
     }
-    return true;
+    free(none_after);
+    return ok;
 }
 
 GM_ORDERING(by_loop, struct loop_back, GM_UP(depth) || GM_UP(above) || GM_UP(event));
@@ -241,12 +251,6 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found)
     return true;
 }
 
-static uint32_t stack_at(const struct gm_lives *l, uint32_t event)
-{
-    const uint32_t a = l->h->of_event[event];
-    return a == GM_NEVER || l->h->born[a] != event + 1 ? GM_NEVER : gm_stack_of(l->h, a);
-}
-
 /* So many allocations of the stack with which rounds begin are made in each of them; 0: not always as many. */
 static size_t firsts_each(const struct gm_lives *l, uint32_t stack)
 {
@@ -280,29 +284,18 @@ static bool add_first_passes(struct gm_lives *l)
     return true;
 }
 
-enum { GUIDE_BITS = 8 };
-
 /* Rules ask for the rounds of all allocations: how many begin before each 256th moment is counted once. */
 static bool make_guide(struct gm_lives *l)
 {
-    const size_t last = l->h->count >> GUIDE_BITS;
+    const size_t last = l->h->count >> GM_GUIDE_BITS;
     l->guide = calloc(last + 2, sizeof *l->guide);
     if (l->guide == NULL)
         return false;
     for (size_t i = 0; i < l->rounds.n; i++)
-        l->guide[(l->rounds.v[i] >> GUIDE_BITS) + 1]++;
+        l->guide[(l->rounds.v[i] >> GM_GUIDE_BITS) + 1]++;
     for (size_t k = 1; k <= last + 1; k++)
         l->guide[k] += l->guide[k - 1];
     return true;
-}
-
-uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment)
-{
-    const uint32_t m = moment < l->h->count ? moment : (uint32_t)l->h->count;
-    uint32_t at = l->guide[m >> GUIDE_BITS];
-    while (at < l->rounds.n && l->rounds.v[at] < m)
-        at++;
-    return at;
 }
 
 uint32_t gm_lives_round_end(const struct gm_lives *l, uint32_t round)
@@ -420,7 +413,7 @@ static void look_at_phases(struct gm_lives *l)
         l->has_optimizer |= phase == GM_PHASE_OPTIMIZER;
         if (a != GM_NEVER) {
             l->last_made = l->h->born[a] == e + 1 ? e : l->last_made;
-            l->has_optimizer |= (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0;
+            l->has_optimizer = l->has_optimizer || (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0;
             l->has_backward |= l->role[a] == GM_ROLE_GRADIENT;
         }
         if (phase != GM_PHASE_OTHER && l->first_forward == l->h->count)
@@ -506,14 +499,6 @@ bool gm_lives_is_by_torch(struct gm_lives *l, size_t a)
            (gm_file_kind(string_of(&l->names, l->snapshot->frames.filename[frames[n - 1]])) & GM_FILE_IS_TORCH) != 0;
 }
 
-bool gm_lives_has_modules(const struct gm_lives *l)
-{
-    bool has = false;
-    for (size_t i = 0; i < l->snapshot->stacks.count; i++)
-        has |= (l->by[i] & GM_BY_MODULE) != 0;
-    return has;
-}
-
 uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned others)
 {
     const struct gm_history *h = l->h;
@@ -592,7 +577,7 @@ const char *gm_lives_backward(struct gm_lives *l, uint32_t moment)
 {
     const struct gm_history *h = l->h;
     size_t last = h->allocation_count;
-    for (size_t a = 0; a < h->allocation_count; a++)
+    for (size_t a = 0; (l->by_any & GM_BY_ROOT) != 0 && a < h->allocation_count; a++)
         if ((gm_lives_by(l, a) & GM_BY_ROOT) != 0 && h->born[a] <= moment &&
             (last == h->allocation_count || h->born[a] >= h->born[last]))
             last = a;

@@ -43,6 +43,8 @@ enum {
  * long beside; itself. */
 enum gm_taken { GM_TAKEN_NOT, GM_TAKEN_IN_PART, GM_TAKEN };
 
+enum { GM_GUIDE_BITS = 8 };
+
 struct gm_lives {
     const struct gm_snapshot *snapshot;
     const struct gm_history *h;
@@ -51,9 +53,10 @@ struct gm_lives {
     uint32_t peak;                  /* the moment of the peak of requested bytes */
     uint64_t at_peak;               /* requested bytes then */
     unsigned *by;                   /* [gm_stack_id] bits */
+    unsigned by_any;                /* bits of all stacks */
     unsigned *frame_by;             /* [gm_frame_id] likewise; GM_BY_NOBODY: it is not of Python */
     struct GM_VEC(uint32_t) rounds; /* first event of each, ascending; none: no loop was found */
-    uint32_t *guide;                /* how many of them begin before each 256th moment */
+    uint32_t *guide;                /* how many of them begin before each moment of so many bits less */
     struct gm_names names;
     uint8_t *taken; /* [allocation] enum gm_taken: gm_lives_take */
     /* find_kept.c: how what is not taken outlives its round. NULL: nobody has looked since something was taken. */
@@ -75,7 +78,14 @@ void gm_lives_free(struct gm_lives *l);
 void gm_lives_take(struct gm_lives *l, size_t a, enum gm_taken how);
 
 /* The round of a moment, from 1; 0: before the first. */
-uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment);
+static inline uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment)
+{
+    const uint32_t m = moment < l->h->count ? moment : (uint32_t)l->h->count;
+    uint32_t at = l->guide[m >> GM_GUIDE_BITS];
+    while (at < l->rounds.n && l->rounds.v[at] < m)
+        at++;
+    return at;
+}
 /* The first moment of the round after that one; GM_NEVER: there is none. */
 uint32_t gm_lives_round_end(const struct gm_lives *l, uint32_t round);
 static inline unsigned gm_lives_by(const struct gm_lives *l, size_t a)
@@ -109,7 +119,10 @@ bool gm_lives_is_lasting(const struct gm_lives *l, size_t a);
 bool gm_lives_is_by_torch(struct gm_lives *l, size_t a);
 
 /* Whether modules make something: else the forward pass is functions of the program. */
-bool gm_lives_has_modules(const struct gm_lives *l);
+static inline bool gm_lives_has_modules(const struct gm_lives *l)
+{
+    return (l->by_any & GM_BY_MODULE) != 0;
+}
 
 /* Which call of a module it was made in, so many modules deep (1: the outermost); the same for all calls of one line.
  * 0: in none. */
