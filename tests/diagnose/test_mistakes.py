@@ -1031,6 +1031,20 @@ class Mistakes(unittest.TestCase):
         plain = diagnosed(model(600, 600))["vocabulary-copies"]  # every such loss has them
         self.assertEqual(plain["severity"], "info")
 
+    def test_casts_are_a_choice_where_something_is_trained(self):
+        cast = [("forward", TORCH + "nn/modules/linear.py", 134), *FORWARD]
+        found = diagnosed(train(5, lambda t, r: [t.alloc(64, cast) for _ in range(4)], size=128))["autocast-weight-casts"]
+        self.assertEqual(found["severity"], "info")
+        self.assertTrue(found["is_choice"])
+
+    def test_capacity_without_a_stack_names_the_largest_site(self):
+        t = Trace()
+        for _ in range(8):
+            t.alloc(500, WEIGHTS)
+        t.free(t.alloc(8, FORWARD))
+        t.trace.append({"action": "oom", "device_free": 100 * MIB, "size": 400 * MIB, "stream": 0, "time_us": t.clock(), "frames": []})
+        self.assertIn("train.py:5", diagnosed(t)["plain-capacity"]["site"])
+
     def test_what_several_layers_make_is_no_vocabulary(self):
         def wide(lines):
             linear = [[("forward", TORCH + "nn/modules/linear.py", 134), ("forward", "net.py", 30 + n), *FORWARD[1:]] for n in range(3)]
