@@ -61,7 +61,7 @@ class Program:
             text = file.read()
         about = {key: value.split() for key, value in re.findall(r"^# ([\w-]+): (.*)$", text, re.M)}
         self.kind = about["class"][0]
-        self.also, self.gmdry = about.get("also", []), about.get("gmdry", [])
+        self.also, self.gmdry, self.libs = (about.get(key, []) for key in ("also", "gmdry", "libs"))
         self.compare = about.get("compare", ["none" if self.kind == "healthy" else "peak"])[0]
         self.mended = int(about.get("mended", [0 if self.compare == "none" else 1])[0])
         self.lines = blamed(text)
@@ -196,6 +196,17 @@ def in_groups(recordings):
         for run in recording.runs:
             groups.setdefault((number if run.is_alone else number // 6, run.variant if run.is_alone else 0, run.options), []).append(run)
     return groups.values()
+
+
+def runnable(chosen, python):
+    """Those whose libraries are there, and no word of the others is lost."""
+    libs = sorted({lib for program in chosen for lib in program.libs})
+    asks = "import importlib.util as u, sys; print(*[m for m in sys.argv[1:] if u.find_spec(m) is None])"
+    absent = set(subprocess.run([python, "-c", asks, *libs], text=True, capture_output=True, check=True).stdout.split())
+    for program in chosen:
+        if absent.intersection(program.libs):
+            print(f"zoo: {program.name}: left out, without {' '.join(sorted(absent.intersection(program.libs)))}", file=sys.stderr)
+    return [program for program in chosen if not absent.intersection(program.libs)]
 
 
 def record(chosen, python, version):
@@ -383,7 +394,7 @@ def main():
     if options.torch:
         python = os.path.join(options.torch, "bin/python") if os.path.isdir(options.torch) else options.torch
         version = version_of(python)
-        done = record(programs(options.names), python, version)
+        done = record(runnable(programs(options.names), python), python, version)
         recordings = {f"{r.program.name}@{version}": (r.stem + ".pickle", r.truth) for r in done if r.truth}
         if options.keep:
             keep(recordings)
