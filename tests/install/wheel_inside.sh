@@ -15,11 +15,11 @@ done
 gmreplay --verify "$demo" | grep 'verdict: PASS'
 gmdiff "$demo" "$demo" >/dev/null
 gmfleet "$demo" >/dev/null
-gmdry -q -- cat /proc/self/maps | grep 'r-xp.*venv/lib/gmanalyze/libgmdry.so'
+gmdry -q -- cat /proc/self/maps | grep 'r-xp.*venv/libexec/gmanalyze/libgmdry.so'
 python -m gmanalyze --version
 python -c 'import gmanalyze, sys; print("import", gmanalyze.analyze(sys.argv[1]).totals)' "$demo"
 for program in gmanalyze gmreplay gmdiff gmfleet gmdry gmtrace; do
-    ! LD_TRACE_LOADED_OBJECTS=1 venv/bin/$program | grep '=>' | grep -v '/lib/gmanalyze/\|lib[cm]\.so\.6\|linux-vdso' || exit 1
+    ! LD_TRACE_LOADED_OBJECTS=1 venv/bin/$program | grep '=>' | grep -v '/libexec/gmanalyze/\|lib[cm]\.so\.6\|linux-vdso' || exit 1
 done
 # A text that the font lacks: there is no system's font to fall back on, and no word about it.
 python -c 'print("""{"segments": [{"device": 0, "address": 4096, "total_size": 2097152, "segment_type": "small", "stream": 0,
@@ -30,4 +30,9 @@ gmanalyze -q chinese.json 2>&1 | tee complaints
 [ ! -s complaints ]
 pip uninstall -q -y gmanalyze
 [ ! -e venv/bin/gmanalyze ] && [ ! -e venv/share/gmanalyze ]
+# In a folder of its own, where pip leaves out what would go to lib.
+pip install -q --no-index --target there "./$1"
+there/bin/gmanalyze -q there/share/gmanalyze/demo.gmtrace elsewhere
+[ -s results/latest/memory_timeline.png ]
+PYTHONPATH=there python -c 'import gmanalyze; print("import", gmanalyze.library_path)' | grep '/there/'
 echo "all right"

@@ -93,7 +93,7 @@ def _places() -> Iterator[str]:
     yield str(_HERE / SONAME)
     yield from (str(path) for path in _installed(SONAME))
     for prefix in _prefixes():
-        for folder in ("lib", "lib64", "lib/gmanalyze"):
+        for folder in ("libexec", "lib", "lib64", "lib/gmanalyze"):
             yield str(prefix / folder / SONAME)
     yield SONAME  # wherever the system's linker looks
 
