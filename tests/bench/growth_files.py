@@ -355,10 +355,10 @@ def streams(n, count):
         return BASE + s * (-(-m // count // PER_SEGMENT) + 1) * 2 * MIB
 
     def events():
-        for s in range(count):
-            yield ("segment_alloc", base(s), 2 * MIB, 64 * s, PLAIN[0])
         for i in range(m):
             s = i % count
+            if i < count:
+                yield ("segment_alloc", base(s), 2 * MIB, 64 * s, PLAIN[0])
             yield alloc(base(s), 512, PLAIN[s % 100], 64 * s)
             yield from free(base(s), 512, PLAIN[s % 100], 64 * s)
     return Shape([events()], itertools.chain.from_iterable(
