@@ -191,19 +191,22 @@ static uint64_t collect_pins(struct gm_case *c, struct gm_set *set)
     const struct gm_snapshot *s = h->snapshot;
     struct pinned *pinned = calloc(s->segments.count + 1, sizeof *pinned);
     c->failed |= pinned == NULL;
-    for (size_t a = 0; pinned != NULL && a < h->allocation_count; a++)
-        if (gm_final_block(h, a) != GM_NO_BLOCK) {
-            struct pinned *segment = &pinned[s->blocks.segment[gm_final_block(h, a)]];
-            segment->active += s->blocks.size[gm_final_block(h, a)];
-            segment->has_weight |= gm_lives_is_role(c->lives, a, GM_ROLE_PARAMETER);
-        }
-    for (size_t a = 0; pinned != NULL && !c->failed && a < h->allocation_count; a++) {
-        if (gm_final_block(h, a) == GM_NO_BLOCK || h->born[a] == 0)
+    for (size_t a = 0; pinned != NULL && a < h->allocation_count; a++) {
+        const uint32_t block = gm_final_block(h, a);
+        if (block == GM_NO_BLOCK)
             continue;
-        const uint32_t segment = s->blocks.segment[gm_final_block(h, a)];
+        struct pinned *segment = &pinned[s->blocks.segment[block]];
+        segment->active += s->blocks.size[block];
+        segment->has_weight |= gm_lives_is_role(c->lives, a, GM_ROLE_PARAMETER);
+    }
+    for (size_t a = 0; pinned != NULL && !c->failed && a < h->allocation_count; a++) {
+        const uint32_t block = gm_final_block(h, a);
+        if (block == GM_NO_BLOCK || h->born[a] == 0)
+            continue;
+        const uint32_t segment = s->blocks.segment[block];
         if (!pinned[segment].has_weight && pinned[segment].active < s->segments.total_size[segment] / 10 * 9 &&
             !gm_segment_is_expandable(s, segment) && !gm_segment_is_private(s, segment)) {
-            bytes += s->blocks.size[gm_final_block(h, a)];
+            bytes += s->blocks.size[block];
             c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
         }
     }
@@ -234,10 +237,11 @@ static bool is_pinned_by_weight(const struct gm_case *c)
 {
     const struct gm_fragmentation *f = &c->report->fragmentation;
     const struct gm_history *h = c->lives->h;
-    for (size_t a = 0; f->pin_count > 0 && a < h->allocation_count; a++)
-        if (gm_final_block(h, a) != GM_NO_BLOCK &&
-            h->snapshot->blocks.address[gm_final_block(h, a)] == f->pins[0].block.address)
+    for (size_t a = 0; f->pin_count > 0 && a < h->allocation_count; a++) {
+        const uint32_t block = gm_final_block(h, a);
+        if (block != GM_NO_BLOCK && h->snapshot->blocks.address[block] == f->pins[0].block.address)
             return gm_lives_is_role(c->lives, a, GM_ROLE_PARAMETER);
+    }
     return false;
 }
 

@@ -247,9 +247,8 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
 /* ---- create_graph ------------------------------------------------------------------------------------------------ */
 
 /* What autograd made on its way, and does not free in its pass, which makes things without a break, but for what a
- * checkpoint makes once more. As many of a
- * size as there are parameters of it are gradients; others are `kept`. A pass that keeps few keeps gradients of its
- * inputs. */
+ * checkpoint makes once more. As many of a size as there are parameters of it are gradients; others are `kept`. A pass
+ * that keeps few keeps gradients of its inputs. */
 struct second_graph {
     struct gm_set set;
     uint64_t kept, gradients;
@@ -291,8 +290,8 @@ static bool add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
         return true;
     memset(parameters->met, 0, (parameters->n + 1) * sizeof *parameters->met);
     for (uint32_t e = from; e <= last; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || l->h->born[a] != e + 1 || !gm_lives_is_of_backward(l, a) || !gm_lives_is_of_engine(l, a) ||
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER || !gm_lives_is_of_backward(l, a) || !gm_lives_is_of_engine(l, a) ||
             !outlives_pass(l, a, last, next) || l->taken[a] || gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
             gm_lives_is_role(l, a, GM_ROLE_WORKSPACE))
             continue;
@@ -348,9 +347,8 @@ static uint64_t looked_up(const struct gm_lives *l)
     uint64_t sum = 0, most = 0;
     uint32_t round = 0;
     for (uint32_t e = 0; e < l->h->count; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || l->h->born[a] != e + 1 || gm_lives_is_of_backward(l, a) ||
-            (gm_lives_by(l, a) & GM_BY_LOOKUP) == 0)
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER || gm_lives_is_of_backward(l, a) || (gm_lives_by(l, a) & GM_BY_LOOKUP) == 0)
             continue;
         const uint32_t now = gm_lives_round(l, e + 1);
         sum = now == round ? sum + gm_requested(l->h, a) : gm_requested(l->h, a);
@@ -381,8 +379,8 @@ static size_t gradients_after(const struct gm_lives *l, size_t a)
     const struct gm_history *h = l->h;
     size_t n = 0;
     for (uint32_t e = h->born[a]; e < h->count; e++) {
-        const uint32_t other = h->of_event[e];
-        if (other == GM_NEVER || h->born[other] != e + 1)
+        const uint32_t other = gm_made_by(h, e);
+        if (other == GM_NEVER)
             continue;
         if (!gm_lives_is_of_backward(l, other))
             break;
@@ -397,8 +395,8 @@ static size_t count_lookups(const struct gm_lives *l)
 {
     size_t n = 0, most = 0;
     for (uint32_t e = 0; e < l->h->count; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || l->h->born[a] != e + 1)
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER)
             continue;
         if (gm_lives_is_of_backward(l, a))
             n = 0;

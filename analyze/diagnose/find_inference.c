@@ -51,9 +51,8 @@ static bool find_large(const struct gm_lives *l, struct large *large)
     large->v = malloc((l->h->count + 1) * sizeof *large->v);
     large->n = 0;
     for (uint32_t e = 0; large->v != NULL && e < l->h->count; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a != GM_NEVER && l->h->born[a] == e + 1 && gm_requested(l->h, a) >= l->at_peak / 1000 &&
-            is_of_forward(l, a))
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a != GM_NEVER && gm_requested(l->h, a) >= l->at_peak / 1000 && is_of_forward(l, a))
             large->v[large->n++] = a;
     }
     return large->v != NULL;
@@ -92,8 +91,8 @@ static bool add_graph(struct gm_set *set, const struct gm_lives *l, const struct
 
 static bool is_made_outside(const struct gm_lives *l, uint32_t e)
 {
-    const uint32_t a = l->h->of_event[e];
-    return a != GM_NEVER && l->h->born[a] == e + 1 && (gm_lives_by(l, a) & GM_BY_MODULE) == 0;
+    const uint32_t a = gm_made_by(l->h, e);
+    return a != GM_NEVER && (gm_lives_by(l, a) & GM_BY_MODULE) == 0;
 }
 
 /* Whether a stack made several of what is in a set from there on: it is of more than one layer. */

@@ -123,9 +123,9 @@ static uint64_t consumed(const struct gm_lives *l, const struct gm_set *set, con
     for (size_t k = 0; k < set->n; k++)
         largest = gm_requested(h, set->v[k].allocation) > largest ? gm_requested(h, set->v[k].allocation) : largest;
     for (uint32_t e = 0; l->phase != NULL && e < h->count && i < set->n; e++) {
-        const uint32_t a = h->of_event[e];
+        const uint32_t a = gm_made_by(h, e);
         is_open &= l->phase[e] != GM_PHASE_BACKWARD && gm_lives_round(l, e + 1) == round;
-        if (a == GM_NEVER || h->born[a] != e + 1)
+        if (a == GM_NEVER)
             continue;
         if (set->v[i].allocation == a) {
             i++;
@@ -243,8 +243,8 @@ static const char *root_of(struct gm_case *c)
     uint32_t round = 0, last = 0, most = 0;
     c->failed |= votes == NULL;
     for (uint32_t e = 0; votes != NULL && e < h->count; e++) {
-        const uint32_t a = h->of_event[e];
-        if (a == GM_NEVER || h->born[a] != e + 1 || (gm_lives_by(l, a) & GM_BY_NOBODY) != 0)
+        const uint32_t a = gm_made_by(h, e);
+        if (a == GM_NEVER || (gm_lives_by(l, a) & GM_BY_NOBODY) != 0)
             continue;
         const uint32_t now = gm_lives_round(l, e + 1);
         if (now != round) {
@@ -440,9 +440,9 @@ static bool find_passes(const struct gm_lives *l, struct passes *p)
     uint32_t last = 0;
     *p = (struct passes){.are_alike = true};
     for (uint32_t e = 0; e < h->count; e++) {
-        const uint32_t a = h->of_event[e];
+        const uint32_t a = gm_made_by(h, e);
         was_backward |= l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD;
-        if (a == GM_NEVER || h->born[a] != e + 1 || gm_lives_is_of_engine(l, a))
+        if (a == GM_NEVER || gm_lives_is_of_engine(l, a))
             continue;
         if (is_kept_by_pass(l, a)) {
             p->anchor = p->anchor == 0 ? gm_stack_of(h, a) : p->anchor;
@@ -524,8 +524,8 @@ static void find_collected(struct gm_case *c, struct gm_set *set)
     uint64_t work = 0;
     c->failed |= stacks == NULL;
     for (uint32_t e = 0; stacks != NULL && e < l->h->count; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || l->h->born[a] != e + 1)
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER)
             continue;
         work += (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
         if (!may_be_listed(l, a))
@@ -598,8 +598,8 @@ static void find_retained_in_round(struct gm_case *c, const struct gm_rule *rule
     size_t from = 0, graphs = 0;
     uint32_t end = 0;
     for (uint32_t e = 0; l->phase != NULL && !c->failed && e < l->h->count; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || l->h->born[a] != e + 1 || (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0)
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER || (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0)
             continue;
         if (gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a)) {
             pass.from = pass.from == GM_NEVER ? e : pass.from;

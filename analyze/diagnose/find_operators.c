@@ -121,8 +121,8 @@ static uint32_t rows_of_scores(const struct gm_lives *l, uint64_t size, unsigned
     struct row row = {.least = size};
     uint32_t found = 0, most = 0, last = 0;
     for (uint32_t e = 0; e <= h->count; e++) {
-        const uint32_t a = e < h->count ? h->of_event[e] : GM_NEVER;
-        const bool is_new = a != GM_NEVER && h->born[a] == e + 1;
+        const uint32_t a = e < h->count ? gm_made_by(h, e) : GM_NEVER;
+        const bool is_new = a != GM_NEVER;
         if (!is_new && e < h->count)
             continue;
         if (is_new && is_in_row(l, a, size, by, is_mixed) && (gm_requested(h, a) > size / 4 || row.blocks > 0)) {
@@ -137,8 +137,8 @@ static uint32_t rows_of_scores(const struct gm_lives *l, uint64_t size, unsigned
             continue;
         const bool is_one = are_scores(&row, is_mixed);
         for (uint32_t i = row.from; is_one && i < e; i++) {
-            const uint32_t of = h->of_event[i];
-            if (of != GM_NEVER && h->born[of] == i + 1 && is_in_row(l, of, size, by, is_mixed))
+            const uint32_t of = gm_made_by(h, i);
+            if (of != GM_NEVER && is_in_row(l, of, size, by, is_mixed))
                 makes[gm_stack_of(h, of)] = true;
         }
         found = (gm_lives_round(l, e + 1) == last ? found : 0) + is_one;
@@ -173,8 +173,8 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
     struct run run = {.least = size};
     uint32_t found = 0, last = 0;
     for (uint32_t e = 0; e < l->h->count && found < LAYERS; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || l->h->born[a] != e + 1)
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER)
             continue;
         const uint64_t bytes = gm_requested(l->h, a);
         const uint32_t round = gm_lives_round(l, e + 1);
@@ -308,8 +308,8 @@ static uint64_t wide_end_of(const struct gm_lives *l)
         if (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_requested(l->h, a) > gradient)
             gradient = gm_requested(l->h, a);
     for (uint32_t e = 0; e < l->h->count && size > 0; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || l->h->born[a] != e + 1)
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER)
             continue;
         const uint64_t bytes = gm_requested(l->h, a);
         if (gm_lives_is_of_backward(l, a)) {
@@ -337,8 +337,8 @@ static bool has_twins(const struct gm_lives *l, uint64_t size, size_t last, uint
     uint64_t first = 0;
     bool is_found = false;
     for (uint32_t e = h->born[last]; e < end && e < h->freed[last]; e++) {
-        const uint32_t a = h->of_event[e];
-        if (a == GM_NEVER || h->born[a] != e + 1 || is_aside(l, a, size))
+        const uint32_t a = gm_made_by(h, e);
+        if (a == GM_NEVER || is_aside(l, a, size))
             continue;
         if (h->freed[a] > end)
             return false;
@@ -355,8 +355,8 @@ static bool is_of_pairs(const struct gm_lives *l, uint64_t size)
     const struct gm_history *h = l->h;
     size_t last = SIZE_MAX;
     for (uint32_t e = 0; e < h->count; e++) {
-        const uint32_t a = h->of_event[e];
-        if (a == GM_NEVER || h->born[a] != e + 1)
+        const uint32_t a = gm_made_by(h, e);
+        if (a == GM_NEVER)
             continue;
         if (gm_lives_is_of_engine(l, a)) {
             last =

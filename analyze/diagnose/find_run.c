@@ -132,8 +132,8 @@ static bool is_followed(const struct gm_lives *l, uint32_t moment)
 {
     bool is_forward = false, is_found = !l->has_optimizer;
     for (uint32_t e = moment; e < l->h->count && !is_found; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || l->h->born[a] != e + 1)
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER)
             continue;
         const bool is_backward =
             gm_lives_is_of_backward(l, a) || (gm_lives_by(l, a) & (GM_BY_BACKWARD | GM_BY_ROOT)) != 0;

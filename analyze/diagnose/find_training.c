@@ -30,8 +30,8 @@ static struct round *look_at_rounds(const struct gm_lives *l)
     for (size_t r = 0; rounds != NULL && r < n; r++)
         rounds[r].backward = GM_NEVER;
     for (uint32_t e = 0; rounds != NULL && e < l->h->count; e++) {
-        const uint32_t a = l->h->of_event[e];
-        const bool is_made = a != GM_NEVER && l->h->born[a] == e + 1;
+        const uint32_t a = gm_made_by(l->h, e);
+        const bool is_made = a != GM_NEVER;
         const bool is_backward =
             (l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD) || (is_made && l->role[a] == GM_ROLE_GRADIENT);
         if (!is_backward && !is_made)
@@ -52,10 +52,9 @@ static uint32_t addend_of(const struct gm_lives *l, struct round *round, size_t 
 {
     const struct gm_history *h = l->h;
     for (uint32_t e = round->seen; e < h->count && e - round->seen < APART; e++) {
-        const uint32_t other = h->of_event[e];
-        if (other == GM_NEVER || h->born[other] != e + 1 || gm_requested(h, other) != gm_requested(h, a) ||
-            !gm_lives_is_of_engine(l, other) || h->freed[other] == GM_NEVER ||
-            gm_lives_round(l, h->freed[other]) != gm_lives_round(l, e + 1))
+        const uint32_t other = gm_made_by(h, e);
+        if (other == GM_NEVER || gm_requested(h, other) != gm_requested(h, a) || !gm_lives_is_of_engine(l, other) ||
+            h->freed[other] == GM_NEVER || gm_lives_round(l, h->freed[other]) != gm_lives_round(l, e + 1))
             continue;
         round->seen = e + 1;
         return other;
@@ -358,8 +357,8 @@ static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_
     size_t before = SIZE_MAX, met = 0;
     bool ok = true, is_open = false;
     for (uint32_t e = 0; ok && e < l->h->count; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || l->h->born[a] != e + 1)
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER)
             continue;
         is_open &= !gm_lives_is_of_backward(l, a);
         if (!is_activation(l, a))
@@ -392,8 +391,8 @@ static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsign
     uint64_t open = 0;
     set->n = 0;
     for (uint32_t e = 0; *ok && e < l->h->count; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || l->h->born[a] != e + 1)
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER)
             continue;
         if (gm_lives_is_of_backward(l, a)) {
             open = layer.n = 0;

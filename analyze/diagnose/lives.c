@@ -151,8 +151,8 @@ struct loop_backs GM_VEC(struct loop_back);
 
 static uint32_t stack_at(const struct gm_lives *l, uint32_t event)
 {
-    const uint32_t a = l->h->of_event[event];
-    return a == GM_NEVER || l->h->born[a] != event + 1 ? GM_NEVER : gm_stack_of(l->h, a);
+    const uint32_t a = gm_made_by(l->h, event);
+    return a == GM_NEVER ? GM_NEVER : gm_stack_of(l->h, a);
 }
 
 /* The same stacks follow each other again and again: for each the last one is kept after which it is no return. */
@@ -344,9 +344,9 @@ static bool find_rounds_of_line(struct gm_lives *l, bool is_sure, bool is_by_byt
     uint32_t *calls = calloc(none + 1, sizeof *calls), *of_event = calloc(l->h->count + 1, sizeof *of_event);
     bool ok = calls != NULL && of_event != NULL;
     size_t least = none, before = none + 1;
-    for (size_t e = 0; ok && depth > 0 && !is_in_module(l, line, depth) && e < l->h->count; e++) {
-        const uint32_t a = l->h->of_event[e];
-        const size_t n = a == GM_NEVER || l->h->born[a] != e + 1 ? 0 : python_frames(l, gm_stack_of(l->h, a), frames);
+    for (uint32_t e = 0; ok && depth > 0 && !is_in_module(l, line, depth) && e < l->h->count; e++) {
+        const uint32_t a = gm_made_by(l->h, e);
+        const size_t n = a == GM_NEVER ? 0 : python_frames(l, gm_stack_of(l->h, a), frames);
         if (n < depth || memcmp(frames, line, depth * sizeof *line) != 0)
             continue;
         const size_t callee = n > depth ? frames[depth] : none;
@@ -504,7 +504,7 @@ uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned othe
     const struct gm_history *h = l->h;
     uint32_t e = h->born[a];
     for (; e < h->count && others > 0; e++)
-        others -= h->of_event[e] != GM_NEVER && h->born[h->of_event[e]] == e + 1;
+        others -= gm_made_by(h, e) != GM_NEVER;
     return e;
 }
 

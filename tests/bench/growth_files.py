@@ -322,30 +322,30 @@ def one_segment(n):
     return Shape([events()], (segment(BASE, big, blocks, kind="large") for _ in range(1)))
 
 
+def taken(action, count, size):
+    """What the driver gives by that action, piece after piece, each used whole at once."""
+    for i in range(count):
+        yield (action, BASE + i * size, size, 0, PLAIN[i % 100])
+        yield alloc(BASE + i * size, size, PLAIN[i % 100])
+
+
+def given_back(action, order, size):
+    for i in order:
+        yield from free(BASE + i * size, size, PLAIN[i % 100])
+    for i in order:
+        yield (action, BASE + i * size, size, 0, None)
+
+
 def many_segments(n):
     size = 10 * MIB
-
-    def events():
-        for i in range(n // 2):
-            yield ("segment_alloc", BASE + i * size, size, 0, PLAIN[i % 100])
-            yield alloc(BASE + i * size, size, PLAIN[i % 100])
-    return Shape([events()], (segment(BASE + i * size, size, [(BASE + i * size, size, size, "active_allocated")], kind="large")
+    return Shape([taken("segment_alloc", n // 2, size)], (segment(BASE + i * size, size, [(BASE + i * size, size, size, "active_allocated")], kind="large")
                               for i in range(n // 2)))
 
 
 def segments_returned(n):
     """All taken from the driver, used, and given back, the lowest first."""
     size, m = 10 * MIB, n // 5
-
-    def events():
-        for i in range(m):
-            yield ("segment_alloc", BASE + i * size, size, 0, PLAIN[i % 100])
-            yield alloc(BASE + i * size, size, PLAIN[i % 100])
-        for i in range(m):
-            yield from free(BASE + i * size, size, PLAIN[i % 100])
-        for i in range(m):
-            yield ("segment_free", BASE + i * size, size, 0, None)
-    return Shape([events()])
+    return Shape([itertools.chain(taken("segment_alloc", m, size), given_back("segment_free", range(m), size))])
 
 
 def streams(n, count):
@@ -404,16 +404,7 @@ def nested_annotations(n):
 def expandable(n):
     """A reservation that is mapped page by page, filled, and unmapped again from its end."""
     page, m = 20 * MIB, n // 5
-
-    def events():
-        for i in range(m):
-            yield ("segment_map", BASE + i * page, page, 0, PLAIN[i % 100])
-            yield alloc(BASE + i * page, page, PLAIN[i % 100])
-        for i in reversed(range(m)):
-            yield from free(BASE + i * page, page, PLAIN[i % 100])
-        for i in reversed(range(m)):
-            yield ("segment_unmap", BASE + i * page, page, 0, None)
-    return Shape([events()])
+    return Shape([itertools.chain(taken("segment_map", m, page), given_back("segment_unmap", range(m)[::-1], page))])
 
 
 # ---- shapes that contradict the allocator or themselves ----------------------------------------------------------------

@@ -175,6 +175,13 @@ static inline uint32_t gm_pool_number(const struct gm_history *h, size_t a)
 /* false: no memory. */
 bool gm_history_set_pool(struct gm_history *history, size_t a, uint32_t pool);
 
+/* The allocation that an event makes; GM_NEVER: it makes none. */
+static inline uint32_t gm_made_by(const struct gm_history *h, uint32_t event)
+{
+    const uint32_t a = h->of_event[event];
+    return a != GM_NEVER && h->born[a] == event + 1 ? a : GM_NEVER;
+}
+
 /* NULL: there is none. */
 const struct gm_history_other *gm_history_other(const struct gm_history *h, size_t a);
 /* Row in snapshot->blocks if it is live at the end, or GM_NO_BLOCK. */
