@@ -114,6 +114,7 @@ void gm_painter_free(struct gm_painter *painter)
     while (painter->idle != NULL) {
         struct gm_canvas *canvas = painter->idle;
         painter->idle = canvas->next;
+        gm_canvas_forget_glyphs(canvas);
         typesetter_free(&canvas->usual);
         typesetter_free(&canvas->system);
         gm_png_scratch_free(&canvas->scratch);
@@ -239,17 +240,14 @@ static void specimen(struct gm_painter *painter, struct gm_canvas *canvas)
                   {GM_TEXT_HEADING, GM_BOLD, "ABTabcdefghiklmnorstuvwyz0123456789., /"},
                   {GM_TEXT_BODY, GM_REGULAR, usual},
                   {GM_TEXT_SMALL, GM_REGULAR, usual}};
-    cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_RGB16_565, 2000, 64);
-    cairo_t *cr = cairo_create(surface);
     for (size_t i = 0; i < sizeof styles / sizeof *styles; i++) {
         const struct gm_text_item item = {.text = styles[i].text, .size = styles[i].size, .weight = styles[i].weight};
         PangoLayout *layout = gm_canvas_layout(painter, canvas, &item);
         pango_layout_set_text(layout, item.text, -1);
-        cairo_move_to(cr, 0, 0);
-        pango_cairo_show_layout(cr, layout);
+        const PangoLayoutLine *line = pango_layout_get_line_readonly(layout, 0);
+        if (line != NULL)
+            gm_canvas_write(canvas, NULL, line, 0, 0, 0);
     }
-    cairo_destroy(cr);
-    cairo_surface_destroy(surface);
 }
 
 /* Canvases for as many threads as usually draw. If there is no memory, drawing will say so. */

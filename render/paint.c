@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The painter: shapes by hand, straight into the indices that a PNG has. Text by pango and cairo, into a strip of
- * 16-bit pixels, to which what lies there is brought and from which what has changed is taken.
+ * The painter: shapes by hand, straight into the indices that a PNG has. Text by pango, and what of it is not put there
+ * glyph by glyph (glyphs.c) by cairo: into a strip of 16-bit pixels, to which what lies there is brought and from which
+ * what has changed is taken.
  */
 #include "render/paint.h"
 
@@ -237,6 +238,8 @@ static void paint_text(cairo_t *cr, const struct bitmap *b, struct gm_painter *p
     const double half_capital = 0.365; /* of the em */
     const double x = round(text->x * GM_DISPLAY_SCALE - shift);
     const double baseline = round((text->y + half_capital * gm_text_pixels(text->size)) * GM_DISPLAY_SCALE);
+    if (gm_canvas_write(canvas, &b->to, line, x, baseline, text->color))
+        return;
     const struct box box = box_of(b, &ink, x, baseline);
     set_color(cr, text->color);
     for (struct box part = box; part.y1 < box.y2; part.y1 += GM_STRIP_ROWS) {
@@ -337,6 +340,7 @@ enum gm_status gm_paint(struct gm_pixels *pixels, struct gm_painter *painter, st
     cairo_set_antialias(cr, CAIRO_ANTIALIAS_NONE); /* of the boxes that pango draws for unknown characters */
     *pixels = (struct gm_pixels){canvas->rows, GM_PICTURE_WIDTH, (size_t)tall};
     enter_colors(&canvas->palette, display);
+    memset(canvas->inks, 0, sizeof canvas->inks);
     paint_items(cr, &(struct bitmap){*pixels, &canvas->palette}, painter, canvas, display);
     cairo_status_t status = cairo_status(cr);
     cairo_destroy(cr);

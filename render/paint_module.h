@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What pictures need of pango and cairo, as a table that a shared object of its own provides (fonts.c, paint.c): the
- * forty libraries behind these take longer to load than a small snapshot takes to read, so a program opens them when a
+ * What pictures need of libraries, as a table that a shared object of its own provides (fonts.c, paint.c, png.c): the
+ * forty of them take longer to load than a small snapshot takes to read, so a program opens them when a
  * picture is first wanted, while it reads.
  */
 #ifndef GM_RENDER_PAINT_MODULE_H
@@ -12,7 +12,7 @@
 #define GM_PAINT_SYMBOL "gm_paint_module"
 #define GM_PAINT_FILE "gmpaint.so"
 
-/* The functions of render.h and paint.h that have these names. */
+/* The functions of render.h, paint.h and png.h that have these names. */
 struct gm_paint_module {
     const char *version; /* of the program that it belongs to */
     enum gm_status (*painter_new)(struct gm_painter **painter, struct gm_error *err);
@@ -21,6 +21,8 @@ struct gm_paint_module {
     void (*give_back)(struct gm_painter *painter, struct gm_canvas *canvas);
     enum gm_status (*paint)(struct gm_pixels *pixels, struct gm_painter *painter, struct gm_canvas *canvas,
                             const struct gm_display *display, struct gm_error *err);
+    enum gm_status (*png_compress)(struct gm_png *png, struct gm_png_scratch *scratch, const struct gm_palette *palette,
+                                   const struct gm_pixels *pixels, struct gm_error *err);
 };
 extern const struct gm_paint_module gm_paint_module;
 

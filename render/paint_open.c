@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The painter, opened: a program is linked with this in place of fonts.c and paint.c.
+ * The painter, opened: a program is linked with this in place of fonts.c, paint.c and png.c.
  */
 #include "analyze/base/beside.h"
 #include "render/paint_module.h"
@@ -65,4 +65,10 @@ enum gm_status gm_paint(struct gm_pixels *pixels, struct gm_painter *painter, st
                         const struct gm_display *display, struct gm_error *err)
 {
     return module->paint(pixels, painter, canvas, display, err);
+}
+
+enum gm_status gm_png_compress(struct gm_png *png, struct gm_png_scratch *scratch, const struct gm_palette *palette,
+                               const struct gm_pixels *pixels, struct gm_error *err)
+{
+    return module->png_compress(png, scratch, palette, pixels, err);
 }

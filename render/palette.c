@@ -4,12 +4,6 @@
 #include <limits.h>
 #include <string.h>
 
-static uint32_t color_of(uint16_t pixel)
-{
-    uint32_t r = pixel >> 11, g = pixel >> 5 & 0x3f, b = pixel & 0x1f;
-    return (r << 3 | r >> 2) << 16 | (g << 2 | g >> 4) << 8 | (b << 3 | b >> 2);
-}
-
 /* The index of `color`: new if there is room, else of the nearest. */
 static int16_t enter(struct gm_palette *palette, uint32_t color)
 {
@@ -51,7 +45,7 @@ void gm_palette_enter(struct gm_palette *palette, uint32_t color)
 /* Letters' edges come in six steps a channel: more cannot be seen at this resolution, but would cost bytes. */
 int16_t gm_palette_meet(struct gm_palette *palette, uint16_t pixel)
 {
-    const uint32_t color = color_of(pixel);
+    const uint32_t color = gm_color_of_pixel(pixel);
     uint32_t coarse = 0, number = 0;
     for (int shift = 0; shift < 24; shift += 8) {
         const uint32_t step = ((color >> shift & 0xff) * (GM_EDGE_STEPS - 1) + 127) / 255;

@@ -24,6 +24,12 @@ static inline uint16_t gm_pixel_of(uint32_t color)
     return (uint16_t)((color >> 8 & 0xf800) | (color >> 5 & 0x07e0) | (color >> 3 & 0x001f));
 }
 
+static inline uint32_t gm_color_of_pixel(uint16_t pixel)
+{
+    const uint32_t r = pixel >> 11, g = pixel >> 5 & 0x3f, b = pixel & 0x1f;
+    return (r << 3 | r >> 2) << 16 | (g << 2 | g >> 4) << 8 | (b << 3 | b >> 2);
+}
+
 void gm_palette_clear(struct gm_palette *palette);
 /* A colour that is painted with: its pixels get exactly that colour (unless one with the same bits came first). To be
  * called before any of the palette's pixels is met. */

@@ -26,8 +26,8 @@ static inline uint8_t *gm_pixels_row(const struct gm_pixels *pixels, size_t y)
 
 /* What is worth keeping from picture to picture. Zero-initialise. */
 struct gm_png_scratch {
-    struct libdeflate_compressor *compressor;
-    uint8_t *packed; /* the compressed rows */
+    void *compressor; /* of the library that png.c compresses with */
+    uint8_t *packed;  /* the compressed rows */
     size_t packed_capacity;
 };
 void gm_png_scratch_free(struct gm_png_scratch *scratch);
