@@ -7,7 +7,7 @@ enum { FIRST_SLOTS = 1024 };
 
 static inline size_t home(const struct gm_address_map *map, uint64_t address)
 {
-    return gm_hash_number(map->hash, address) & map->mask;
+    return gm_hash_number(map->key, address) & map->mask;
 }
 
 /* The slot of `address`, or the free one where it belongs. */
@@ -21,9 +21,8 @@ static inline size_t find(const struct gm_address_map *map, uint64_t address)
 
 static bool grow(struct gm_address_map *map)
 {
-    struct gm_address_map bigger = {.mask = map->slots == NULL ? FIRST_SLOTS - 1 : map->mask * 2 + 1,
-                                    .count = map->count,
-                                    .hash = gm_hash_tabulation()};
+    struct gm_address_map bigger = {
+        .mask = map->slots == NULL ? FIRST_SLOTS - 1 : map->mask * 2 + 1, .count = map->count, .key = gm_hash_key()};
     bigger.slots = calloc(bigger.mask + 1, sizeof *bigger.slots);
     if (bigger.slots == NULL)
         return false;

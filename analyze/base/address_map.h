@@ -21,7 +21,7 @@ struct gm_address_slot {
 struct gm_address_map { /* zero-initialise */
     struct gm_address_slot *slots;
     size_t mask, count; /* mask + 1 slots, a power of two */
-    const struct gm_tabulation *hash;
+    struct gm_hash_key key;
 };
 
 /* Sets the value of `address`; *before is the value it had, or GM_MAP_NONE. false: no memory, nothing changed. */

@@ -77,8 +77,7 @@ uint64_t gm_siphash_1_3(struct gm_hash_key key, const void *bytes, size_t n)
 /* ---- the key ----------------------------------------------------------------------------------------------------- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct gm_hash_key process_key; /* these two are written once, before anyone reads them */
-static struct gm_tabulation tabulation;
+static struct gm_hash_key process_key; /* written once, before anyone reads it */
 
 /* 16 bytes that the kernel gives every process, where there is no getrandom, or it would wait; then what else differs.
  */
@@ -100,18 +99,10 @@ static void draw(void)
 {
     if (getrandom(&process_key, sizeof process_key, GRND_NONBLOCK) != (ssize_t)sizeof process_key)
         draw_poorly(&process_key);
-    for (uint32_t i = 0; i < 8 * 256; i++)
-        tabulation.word[i / 256][i % 256] = (uint32_t)gm_siphash_2_4(process_key, &i, sizeof i);
 }
 
 struct gm_hash_key gm_hash_key(void)
 {
     pthread_once(&once, draw);
     return process_key;
-}
-
-const struct gm_tabulation *gm_hash_tabulation(void)
-{
-    pthread_once(&once, draw);
-    return &tabulation;
 }

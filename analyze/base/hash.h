@@ -28,21 +28,19 @@ static inline uint64_t gm_hash_bytes(const void *bytes, size_t n)
     return gm_siphash_1_3(gm_hash_key(), bytes, n);
 }
 
-/* Of one number, many times faster: simple tabulation (each byte of x picks a random word, which are xored). It is
- * 3-independent, and linear probing with it takes expected constant time for any set of keys chosen without knowledge
- * of the table (Patrascu and Thorup, "The power of simple tabulation hashing", 2012). Tables are filled from the key.
- */
-struct gm_tabulation {
-    uint32_t word[8][256];
-};
-const struct gm_tabulation *gm_hash_tabulation(void);
-
-static inline uint32_t gm_hash_number(const struct gm_tabulation *t, uint64_t x)
+/* The halves of a product, xored. */
+static inline uint64_t gm_hash_fold(uint64_t x, uint64_t y)
 {
-    uint32_t h = 0;
-    for (int i = 0; i < 8; i++)
-        h ^= t->word[i][x >> 8 * i & 0xFF];
-    return h;
+    __extension__ typedef unsigned __int128 wide;
+    const wide product = (wide)x * y;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Of one number, many times faster: multiplied by both halves of the key, one after the other. (After one alone numbers
+ * of equal distances crowd together under one key in some hundreds.) */
+static inline uint32_t gm_hash_number(struct gm_hash_key key, uint64_t x)
+{
+    return (uint32_t)gm_hash_fold(gm_hash_fold(x ^ key.k0, key.k1 | 1), key.k0 | 1);
 }
 
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { REPORT_LEVEL = 2 /* of gzip: 6 takes three times as long for a third less */ };
+enum { REPORT_LEVEL = 1 /* of gzip: 2 and 3 take 1.4 times as long for 0 and 5 % less, 6 twice as long for 19 % */ };
 
 enum gm_status gm_page_trace_make(struct gm_page_trace *out, const struct gm_snapshot *snapshot, struct gm_error *err)
 {

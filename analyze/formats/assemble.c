@@ -20,6 +20,8 @@ static bool intern_words(struct gm_snapshot_memory *m)
     return true;
 }
 
+enum { BATCH = 1000 /* items of a list that Python's pickler appends at once */ };
+
 enum gm_status gm_assembler_new(struct gm_assembler **assembler, struct gm_error *err)
 {
     struct gm_assembler *a = calloc(1, sizeof *a);
@@ -27,7 +29,7 @@ enum gm_status gm_assembler_new(struct gm_assembler **assembler, struct gm_error
         a->m = gm_snapshot_memory_new();
         const struct gm_node empty = {0};
         /* room from the start, so that no pointer into a stack is ever null */
-        if (a->m != NULL && intern_words(a->m) && GM_VEC_PUSH(&a->nodes, empty) && GM_VEC_ROOM(&a->stack, 64) &&
+        if (a->m != NULL && intern_words(a->m) && GM_VEC_PUSH(&a->nodes, empty) && GM_VEC_ROOM(&a->stack, 2 * BATCH) &&
             GM_VEC_ROOM(&a->list_items, 64) && GM_VEC_ROOM(&a->dict_pairs, 64) && GM_VEC_ROOM(&a->marks, 16) &&
             GM_VEC_ROOM(&a->memo, 64) && GM_VEC_ROOM(&a->node_refs, 16)) {
             *assembler = a;
@@ -450,8 +452,6 @@ static enum gm_status begin(struct gm_assembler *a, enum gm_open type, uint64_t 
         return gm_no_memory(err);
     return status;
 }
-
-enum { BATCH = 1000 };
 
 /* After a child is complete: long lists move their items off the stack now and then, as Python's pickler does. */
 static enum gm_status end(struct gm_assembler *a, enum gm_open type, uint64_t offset, struct gm_error *err)

@@ -325,18 +325,6 @@ static bool make_event(struct gm_assembler *a, struct getter *g, uint32_t *ref)
     return gm_builder_add_event(a->m, &row);
 }
 
-/* The same for events, of which nearly all have the keys of the one before. */
-static inline bool learn_event(struct gm_assembler *a, const struct getter *g, const struct gm_read_value *pairs,
-                               size_t count)
-{
-    uint64_t present = g->f->present;
-    if (present == a->last_event_keys && (g->f->unknown | g->lost) == 0)
-        return true;
-    bool with_frames = (present & ~g->lost & BIT(FRAMES)) != 0; /* as the column will have it */
-    a->last_event_keys = g->lost == 0 ? present : 0;
-    return learn(a, with_frames ? GM_ORDER_EVENT_WITH_FRAMES : GM_ORDER_EVENT, g, pairs, count);
-}
-
 static bool has_frames(const struct getter *g)
 {
     return (g->f->present & BIT(FRAMES)) != 0 && GM_REF_KIND(g->f->value[GM_KEY_FRAMES]->ref) == GM_KIND_STACK;
@@ -523,7 +511,7 @@ enum gm_status gm_assembler_make_row(struct gm_assembler *a, const struct gm_rea
     bool ok;
     if ((has & BIT(ACTION)) != 0)
         ok = make_event(a, &g, &ref) && note(a, &event_schema, GM_REF_INDEX(ref), &g, pairs, count) &&
-             learn_event(a, &g, pairs, count);
+             learn(a, gm_event_order(has & ~g.lost), &g, pairs, count);
     else if ((has & BIT(TOTAL_SIZE)) != 0)
         ok = make_segment(a, &g, &ref) && note(a, &segment_schema, GM_REF_INDEX(ref), &g, pairs, count) &&
              learn(a, has_frames(&g) ? GM_ORDER_SEGMENT_WITH_FRAMES : GM_ORDER_SEGMENT, &g, pairs, count);

@@ -91,7 +91,6 @@ struct gm_assembler {
     struct GM_VEC(uint64_t) unknown_keys;    /* row kind << 32 | key: said once each */
     uint64_t order_seen[GM_ORDER_COUNT][64]; /* sets of keys whose order was learned (a cache; see keep.c) */
     uint32_t order_learned[GM_ORDER_COUNT];
-    uint64_t last_event_keys;
     /* the last stream and pool: events repeat them */
     int64_t last_stream;
     struct gm_stream_id last_stream_id;
@@ -173,6 +172,10 @@ bool gm_keep_order_slow(struct gm_assembler *a, enum gm_order_kind kind, uint64_
 static inline size_t gm_order_slot(uint64_t present)
 {
     return (size_t)(present * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+static inline enum gm_order_kind gm_event_order(uint64_t present)
+{
+    return (present >> GM_KEY_FRAMES & 1) != 0 ? GM_ORDER_EVENT_WITH_FRAMES : GM_ORDER_EVENT;
 }
 static inline bool gm_keep_order(struct gm_assembler *a, enum gm_order_kind kind, uint64_t present,
                                  const struct gm_read_value *pairs, size_t count)

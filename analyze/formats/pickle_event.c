@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events at once. Nearly all of a file are dictionaries with the keys of the one before, all of them strings of the
- * memo, whose values are numbers or in the memo too. Such a row is read here without the stack and the table of fields;
+ * Events at once. Nearly all of a file are dictionaries with the keys of one before, all of them strings of the memo,
+ * whose values are numbers or in the memo too. Such a row is read here without the stack and the table of fields;
  * whatever else is met, nothing has happened yet and the plain way (pickle.c, assemble_row.c) reads the row from its
  * beginning. What a row comes to is decided there: this knows only what it is if nothing about it is odd.
  */
@@ -197,7 +197,7 @@ const unsigned char *gm_pickle_event(struct gm_assembler *a, const unsigned char
                                      size_t room, uint32_t *ref)
 {
     struct reading r;
-    if (a->last_event_keys == 0 || p[1] != GM_OP_MEMOIZE || p[2] != GM_OP_MARK || room < MOST_VALUES ||
+    if (p[1] != GM_OP_MEMOIZE || p[2] != GM_OP_MARK || room < MOST_VALUES ||
         a->memo.capacity - a->memo.n < MOST_MEMOISED || a->marks.n + 2 > GM_MAX_DEPTH)
         return NULL;
     r.a = a;
@@ -210,7 +210,8 @@ const unsigned char *gm_pickle_event(struct gm_assembler *a, const unsigned char
     while (r.p[0] != GM_OP_SETITEMS)
         if (!item(&r))
             return NULL;
-    if (r.present != a->last_event_keys || !make(&r))
+    const bool is_known = a->order_seen[gm_event_order(r.present)][gm_order_slot(r.present)] == r.present;
+    if (!is_known || r.present == 0 || !make(&r))
         return NULL;
     *ref = r.memoised[0];
     return r.p + 1;

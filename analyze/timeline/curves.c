@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The four curves, their peaks, and the run cut into columns. One walk over the changes; the events of a column are
- * walked a second time, while they are in the cache, for the layers at its highest moment. A layer is a role or a
- * category.
+ * The four curves, their peaks, and the run cut into columns: one walk over the changes, which needs nothing but the
+ * history. A second one is for the layers at the highest moment of each column. A layer is a role or a category.
  */
 #include "analyze/timeline/trace_pass.h"
 
@@ -19,7 +18,7 @@ struct extreme {
     struct gm_sums sums;
 };
 
-struct curves {
+struct gm_curves {
     struct gm_trace_pass *pass;
     struct gm_walk walk;
     struct gm_sums sums;
@@ -29,13 +28,14 @@ struct curves {
     struct extreme extremes[EXTREMES];
     struct gm_sample *samples;
     size_t sample_count;
-    gm_i128 *layer_sums; /* [layer], at the end of the column before */
+    gm_i128 *layer_sums; /* [layer], of the moment that is walked */
     gm_i128 *layer_high; /* [column * layers + layer] */
     uint32_t layers;
     uint64_t start_us;
     double x_end, per_column;
     bool has_times, is_by_time, is_by_role;
-    const char *axis_note;
+    size_t
+        crowded; /* columns of an axis of time that have nearly all events; 0: these are spread, or it was asked for */
 };
 
 static gm_i128 kind_of(const struct gm_sums *s, int kind)
@@ -46,7 +46,7 @@ static gm_i128 kind_of(const struct gm_sums *s, int kind)
 /* ---- the axis ---------------------------------------------------------------------------------------------------- */
 
 /* Whether every event has a time, and where time begins and ends. */
-static bool find_times(struct curves *c, uint64_t *end_us)
+static bool find_times(struct gm_curves *c, uint64_t *end_us)
 {
     const struct gm_history *h = &c->pass->history;
     uint64_t low = GM_REPORT_NONE, high = 0;
@@ -65,7 +65,7 @@ static bool find_times(struct curves *c, uint64_t *end_us)
 GM_ORDERING(more_first, uint32_t, GM_BY(GM_ORDER(*b, *a)));
 
 /* In how many of the columns, as equal parts of the time, nine of ten events are, at least. */
-static size_t crowded_columns(const struct curves *c, uint64_t end_us)
+static size_t crowded_columns(const struct gm_curves *c, uint64_t end_us)
 {
     const struct gm_history *h = &c->pass->history;
     const double span = (double)(end_us - c->start_us);
@@ -82,35 +82,28 @@ static size_t crowded_columns(const struct curves *c, uint64_t end_us)
 }
 
 /* Time, if the events have times; but bursts between which nothing happens are lines of a pixel on such an axis. */
-static bool choose_axis(struct curves *c)
+static void choose_axis(struct gm_curves *c)
 {
     const struct gm_history *h = &c->pass->history;
     const enum gm_axis wanted = c->pass->options->axis;
     uint64_t end_us = 0;
     c->has_times = find_times(c, &end_us);
     c->is_by_time = c->has_times && wanted != GM_AXIS_EVENT;
-    c->column_count = h->count < COLUMNS ? h->count : COLUMNS;
     if (c->is_by_time && wanted == GM_AXIS_CHOSEN && h->count >= LEAST_EVENTS) {
         const size_t crowded = crowded_columns(c, end_us);
-        if (crowded * 100 < c->column_count * CROWDED_PERCENT) {
-            c->is_by_time = false;
-            c->axis_note = gm_arena_printf(&c->pass->report->arena, "90 %% of the events are in %.1f %% of the time",
-                                           100. * (double)crowded / (double)c->column_count);
-            if (c->axis_note == NULL)
-                return false;
-        }
+        c->crowded = crowded * 100 < c->column_count * CROWDED_PERCENT ? crowded : 0;
+        c->is_by_time = c->crowded == 0;
     }
     c->x_end = c->is_by_time ? (double)(end_us - c->start_us) : (double)h->count;
     if (c->column_count > 0)
         c->per_column = c->x_end / (double)c->column_count;
-    return true;
 }
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
 /* The first event after column k: the columns before it take all events up to there. Time that runs backwards does not
  * take an event back to an earlier column. */
-static uint32_t end_of_column(const struct curves *c, size_t k, uint32_t from)
+static uint32_t end_of_column(const struct gm_curves *c, size_t k, uint32_t from)
 {
     const struct gm_history *h = &c->pass->history;
     if (k + 1 == c->column_count)
@@ -124,14 +117,14 @@ static uint32_t end_of_column(const struct curves *c, size_t k, uint32_t from)
     return i;
 }
 
-static inline void consider_low(struct curves *c, int kind, uint32_t event)
+static inline void consider_low(struct gm_curves *c, int kind, uint32_t event)
 {
     struct extreme *low = &c->extremes[2 * kind];
     if (kind_of(&c->sums, kind) < kind_of(&low->sums, kind))
         *low = (struct extreme){event, c->sums};
 }
 
-static inline void consider_high(struct curves *c, int kind, uint32_t event)
+static inline void consider_high(struct gm_curves *c, int kind, uint32_t event)
 {
     struct extreme *high = &c->extremes[2 * kind + 1];
     gm_i128 v = kind_of(&c->sums, kind);
@@ -142,7 +135,7 @@ static inline void consider_high(struct curves *c, int kind, uint32_t event)
 }
 
 /* Only what a change can have moved is looked at. Kinds: requested, allocated, active, reserved. */
-static inline void consider(struct curves *c, const struct gm_change *change)
+static inline void consider(struct gm_curves *c, const struct gm_change *change)
 {
     switch (change->kind) {
     case GM_CHANGE_ALLOC:
@@ -166,7 +159,7 @@ static inline void consider(struct curves *c, const struct gm_change *change)
 }
 
 /* The window begins here: whatever the books are, they are the highest in it so far. */
-static void begin_window(struct curves *c, uint32_t moment)
+static void begin_window(struct gm_curves *c, uint32_t moment)
 {
     for (int kind = 0; kind < KINDS; kind++)
         c->peak[kind] = (struct extreme){moment, c->sums};
@@ -191,7 +184,7 @@ static void tell(const struct gm_trace_pass *pass, struct gm_sample *sample, con
 GM_ORDERING(by_event, struct gm_sample, GM_UP(event));
 
 /* The column's extremes and its last moment as samples, in order, each event once. */
-static void add_samples(struct curves *c, uint32_t last)
+static void add_samples(struct gm_curves *c, uint32_t last)
 {
     struct gm_sample *out = c->samples + c->sample_count;
     size_t n = 0, kept = 0;
@@ -207,7 +200,7 @@ static void add_samples(struct curves *c, uint32_t last)
 }
 
 /* Walks the events [walk.event, end). false: the sink does not want more, or cannot take it. */
-static bool walk_levels(struct curves *c, uint32_t end)
+static bool walk_levels(struct gm_curves *c, uint32_t end)
 {
     const struct gm_sample_sink *sink = c->pass->options->every_event;
     int64_t device = c->pass->history.device;
@@ -235,46 +228,15 @@ static bool walk_levels(struct curves *c, uint32_t end)
     return true;
 }
 
-static uint32_t layer_of(const struct curves *c, size_t a)
-{
-    return c->is_by_role ? c->pass->role[a] : c->pass->category[a];
-}
-
-static void apply_layer(struct curves *c, const struct gm_change *change)
-{
-    const struct gm_trace_pass *pass = c->pass;
-    if ((change->kind != GM_CHANGE_ALLOC && change->kind != GM_CHANGE_FREE) || gm_is_hidden(pass, change->allocation))
-        return;
-    gm_i128 bytes = gm_block_bytes(&pass->history, change->allocation);
-    c->layer_sums[layer_of(c, change->allocation)] += change->kind == GM_CHANGE_ALLOC ? bytes : -bytes;
-}
-
-/* The same events again, for the layers after event `high` (GM_NEVER: before them). */
-static void walk_layers(struct curves *c, size_t column, struct gm_walk walk, uint32_t end, uint32_t high)
-{
-    gm_i128 *row = c->layer_high + column * c->layers;
-    size_t bytes = c->layers * sizeof *row;
-    struct gm_change change;
-    if (high == GM_NEVER)
-        memcpy(row, c->layer_sums, bytes);
-    while (walk.event < end && gm_walk_next(&walk, &change)) {
-        apply_layer(c, &change);
-        if (change.event == high && walk.event > change.event)
-            memcpy(row, c->layer_sums, bytes);
-    }
-}
-
-static bool do_column(struct curves *c, size_t k)
+static bool do_column(struct gm_curves *c, size_t k)
 {
     struct gm_curve_column *column = &c->columns[k];
-    struct gm_walk start = c->walk;
     uint32_t from = c->walk.event, end = end_of_column(c, k, from);
     for (int i = 0; i < EXTREMES; i++)
         c->extremes[i] = (struct extreme){GM_NEVER, c->sums};
     if (!walk_levels(c, end))
         return false;
     const struct extreme *active = &c->extremes[2 * 2 + 1];
-    walk_layers(c, k, start, end, active->event);
     struct gm_levels told[EXTREMES];
     for (int i = 0; i < EXTREMES; i++)
         told[i] = gm_sums_told(&c->extremes[i].sums);
@@ -296,9 +258,56 @@ static bool do_column(struct curves *c, size_t k)
     return true;
 }
 
+/* ---- layers ------------------------------------------------------------------------------------------------------ */
+
+static uint32_t layer_of(const struct gm_curves *c, size_t a)
+{
+    return c->is_by_role ? c->pass->role[a] : c->pass->category[a];
+}
+
+static void apply_layer(struct gm_curves *c, const struct gm_change *change)
+{
+    const struct gm_trace_pass *pass = c->pass;
+    if ((change->kind != GM_CHANGE_ALLOC && change->kind != GM_CHANGE_FREE) || gm_is_hidden(pass, change->allocation))
+        return;
+    gm_i128 bytes = gm_block_bytes(&pass->history, change->allocation);
+    c->layer_sums[layer_of(c, change->allocation)] += change->kind == GM_CHANGE_ALLOC ? bytes : -bytes;
+}
+
+static bool walk_layers(struct gm_curves *c)
+{
+    const struct gm_trace_pass *pass = c->pass;
+    const struct gm_history *h = &pass->history;
+    struct gm_walk walk = gm_walk_start(h);
+    struct gm_change change;
+    c->is_by_role = pass->role != NULL && pass->options->layers_by == GM_LAYERS_BY_ROLE;
+    c->layers = c->is_by_role ? GM_ROLE_COUNT : gm_category_count(pass->options->rules);
+    c->layer_sums = calloc(c->layers, sizeof *c->layer_sums);
+    c->layer_high = calloc((c->column_count + 1) * c->layers, sizeof *c->layer_high);
+    if (c->layer_sums == NULL || c->layer_high == NULL)
+        return false;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if (h->born[a] == 0 && h->freed[a] != 0 && !gm_is_hidden(pass, a))
+            c->layer_sums[layer_of(c, a)] += gm_block_bytes(h, a);
+    for (size_t k = 0; k < c->column_count; k++) {
+        const struct gm_curve_column *column = &c->columns[k];
+        gm_i128 *row = c->layer_high + k * c->layers;
+        const size_t bytes = c->layers * sizeof *row;
+        if (column->high_event == GM_REPORT_NONE || column->high_event < walk.event)
+            memcpy(row, c->layer_sums, bytes);
+        while (walk.event <= column->last_event && column->first_event <= column->last_event &&
+               gm_walk_next(&walk, &change)) {
+            apply_layer(c, &change);
+            if (change.event == column->high_event && walk.event > change.event)
+                memcpy(row, c->layer_sums, bytes);
+        }
+    }
+    return true;
+}
+
 /* ---- into the report -------------------------------------------------------------------------------------------- */
 
-static struct gm_moment moment(const struct curves *c, int kind)
+static struct gm_moment moment(const struct gm_curves *c, int kind)
 {
     const struct extreme *peak = &c->peak[kind];
     uint64_t event = gm_event_of_moment(peak->event);
@@ -312,7 +321,7 @@ struct order {
 
 GM_ORDERING(by_most, struct order, GM_DOWN(most) || GM_UP(layer));
 
-static struct gm_layer describe(const struct curves *c, uint32_t layer)
+static struct gm_layer describe(const struct gm_curves *c, uint32_t layer)
 {
     const struct gm_category_rules *rules = c->pass->options->rules;
     if (c->is_by_role)
@@ -323,7 +332,7 @@ static struct gm_layer describe(const struct curves *c, uint32_t layer)
 }
 
 /* Layers that ever hold anything, that with the highest column first. */
-static bool publish_layers(struct curves *c, struct gm_curve *curve)
+static bool publish_layers(struct gm_curves *c, struct gm_curve *curve)
 {
     struct gm_arena *arena = &c->pass->report->arena;
     struct order *order = calloc(c->layers + 1, sizeof *order);
@@ -356,12 +365,16 @@ static bool publish_layers(struct curves *c, struct gm_curve *curve)
     return ok;
 }
 
-static bool publish(struct curves *c)
+static bool publish(struct gm_curves *c)
 {
     struct gm_trace_pass *pass = c->pass;
     struct gm_device_timeline *out = pass->out;
     struct gm_sample *samples = gm_arena_calloc(&pass->report->arena, c->sample_count, sizeof *samples);
-    if (samples == NULL)
+    const char *note = c->crowded == 0
+                           ? NULL
+                           : gm_arena_printf(&pass->report->arena, "90 %% of the events are in %.1f %% of the time",
+                                             100. * (double)c->crowded / (double)c->column_count);
+    if (samples == NULL || (note == NULL && c->crowded > 0))
         return false;
     if (c->sample_count > 0)
         memcpy(samples, c->samples, c->sample_count * sizeof *samples);
@@ -379,7 +392,7 @@ static bool publish(struct curves *c)
     out->peak_reserved = moment(c, 3);
     out->curve = (struct gm_curve){.has_times = c->has_times,
                                    .is_by_time = c->is_by_time,
-                                   .axis_note = c->axis_note,
+                                   .axis_note = note,
                                    .layers_by = c->is_by_role ? "role" : "category",
                                    .start_us = c->has_times ? c->start_us : GM_REPORT_NONE,
                                    .x_end = c->x_end,
@@ -388,38 +401,48 @@ static bool publish(struct curves *c)
     return publish_layers(c, &out->curve);
 }
 
-static bool start(struct curves *c)
+bool gm_trace_begin_curves(struct gm_trace_pass *pass)
 {
-    struct gm_trace_pass *pass = c->pass;
-    const struct gm_history *h = &pass->history;
-    if (!choose_axis(c))
+    struct gm_curves *c = pass->curves = calloc(1, sizeof *c);
+    if (c == NULL)
         return false;
-    c->is_by_role = pass->role != NULL && pass->options->layers_by == GM_LAYERS_BY_ROLE;
-    c->layers = c->is_by_role ? GM_ROLE_COUNT : gm_category_count(pass->options->rules);
+    c->pass = pass;
+    c->column_count = pass->history.count < COLUMNS ? pass->history.count : COLUMNS;
     c->columns = gm_arena_calloc(&pass->report->arena, c->column_count, sizeof *c->columns);
     c->samples = calloc(c->column_count * (EXTREMES + 1) + 1, sizeof *c->samples);
-    c->layer_sums = calloc(c->layers, sizeof *c->layer_sums);
-    c->layer_high = calloc((c->column_count + 1) * c->layers, sizeof *c->layer_high);
-    if (c->columns == NULL || c->samples == NULL || c->layer_sums == NULL || c->layer_high == NULL)
-        return false;
-    c->walk = gm_walk_start(h);
+    pass->out->curve.columns = c->columns;
+    pass->out->curve.column_count = c->column_count;
+    return c->columns != NULL && c->samples != NULL;
+}
+
+bool gm_trace_levels(struct gm_trace_pass *pass)
+{
+    struct gm_curves *c = pass->curves;
+    bool ok = true;
+    choose_axis(c);
+    c->walk = gm_walk_start(&pass->history);
     c->sums = gm_sums_start(pass);
-    for (size_t a = 0; a < h->allocation_count; a++)
-        if (h->born[a] == 0 && h->freed[a] != 0 && !gm_is_hidden(pass, a))
-            c->layer_sums[layer_of(c, a)] += gm_block_bytes(h, a);
     begin_window(c, 0); /* with --from, begun anew there */
-    return true;
+    for (size_t k = 0; ok && k < c->column_count; k++)
+        ok = do_column(c, k);
+    return ok;
 }
 
 bool gm_trace_curves(struct gm_trace_pass *pass)
 {
-    struct curves c = {.pass = pass};
-    bool ok = start(&c);
-    for (size_t k = 0; ok && k < c.column_count; k++)
-        ok = do_column(&c, k);
-    ok = ok && publish(&c);
-    free(c.samples);
-    free(c.layer_sums);
-    free(c.layer_high);
+    const bool ok = walk_layers(pass->curves) && publish(pass->curves);
+    gm_trace_forget_curves(pass);
     return ok;
+}
+
+void gm_trace_forget_curves(struct gm_trace_pass *pass)
+{
+    struct gm_curves *c = pass->curves;
+    if (c == NULL)
+        return;
+    free(c->samples);
+    free(c->layer_sums);
+    free(c->layer_high);
+    free(c);
+    pass->curves = NULL;
 }

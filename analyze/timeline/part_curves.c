@@ -19,7 +19,7 @@ struct list {
     struct gm_part told[PARTS];
 };
 
-struct parts {
+struct gm_parts {
     struct gm_trace_pass *pass;
     struct list streams, pools;
     uint16_t *of_stream;    /* [gm_stream_id]: index in streams, or NO_PART */
@@ -37,7 +37,7 @@ static struct gm_sums larger(struct gm_sums a, const struct gm_sums *b)
 }
 
 /* The part of a stream; streams beyond the 64th are not told apart from none. */
-static uint16_t stream_part(struct parts *p, struct gm_stream_id stream)
+static uint16_t stream_part(struct gm_parts *p, struct gm_stream_id stream)
 {
     struct list *list = &p->streams;
     if (p->of_stream[stream.v] == NO_PART && list->count < PARTS) {
@@ -52,7 +52,7 @@ static uint16_t stream_part(struct parts *p, struct gm_stream_id stream)
     return p->of_stream[stream.v];
 }
 
-static uint16_t pool_part(struct parts *p, uint32_t pool)
+static uint16_t pool_part(struct gm_parts *p, uint32_t pool)
 {
     p->pools.count = pool < PARTS && p->pools.count <= pool ? (size_t)pool + 1 : p->pools.count;
     return pool < PARTS ? (uint16_t)pool : NO_PART;
@@ -77,14 +77,14 @@ static inline void apply(struct list *list, uint16_t part, const struct gm_trace
 }
 
 /* The sums of the parts of a stream and a pool; NULL where they are not told apart. */
-static void sums_of(struct parts *p, struct gm_stream_id stream, uint32_t pool, struct gm_sums *sums[2])
+static void sums_of(struct gm_parts *p, struct gm_stream_id stream, uint32_t pool, struct gm_sums *sums[2])
 {
     const uint16_t of_stream = stream_part(p, stream), of_pool = pool_part(p, pool);
     sums[0] = of_stream == NO_PART ? NULL : &p->streams.sums[of_stream];
     sums[1] = of_pool == NO_PART ? NULL : &p->pools.sums[of_pool];
 }
 
-static void add_reserved(struct parts *p, struct gm_stream_id stream, uint32_t pool, gm_i128 bytes)
+static void add_reserved(struct gm_parts *p, struct gm_stream_id stream, uint32_t pool, gm_i128 bytes)
 {
     struct gm_sums *sums[2];
     sums_of(p, stream, pool, sums);
@@ -93,7 +93,7 @@ static void add_reserved(struct parts *p, struct gm_stream_id stream, uint32_t p
             sums[k]->reserved += bytes;
 }
 
-static void start(struct parts *p)
+static void start(struct gm_parts *p)
 {
     const struct gm_trace_pass *pass = p->pass;
     const struct gm_history *h = &pass->history;
@@ -131,7 +131,7 @@ static bool has_one_stream(const struct gm_trace_pass *pass)
 }
 
 /* The device's columns, `merged` at a time, and its sums at the end, as those of its only stream. */
-static void take_device(struct parts *p)
+static void take_device(struct gm_parts *p)
 {
     const struct gm_curve *curve = &p->pass->out->curve;
     for (size_t k = 0; k < curve->column_count; k++) {
@@ -157,7 +157,7 @@ static void begin_column(struct list *list, size_t column)
         list->high[i * COLUMNS + column] = list->sums[i];
 }
 
-static void walk(struct parts *p)
+static void walk(struct gm_parts *p)
 {
     const struct gm_trace_pass *pass = p->pass;
     const struct gm_history *h = &pass->history;
@@ -194,7 +194,7 @@ static void walk(struct parts *p)
 GM_ORDERING(by_reserved, struct gm_part,
             GM_DOWN(peak.reserved) || GM_DOWN(peak.active) || GM_BY(strcmp(a->name, b->name)));
 
-static bool publish(const struct parts *p, struct list *list, const struct gm_part **out, size_t *count)
+static bool publish(const struct gm_parts *p, struct list *list, const struct gm_part **out, size_t *count)
 {
     struct gm_arena *arena = &p->pass->report->arena;
     size_t n = 0;
@@ -223,7 +223,7 @@ static bool publish(const struct parts *p, struct list *list, const struct gm_pa
     return true;
 }
 
-static bool name(struct parts *p)
+static bool name(struct gm_parts *p)
 {
     struct gm_arena *arena = &p->pass->report->arena;
     const struct gm_history *h = &p->pass->history;
@@ -244,34 +244,49 @@ static bool name(struct parts *p)
     return true;
 }
 
-bool gm_trace_parts(struct gm_trace_pass *pass)
+bool gm_trace_part_levels(struct gm_trace_pass *pass)
 {
     const struct gm_curve *curve = &pass->out->curve;
+    const size_t streams = (size_t)pass->snapshot->stream_count + 1;
     if (!pass->history.is_reconstructed || curve->column_count == 0)
         return true;
-    struct parts *p = calloc(1, sizeof *p);
+    struct gm_parts *p = pass->parts = calloc(1, sizeof *p);
     if (p == NULL)
         return false;
     p->pass = pass;
     p->merged = (curve->column_count + COLUMNS - 1) / COLUMNS;
     p->columns = (curve->column_count + p->merged - 1) / p->merged;
-    p->of_stream = malloc(((size_t)pass->snapshot->stream_count + 1) * sizeof *p->of_stream);
+    p->of_stream = malloc(streams * sizeof *p->of_stream);
     p->streams.high = calloc(PARTS * COLUMNS, sizeof *p->streams.high);
     p->pools.high = calloc(PARTS * COLUMNS, sizeof *p->pools.high);
-    bool ok = p->of_stream != NULL && p->streams.high != NULL && p->pools.high != NULL;
-    if (ok) {
-        memset(p->of_stream, 0xFF, ((size_t)pass->snapshot->stream_count + 1) * sizeof *p->of_stream);
-        p->is_one_stream = pass->history.pool_count < PARTS && has_one_stream(pass);
-        start(p);
-        walk(p);
-        if (p->is_one_stream && p->streams.count == 1)
-            take_device(p);
-        ok = name(p) && publish(p, &p->streams, &pass->out->streams, &pass->out->stream_count) &&
-             publish(p, &p->pools, &pass->out->pools, &pass->out->pool_count);
-    }
+    if (p->of_stream == NULL || p->streams.high == NULL || p->pools.high == NULL)
+        return false;
+    memset(p->of_stream, 0xFF, streams * sizeof *p->of_stream);
+    p->is_one_stream = pass->history.pool_count < PARTS && has_one_stream(pass);
+    start(p);
+    walk(p);
+    if (p->is_one_stream && p->streams.count == 1)
+        take_device(p);
+    return true;
+}
+
+bool gm_trace_parts(struct gm_trace_pass *pass)
+{
+    struct gm_parts *p = pass->parts;
+    const bool ok = p == NULL || (name(p) && publish(p, &p->streams, &pass->out->streams, &pass->out->stream_count) &&
+                                  publish(p, &p->pools, &pass->out->pools, &pass->out->pool_count));
+    gm_trace_forget_parts(pass);
+    return ok;
+}
+
+void gm_trace_forget_parts(struct gm_trace_pass *pass)
+{
+    struct gm_parts *p = pass->parts;
+    if (p == NULL)
+        return;
     free(p->of_stream);
     free(p->streams.high);
     free(p->pools.high);
     free(p);
-    return ok;
+    pass->parts = NULL;
 }

@@ -80,6 +80,9 @@ static bool categorize(struct gm_trace_pass *pass)
 static void free_pass(struct gm_trace_pass *pass)
 {
     gm_trace_forget_steps(pass);
+    gm_trace_forget_calls(pass);
+    gm_trace_forget_curves(pass);
+    gm_trace_forget_parts(pass);
     gm_watch_free(pass->watch);
     gm_history_free(&pass->history);
     free(pass->phase);
@@ -93,72 +96,91 @@ static void free_pass(struct gm_trace_pass *pass)
 }
 
 /* Whether --from and --to are places of some device. */
-struct window {
+struct gm_window {
     bool was_found;
     struct gm_error nowhere; /* why the first device with events has none */
     bool has_events;         /* it has */
 };
 
 /* A device without such a place is looked at as a whole. */
-static bool find_window(struct gm_trace_pass *pass, struct window *window)
+static bool find_window(struct gm_trace_pass *pass)
 {
     struct gm_error err;
     bool has_window = gm_trace_window(pass, &err) == GM_OK;
-    if (!has_window && !window->has_events) {
-        window->nowhere = err;
-        window->has_events = pass->history.count > 0;
+    if (!has_window && !pass->window->has_events) {
+        pass->window->nowhere = err;
+        pass->window->has_events = pass->history.count > 0;
     }
-    window->was_found = window->was_found || has_window;
+    pass->window->was_found = pass->window->was_found || has_window;
     return gm_trace_filter(pass, has_window);
 }
 
-/* The reconstruction in a thread of its own, for traces that take it longer than a thread takes to start. */
-enum { WORTH_A_THREAD = 10000 };
-struct reconstruction {
+/* ---- two at a time ----------------------------------------------------------------------------------------------- */
+
+enum { WORTH_A_THREAD = 10000 /* events: they take longer than a thread takes to start */ };
+
+struct aside {
     struct gm_trace_pass *pass;
-    struct gm_watcher watcher;
+    bool (*run)(struct gm_trace_pass *);
     bool is_done;
 };
 
-static void *reconstruct(void *argument)
+static void *run_aside(void *argument)
 {
-    struct reconstruction *r = argument;
-    r->is_done = gm_history_reconstruct(&r->pass->history, &r->watcher);
+    struct aside *aside = argument;
+    aside->is_done = aside->run(aside->pass);
     return NULL;
 }
 
-/* What needs only the events that belong together; the reconstruction does not touch what these look at. */
+/* Both, `aside` in a thread of its own: neither may touch what the other looks at. If the second waits for the first
+ * (`is_alone`), or the trace is short, one after the other. */
+static bool run_both(struct gm_trace_pass *pass, bool (*first)(struct gm_trace_pass *),
+                     bool (*aside)(struct gm_trace_pass *), bool is_alone)
+{
+    struct aside other = {pass, aside, false};
+    pthread_t thread;
+    if (is_alone || pass->history.count < WORTH_A_THREAD || pthread_create(&thread, NULL, run_aside, &other) != 0)
+        return first(pass) && aside(pass);
+    const bool ok = first(pass);
+    pthread_join(thread, NULL);
+    return ok && other.is_done;
+}
+
+static bool reconstruct(struct gm_trace_pass *pass)
+{
+    return gm_history_reconstruct(&pass->history, &pass->watcher);
+}
+
+/* What needs only the events that belong together. */
 static bool look_at_events(struct gm_trace_pass *pass)
 {
-    return hide(pass) && categorize(pass) && gm_trace_find_steps(pass);
+    return hide(pass) && categorize(pass) && gm_trace_find_steps(pass) &&
+           (pass->options->is_brief || gm_trace_calls(pass));
 }
 
-static bool make_history(struct gm_trace_pass *pass)
+/* What needs only the history, and the window. */
+static bool walk_levels(struct gm_trace_pass *pass)
 {
-    struct reconstruction r = {.pass = pass};
-    pthread_t thread;
-    pass->watch = gm_watch_new(&r.watcher, &pass->history, pass->snapshot, pass->options->is_brief);
-    if (pass->watch == NULL ||
-        !gm_history_pair(&pass->history, pass->snapshot, (size_t)pass->report->devices[pass->index].device))
-        return false;
-    if (pass->history.count >= WORTH_A_THREAD && pthread_create(&thread, NULL, reconstruct, &r) == 0) {
-        bool ok = look_at_events(pass);
-        pthread_join(thread, NULL);
-        return ok && r.is_done;
-    }
-    reconstruct(&r);
-    return r.is_done && look_at_events(pass);
+    return gm_trace_levels(pass) && (pass->options->is_brief || gm_trace_part_levels(pass));
 }
 
-static enum gm_status run_passes(struct gm_trace_pass *pass, struct window *window, struct gm_memory_summary *memory,
-                                 struct gm_error *err)
+static bool look_at_allocations(struct gm_trace_pass *pass)
 {
-    if (!make_history(pass))
-        return gm_no_memory(err);
+    return gm_trace_steps(pass) && find_window(pass) && gm_trace_roles(pass);
+}
+
+static enum gm_status run_passes(struct gm_trace_pass *pass, struct gm_memory_summary *memory, struct gm_error *err)
+{
+    const struct gm_timeline_options *options = pass->options;
+    pass->watch = gm_watch_new(&pass->watcher, &pass->history, pass->snapshot, options->is_brief);
+    bool ok = pass->watch != NULL &&
+              gm_history_pair(&pass->history, pass->snapshot, (size_t)pass->report->devices[pass->index].device) &&
+              run_both(pass, look_at_events, reconstruct, false);
     pass->to = (uint32_t)pass->history.count;
-    bool ok = gm_trace_steps(pass) && find_window(pass, window) && gm_trace_roles(pass) && gm_trace_curves(pass) &&
-              gm_trace_peak(pass) && gm_trace_ooms(pass) && gm_trace_reconciliation(pass);
-    if (!pass->options->is_brief)
+    ok = ok && gm_trace_begin_curves(pass) &&
+         run_both(pass, look_at_allocations, walk_levels, gm_has_window(options) || options->every_event != NULL) &&
+         gm_trace_curves(pass) && gm_trace_peak(pass) && gm_trace_ooms(pass) && gm_trace_reconciliation(pass);
+    if (!options->is_brief)
         ok = ok && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_modules(pass) &&
              gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) &&
              gm_trace_memory(pass, memory) && gm_trace_serving(pass) && gm_trace_dims(pass) && gm_trace_join(pass);
@@ -170,7 +192,7 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
 {
     size_t n = report->device_count;
     struct gm_names names;
-    struct window window = {.was_found = false};
+    struct gm_window window = {.was_found = false};
     struct gm_role_stacks *role_stacks = gm_role_stacks_new(snapshot);
     struct gm_peak *peaks = gm_arena_calloc(&report->arena, n, sizeof *peaks);
     struct gm_device_timeline *timelines = gm_arena_calloc(&report->arena, n, sizeof *timelines);
@@ -190,10 +212,11 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
                                            .names = &names,
                                            .role_stacks = role_stacks,
                                            .index = d,
+                                           .window = &window,
                                            .join = join,
                                            .out = &timelines[d],
                                            .peak = &peaks[d]};
-        status = run_passes(&passes[d], &window, &memory[d], err);
+        status = run_passes(&passes[d], &memory[d], err);
     }
     if (status == GM_OK && !window.was_found && window.nowhere.status != GM_OK) {
         status = window.nowhere.status;

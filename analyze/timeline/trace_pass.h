@@ -13,10 +13,14 @@
 #include "analyze/timeline/history/history.h"
 #include "analyze/timeline/trace_analyze.h"
 
+struct gm_calls; /* modules/module_work.h */
+struct gm_curves;
 struct gm_join; /* join/join_work.h */
+struct gm_parts;
 struct gm_role_stacks;
 struct gm_step_work; /* steps/step_work.h */
-struct gm_watch;     /* fragmentation and out-of-memory: what the watcher saw; fragmentation.h */
+struct gm_window;
+struct gm_watch; /* fragmentation and out-of-memory: what the watcher saw; fragmentation.h */
 
 /* An annotation of the program, and the one around it (+ 1; 0: none). Profiler steps, which number what repeats, are
  * none of them. */
@@ -42,8 +46,12 @@ struct gm_trace_pass {
     struct gm_device_timeline *out; /* report->timelines[index], while it is being filled */
     struct gm_peak *peak;           /* report->peaks[index] likewise */
     struct gm_watch *watch;
+    struct gm_watcher watcher; /* it, for the history */
+    struct gm_curves *curves;  /* between gm_trace_begin_curves and gm_trace_curves */
+    struct gm_parts *parts;    /* between gm_trace_part_levels and gm_trace_parts */
     struct gm_join *join; /* shared by all devices; NULL: there is no trace of torch.profiler beside the snapshot */
 
+    struct gm_calls *calls;         /* between gm_trace_calls and gm_trace_modules */
     struct gm_step_work *step_work; /* between gm_trace_find_steps and gm_trace_steps */
     uint8_t *phase; /* [history.count] enum gm_phase of each event, from steps.c; NULL: phases are not known */
     struct gm_kept_step *kept_steps; /* if options->keep is set: all steps */
@@ -51,11 +59,12 @@ struct gm_trace_pass {
     struct gm_named_range *ranges;
     struct gm_range_change *range_changes; /* the innermost annotation around the events; gm_trace_range_at */
     size_t range_change_count;
-    uint16_t *category; /* [history.allocation_count] of options->rules */
-    uint8_t *role;      /* [history.allocation_count], from roles.c: index in its table */
-    uint8_t *reason;    /* likewise: why */
-    uint8_t *hidden;    /* [history.allocation_count] left out by --stream or --min-size; NULL: none */
-    uint32_t from, to;  /* the window of moments that peaks are looked for in, inclusive; 0 .. count without filters */
+    uint16_t *category;       /* [history.allocation_count] of options->rules */
+    uint8_t *role;            /* [history.allocation_count], from roles.c: index in its table */
+    uint8_t *reason;          /* likewise: why */
+    uint8_t *hidden;          /* [history.allocation_count] left out by --stream or --min-size; NULL: none */
+    struct gm_window *window; /* shared by all devices; trace_analyze.c */
+    uint32_t from, to; /* the window of moments that peaks are looked for in, inclusive; 0 .. count without filters */
     uint32_t peak_moment; /* of requested bytes, in the window; from curves.c */
     uint32_t peak_active_moment;
 };
@@ -147,20 +156,35 @@ void gm_role_stacks_free(struct gm_role_stacks *stacks);
 /* The first needs only the events that belong together, not block bytes; with what it found goes on the second. */
 bool gm_trace_find_steps(struct gm_trace_pass *pass);
 bool gm_trace_steps(struct gm_trace_pass *pass); /* steps/: steps, phases, bands, pattern */
-/* window.c: --from and --to as pass->from and pass->to. GM_E_USAGE if one of them is nowhere in this device's trace. */
+static inline bool gm_has_window(const struct gm_timeline_options *options)
+{
+    return options->from.kind != GM_PLACE_NONE || options->to.kind != GM_PLACE_NONE;
+}
+/* window.c: --from and --to, if there are any, as pass->from and pass->to. GM_E_USAGE if one of them is nowhere in this
+ * device's trace. */
 enum gm_status gm_trace_window(struct gm_trace_pass *pass, struct gm_error *err);
 bool gm_trace_filter(struct gm_trace_pass *pass, bool has_window); /* window.c: what the command line left out */
 void gm_trace_forget_steps(struct gm_trace_pass *pass);            /* frees step_work; fine if there is none */
 bool gm_trace_roles(struct gm_trace_pass *pass);                   /* roles/: role and reason of every allocation */
-bool gm_trace_curves(struct gm_trace_pass *pass);                  /* curves.c: all four peaks, the curve, samples */
+/* curves.c: all four peaks, the curve, samples; part_curves.c: curves of streams and pools. Both walks over the levels
+ * need only what gm_trace_begin_curves made, and the window, and may run beside other passes; the others follow them.
+ */
+bool gm_trace_begin_curves(struct gm_trace_pass *pass);
+bool gm_trace_levels(struct gm_trace_pass *pass);
+bool gm_trace_part_levels(struct gm_trace_pass *pass); /* after those */
+bool gm_trace_curves(struct gm_trace_pass *pass);
+void gm_trace_forget_curves(struct gm_trace_pass *pass); /* fine if there are none; likewise the next */
+void gm_trace_forget_parts(struct gm_trace_pass *pass);
 bool gm_trace_peak(struct gm_trace_pass *pass);         /* peaks/: the live set at the peak, next peaks, what-if-gone */
 bool gm_trace_role_reasons(struct gm_trace_pass *pass); /* role_report.c: what each reason decided; after the peak */
 bool gm_trace_flame(struct gm_trace_pass *pass);        /* peaks/ */
-bool gm_trace_modules(struct gm_trace_pass *pass);      /* modules/: by module, operator and annotation */
-bool gm_trace_ooms(struct gm_trace_pass *pass);         /* fragmentation/ */
-bool gm_trace_fragmentation(struct gm_trace_pass *pass);  /* fragmentation/ */
-bool gm_trace_map(struct gm_trace_pass *pass);            /* peaks/ */
-bool gm_trace_parts(struct gm_trace_pass *pass);          /* part_curves.c: curves of streams and pools */
+bool gm_trace_calls(struct gm_trace_pass *pass);   /* modules/: which call of a module made what, by the stacks alone */
+bool gm_trace_modules(struct gm_trace_pass *pass); /* modules/: by module, operator and annotation */
+void gm_trace_forget_calls(struct gm_trace_pass *pass);  /* frees pass->calls; fine if there are none */
+bool gm_trace_ooms(struct gm_trace_pass *pass);          /* fragmentation/ */
+bool gm_trace_fragmentation(struct gm_trace_pass *pass); /* fragmentation/ */
+bool gm_trace_map(struct gm_trace_pass *pass);           /* peaks/ */
+bool gm_trace_parts(struct gm_trace_pass *pass);
 bool gm_trace_reconciliation(struct gm_trace_pass *pass); /* reconciliation.c */
 bool gm_trace_serving(struct gm_trace_pass *pass);        /* serving.c; after out-of-memory */
 bool gm_trace_dims(struct gm_trace_pass *pass);           /* dims/: sizes explained by a transformer's dimensions */

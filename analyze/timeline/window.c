@@ -100,6 +100,8 @@ enum gm_status gm_trace_window(struct gm_trace_pass *pass, struct gm_error *err)
 {
     const struct gm_timeline_options *options = pass->options;
     uint32_t from = 0, to = 0;
+    if (!gm_has_window(options))
+        return GM_OK;
     enum gm_status status = resolve(pass, &options->from, true, &from, err);
     if (status == GM_OK)
         status = resolve(pass, &options->to, false, &to, err);
@@ -133,7 +135,7 @@ static void add_allocations(struct gm_text *out, const struct gm_timeline_option
 static void add_window(struct gm_text *out, const struct gm_trace_pass *pass, bool has_window)
 {
     const struct gm_timeline_options *options = pass->options;
-    if (options->from.kind == GM_PLACE_NONE && options->to.kind == GM_PLACE_NONE)
+    if (!gm_has_window(options))
         return;
     gm_text_add(out, out->length == 0 ? "Peaks" : "; peaks");
     gm_text_add(out, " are looked for");

@@ -14,7 +14,7 @@ enum { SLOTS = 2 * GM_ASKED_MOST };
 /* Whether it is a new one; then there is a slot for it. */
 static bool is_new(uint64_t slots[SLOTS], uint64_t size)
 {
-    size_t i = gm_hash_number(gm_hash_tabulation(), size) % SLOTS;
+    size_t i = gm_hash_number(gm_hash_key(), size) % SLOTS;
     while (slots[i] != 0 && slots[i] != size)
         i = (i + 1) % SLOTS;
     const bool is_new = slots[i] == 0;

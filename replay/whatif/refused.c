@@ -8,7 +8,7 @@ void gm_playing_ask_refused(struct gm_playing *w)
     const uint32_t pool = gm_rare_at(&e->pool, row); /* where it is not recorded, the default one */
     const struct gm_pool_key id = pool == 0 ? (struct gm_pool_key){0, 0} : w->h->snapshot->pools[pool];
     const struct gm_allocator_home home = gm_allocator_home_of(&w->model, id.first, id.second);
-    const uint32_t stream = gm_follow_stream(&w->follow, gm_rare_at(&e->stream, row));
+    const uint32_t stream = gm_playing_stream(w, gm_rare_at(&e->stream, row));
     const struct gm_whatif_failure request = {
         .is_refused = true, .event = w->refused->event, .stack = e->stack[row], .requested = w->refused->size};
     w->model.highest = w->model.total;

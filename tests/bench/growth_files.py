@@ -59,6 +59,9 @@ def integer(n):
     return b"\x8a%c" % size + n.to_bytes(size, "little", signed=True)
 
 
+BATCH = 1000  # items of a list that are appended at once
+
+
 class Pickle:
     """Protocol 4 as the C pickler writes it, less frames; the memo counts along."""
 
@@ -125,9 +128,10 @@ class Pickle:
 
     def write(self, file, shape):
         def rows(values):
-            file.write(b"]" + self.new() + b"(")
-            file.writelines(values)
-            file.write(b"e")
+            file.write(b"]" + self.new())
+            values = iter(values)
+            while batch := list(itertools.islice(values, BATCH)):
+                file.writelines((b"(", *batch, b"e"))
         file.write(b"\x80\x04}" + self.new() + b"(" + self.text("segments"))
         rows(map(self.value, shape.segments))
         file.write(self.text("device_traces") + b"]" + self.new() + b"(")

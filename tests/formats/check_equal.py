@@ -79,6 +79,8 @@ def some_events(seed):
              "frames": r.choice(stacks) if r.random() < 0.5 else [r.choice(frames) for _ in range(r.randrange(4))]}
         if seed % 2:
             e["pool_id"] = r.choice([(0, 0), (0, 1), (2**40, 7), (0, i % 3)])
+        if seed % 4 == 1 and e["action"].startswith("free"):
+            del e["frames"]
         if seed % 3 == 0:
             e["user_metadata"] = r.choice(["", context, str(i)])
         return e

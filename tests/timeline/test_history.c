@@ -267,7 +267,7 @@ TEST(watching)
     struct gm_history h;
     struct gm_error err = {0};
     struct seen seen = {.ooms = 0};
-    const struct gm_watcher watcher = {&seen, see, 3};
+    const struct gm_watcher watcher = {&seen, see, 3, false};
     static const char text[] = "{\"segments\":[],\"device_traces\":[[" E("segment_map", S1, "2097152") "," E(
         "segment_map", "106954752",
         "2097152") "," E("alloc", S1, "512") "," E("segment_alloc", S2,

@@ -373,7 +373,8 @@ struct gm_watch *gm_watch_new(struct gm_watcher *watcher, const struct gm_histor
                               const struct gm_snapshot *snapshot, bool sees_only_ooms)
 {
     struct gm_watch *watch = calloc(1, sizeof *watch);
-    *watcher = (struct gm_watcher){.self = watch, .see = see, .samples = sees_only_ooms ? 0 : 512};
+    *watcher =
+        (struct gm_watcher){.self = watch, .see = see, .samples = sees_only_ooms ? 0 : 512, .counts = !sees_only_ooms};
     if (watch != NULL) {
         watch->history = history;
         watch->sees_only_ooms = sees_only_ooms;

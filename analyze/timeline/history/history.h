@@ -91,7 +91,7 @@ struct gm_history {
     gm_i128 reserved_at_start; /* bytes: the snapshot's, less what the trace added */
 
     /* PyTorch's counters, as the address space has them: after the last event, and when most was requested. Peaks and
-     * sums are those since moment 0. Nothing while !is_reconstructed. */
+     * sums are those since moment 0. Nothing while !is_reconstructed, or if no watcher counts. */
     struct gm_stats stats, stats_at_peak;
     uint32_t stats_peak_moment;
 
@@ -110,6 +110,7 @@ struct gm_watcher {
     void *self;
     void (*see)(void *self, enum gm_occasion occasion, const struct gm_space *space, uint32_t moment);
     uint32_t samples;
+    bool counts; /* PyTorch's counters are kept in the history */
 };
 
 /* Builds the history of trace `device` (which may have no events: then all allocations are the snapshot's). `watcher`

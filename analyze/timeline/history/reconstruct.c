@@ -457,8 +457,11 @@ static bool list_finals(struct gm_reconstruction *t)
 bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watcher)
 {
     const struct gm_conf conf = gm_settings_recorded(h->snapshot, NULL);
-    struct gm_reconstruction t = {
-        .h = h, .rules = conf.rules, .is_expandable = conf.expandable_segments, .watcher = watcher};
+    struct gm_reconstruction t = {.h = h,
+                                  .rules = conf.rules,
+                                  .is_expandable = conf.expandable_segments,
+                                  .watcher = watcher,
+                                  .counts = watcher != NULL && watcher->counts};
     h->is_reconstructed = h->reconciliation.is_reconstructed = true;
     t.block_of = malloc((h->allocation_count + 1) * sizeof *t.block_of);
     h->final_pool = calloc(h->snapshot->segments.count + 1, sizeof *h->final_pool);

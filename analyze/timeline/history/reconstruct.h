@@ -29,6 +29,7 @@ struct gm_reconstruction {
     uint64_t looked_at;      /* events, for the kind of pages */
     bool is_expandable;      /* the option, as the last growth shows it */
     bool has_no_memory;
+    bool counts;     /* else the functions of reconstruct_stats.c count nothing */
     bool is_at_peak; /* most is requested, and history->stats_at_peak does not have it yet */
 };
 

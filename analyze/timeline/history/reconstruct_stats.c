@@ -26,6 +26,8 @@ static void count_block_at_start(struct gm_reconstruction *t, const struct gm_sp
 void gm_reconstruct_count_start(struct gm_reconstruction *t)
 {
     struct gm_stats *s = &t->h->stats;
+    if (!t->counts)
+        return;
     for (size_t i = 0; i < t->space.blocks.n; i++)
         if (t->space.blocks.v[i].use != GM_SPACE_UNUSED_SLOT)
             count_block_at_start(t, &t->space.blocks.v[i]);
@@ -42,6 +44,8 @@ void gm_reconstruct_count_start(struct gm_reconstruction *t)
 void gm_reconstruct_count_take(struct gm_reconstruction *t, uint32_t a, uint64_t before, bool was_split)
 {
     struct gm_stats *s = &t->h->stats;
+    if (!t->counts)
+        return;
     const struct gm_space_block *b = &t->space.blocks.v[t->block_of[a]];
     const int64_t most = s->requested_bytes[GM_STAT_ALL].peak;
     gm_stats_take(s, b, is_small(t, b->pool), gm_requested(t->h, a), (before > b->size) - was_split,
@@ -52,7 +56,7 @@ void gm_reconstruct_count_take(struct gm_reconstruction *t, uint32_t a, uint64_t
 void gm_reconstruct_count_let_go(struct gm_reconstruction *t, uint32_t block)
 {
     const struct gm_space_block *b = &t->space.blocks.v[block];
-    if (b->use == GM_SPACE_ALLOCATED)
+    if (t->counts && b->use == GM_SPACE_ALLOCATED)
         gm_stats_let_go(&t->h->stats, b, is_small(t, b->pool), t->rules.max_split);
 }
 
@@ -61,14 +65,14 @@ void gm_reconstruct_release(struct gm_reconstruction *t, uint32_t block, uint32_
     const struct gm_space_block b = t->space.blocks.v[block];
     const uint32_t neighbours[] = {b.prev, b.next};
     int64_t merges = 0, absorbed = 0;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; t->counts && i < 2; i++)
         if (is_free(t, neighbours[i])) {
             merges++;
             absorbed += (int64_t)t->space.blocks.v[neighbours[i]].size;
         }
     gm_reconstruct_count_let_go(t, block);
     const uint32_t merged = gm_space_release(&t->space, block);
-    if (merged != GM_SPACE_NONE)
+    if (t->counts && merged != GM_SPACE_NONE)
         gm_stats_release(&t->h->stats, &t->space.blocks.v[merged], is_small(t, b.pool), b.size, gm_requested(t->h, a),
                          merges, absorbed);
     t->has_no_memory |= merged == GM_SPACE_NONE;
@@ -78,6 +82,8 @@ void gm_reconstruct_count_segment(struct gm_reconstruction *t, uint32_t pool, ui
                                   int sign)
 {
     struct gm_stats *s = &t->h->stats;
+    if (!t->counts)
+        return;
     gm_stats_add(s->reserved_bytes, is_small(t, pool), sign * (int64_t)bytes);
     if (!is_expandable)
         gm_stats_segment(s, is_small(t, pool), bytes, sign, t->rules.max_split);
@@ -97,6 +103,8 @@ void gm_reconstruct_count_learnt(struct gm_reconstruction *t, uint32_t block, ui
 {
     const struct gm_space_block *b = &t->space.blocks.v[block];
     struct gm_stats *s = &t->h->stats;
+    if (!t->counts)
+        return;
     const bool small = is_small(t, b->pool);
     const int64_t more = (int64_t)(b->size - old);
     shift(s->active_bytes, small, more);

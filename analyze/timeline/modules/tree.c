@@ -14,7 +14,7 @@ enum { NODES_MOST = 5000 };
 
 struct tree {
     struct gm_trace_pass *pass;
-    struct gm_calls calls;
+    const struct gm_calls *calls;
     uint64_t *of_call;            /* [call] bytes, with what it calls */
     struct gm_module_node *nodes; /* [node] as they will be listed, but for names and links */
 };
@@ -26,8 +26,8 @@ static void add_own(struct tree *t)
     for (size_t a = 0; a < h->allocation_count; a++) {
         if (!gm_module_counts(pass, a))
             continue;
-        const uint32_t call = t->calls.of[a];
-        struct gm_module_node *node = &t->nodes[t->calls.calls.v[call].node];
+        const uint32_t call = t->calls->of[a];
+        struct gm_module_node *node = &t->nodes[t->calls->calls.v[call].node];
         t->of_call[call] = gm_known_add(t->of_call[call], gm_requested(h, a));
         node->own = gm_known_add(node->own, gm_requested(h, a));
         node->blocks++;
@@ -38,8 +38,8 @@ static void add_own(struct tree *t)
 /* Callers are numbered before what they call. */
 static void add_up(struct tree *t)
 {
-    for (size_t c = t->calls.calls.n; c-- > 1;) {
-        const struct gm_module_call *call = &t->calls.calls.v[c];
+    for (size_t c = t->calls->calls.n; c-- > 1;) {
+        const struct gm_module_call *call = &t->calls->calls.v[c];
         struct gm_module_node *node = &t->nodes[call->node];
         const uint64_t bytes = t->of_call[c];
         t->of_call[call->parent] = gm_known_add(t->of_call[call->parent], bytes);
@@ -49,8 +49,8 @@ static void add_up(struct tree *t)
         node->most = gm_max(node->most, bytes);
         node->calls++;
     }
-    for (size_t i = t->calls.nodes.n; i-- > 0;) {
-        struct gm_module_node *node = &t->nodes[i], *parent = &t->nodes[t->calls.nodes.v[i].parent];
+    for (size_t i = t->calls->nodes.n; i-- > 0;) {
+        struct gm_module_node *node = &t->nodes[i], *parent = &t->nodes[t->calls->nodes.v[i].parent];
         node->bytes = gm_known_add(node->bytes, node->own);
         if (i == 0)
             break;
@@ -58,8 +58,8 @@ static void add_up(struct tree *t)
         parent->blocks += node->blocks;
         gm_purposes_merge(&parent->use, &node->use);
     }
-    for (size_t i = 1; i < t->calls.nodes.n; i++)
-        t->nodes[i].depth = t->nodes[t->calls.nodes.v[i].parent].depth + 1;
+    for (size_t i = 1; i < t->calls->nodes.n; i++)
+        t->nodes[i].depth = t->nodes[t->calls->nodes.v[i].parent].depth + 1;
 }
 
 /* ---- the list --------------------------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ GM_ORDERING(by_bytes, struct entry, GM_DOWN(bytes) || GM_UP(depth) || GM_UP(node
 static bool name_node(struct tree *t, uint32_t node, struct gm_module_node *out)
 {
     const struct gm_frames *f = &t->pass->snapshot->frames;
-    const struct gm_call_node *n = &t->calls.nodes.v[node];
+    const struct gm_call_node *n = &t->calls->nodes.v[node];
     if (node == 0)
         return true;
     out->function = gm_names_string(t->pass->names, f->name[n->callee]);
@@ -89,8 +89,8 @@ static bool name_node(struct tree *t, uint32_t node, struct gm_module_node *out)
 /* The bytes of each call, where there are several. */
 static bool list_calls(struct tree *t, struct gm_module_node *nodes, const uint32_t *place)
 {
-    for (size_t c = 1; c < t->calls.calls.n; c++) {
-        const uint32_t node = t->calls.calls.v[c].node;
+    for (size_t c = 1; c < t->calls->calls.n; c++) {
+        const uint32_t node = t->calls->calls.v[c].node;
         if (place[node] == GM_NEVER || t->of_call[c] == 0 || t->nodes[node].calls < 2)
             continue;
         struct gm_module_node *out = &nodes[place[node]];
@@ -111,12 +111,12 @@ static bool publish(struct tree *t, const struct entry *entries, size_t n, uint3
     struct gm_module_node *nodes = gm_arena_calloc(&t->pass->report->arena, n, sizeof *nodes);
     if (nodes == NULL)
         return false;
-    memset(place, 0xFF, t->calls.nodes.n * sizeof *place);
+    memset(place, 0xFF, t->calls->nodes.n * sizeof *place);
     for (size_t i = 0; i < n; i++) {
         const uint32_t node = entries[i].node;
         nodes[i] = t->nodes[node];
         place[node] = (uint32_t)i;
-        nodes[i].parent = i == 0 ? 0 : place[t->calls.nodes.v[node].parent];
+        nodes[i].parent = i == 0 ? 0 : place[t->calls->nodes.v[node].parent];
         if (!name_node(t, node, &nodes[i]))
             return false;
     }
@@ -131,11 +131,11 @@ static bool publish(struct tree *t, const struct entry *entries, size_t n, uint3
 
 static bool list_nodes(struct tree *t)
 {
-    struct entry *entries = malloc(t->calls.nodes.n * sizeof *entries);
-    uint32_t *place = malloc(t->calls.nodes.n * sizeof *place);
+    struct entry *entries = malloc(t->calls->nodes.n * sizeof *entries);
+    uint32_t *place = malloc(t->calls->nodes.n * sizeof *place);
     size_t n = 0;
     bool ok = entries != NULL && place != NULL;
-    for (uint32_t i = 0; ok && i < t->calls.nodes.n; i++)
+    for (uint32_t i = 0; ok && i < t->calls->nodes.n; i++)
         if (t->nodes[i].bytes > 0)
             entries[n++] = (struct entry){t->nodes[i].bytes, t->nodes[i].depth, i};
     if (n > 1) { /* more than the root */
@@ -147,13 +147,26 @@ static bool list_nodes(struct tree *t)
     return ok;
 }
 
+bool gm_trace_calls(struct gm_trace_pass *pass)
+{
+    pass->calls = calloc(1, sizeof *pass->calls);
+    return pass->calls != NULL && gm_calls_find(pass->calls, pass);
+}
+
+void gm_trace_forget_calls(struct gm_trace_pass *pass)
+{
+    if (pass->calls != NULL)
+        gm_calls_free(pass->calls);
+    free(pass->calls);
+    pass->calls = NULL;
+}
+
 bool gm_module_tree(struct gm_trace_pass *pass)
 {
-    struct tree t = {.pass = pass};
-    bool ok = gm_calls_find(&t.calls, pass);
-    t.nodes = ok ? calloc(t.calls.nodes.n, sizeof *t.nodes) : NULL;
-    t.of_call = ok ? calloc(t.calls.calls.n, sizeof *t.of_call) : NULL;
-    ok = t.nodes != NULL && t.of_call != NULL;
+    struct tree t = {.pass = pass, .calls = pass->calls};
+    t.nodes = calloc(t.calls->nodes.n, sizeof *t.nodes);
+    t.of_call = calloc(t.calls->calls.n, sizeof *t.of_call);
+    bool ok = t.nodes != NULL && t.of_call != NULL;
     if (ok) {
         add_own(&t);
         add_up(&t);
@@ -161,6 +174,6 @@ bool gm_module_tree(struct gm_trace_pass *pass)
     }
     free(t.nodes);
     free(t.of_call);
-    gm_calls_free(&t.calls);
+    gm_trace_forget_calls(pass);
     return ok;
 }
