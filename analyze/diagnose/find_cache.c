@@ -47,7 +47,7 @@ static bool put_excuse(struct gm_text *detail, const struct gm_report *report)
     return true;
 }
 
-static void put_wreckage(struct gm_text *detail, const struct gm_case *c)
+void gm_case_put_wreckage(const struct gm_case *c, struct gm_text *detail)
 {
     if (gm_case_is_wreckage(c))
         gm_text_add(detail, " This is mostly what the step that ran out of memory left when it was given up, not why "
@@ -94,7 +94,7 @@ static void find_grade(struct gm_case *c, const struct gm_rule *rule)
         gm_share_format(share, totals->allocated, totals->reserved),
         grade == GM_GRADE_POOR && is_small ? " The unused rest is small in bytes." : "");
     if (!is_small)
-        put_wreckage(&t, c);
+        gm_case_put_wreckage(c, &t);
     struct gm_rule named = *rule;
     named.title = grade == GM_GRADE_POOR ? rule->title : "Allocator efficiency is good";
     if (is_poor(totals))
@@ -138,7 +138,7 @@ static void find_cache(struct gm_case *c, const struct gm_rule *rule)
     gm_text_printf(&t, " Allocator efficiency, allocated of reserved, is %s %%: %s.",
                    gm_share_format(share, totals->allocated, totals->reserved),
                    gm_grade_name(gm_grade_of(gm_totals_efficiency(totals))));
-    put_wreckage(&t, c);
+    gm_case_put_wreckage(c, &t);
     if (!gm_case_is_wreckage(c))
         gm_text_add(&t, " A cache left by a past peak is harmless unless another process, NCCL or a later and larger "
                         "block needs the memory.");
@@ -169,105 +169,10 @@ static void find_large_blocks(struct gm_case *c, const struct gm_rule *rule)
                    "torch.cuda.empty_cache() after the peak gives back what lies in no segment with a live block (it "
                    "would return %s now).",
                    blocks == 1 ? "its" : "their", gm_size_format(b, f->empty_cache));
-    put_wreckage(&t, c);
+    gm_case_put_wreckage(c, &t);
     struct gm_finding *added = add_of_end(c, rule, f->unused_over_100mib.bytes, &t, true);
     if (!cache_is_large(&c->report->totals) && !is_poor(&c->report->totals)) /* all of what is cached is no warning */
         added->severity = GM_INFO;
-}
-
-#define MUCH_PINNED 0.1 /* of reserved */
-
-/* What a segment has in use at the end. */
-struct pinned {
-    uint64_t active;
-    bool has_weight;
-};
-
-/* What the program made and left in segments of which a tenth is not in use, and in which no weight lies; its bytes. */
-static uint64_t collect_pins(struct gm_case *c, struct gm_set *set)
-{
-    uint64_t bytes = 0;
-    const struct gm_history *h = c->lives->h;
-    const struct gm_snapshot *s = h->snapshot;
-    struct pinned *pinned = calloc(s->segments.count + 1, sizeof *pinned);
-    c->failed |= pinned == NULL;
-    for (size_t a = 0; pinned != NULL && a < h->allocation_count; a++) {
-        const uint32_t block = gm_final_block(h, a);
-        if (block == GM_NO_BLOCK)
-            continue;
-        struct pinned *segment = &pinned[s->blocks.segment[block]];
-        segment->active += s->blocks.size[block];
-        segment->has_weight |= gm_lives_is_role(c->lives, a, GM_ROLE_PARAMETER);
-    }
-    for (size_t a = 0; pinned != NULL && !c->failed && a < h->allocation_count; a++) {
-        const uint32_t block = gm_final_block(h, a);
-        if (block == GM_NO_BLOCK || h->born[a] == 0)
-            continue;
-        const uint32_t segment = s->blocks.segment[block];
-        if (!pinned[segment].has_weight && pinned[segment].active < s->segments.total_size[segment] / 10 * 9 &&
-            !gm_segment_is_expandable(s, segment) && !gm_segment_is_private(s, segment)) {
-            bytes += s->blocks.size[block];
-            c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-        }
-    }
-    free(pinned);
-    return bytes;
-}
-
-static void tell_as_mistake(struct gm_case *c, const struct gm_rule *rule)
-{
-    struct gm_finding *f = &c->findings[c->n - 1];
-    struct gm_set set = {.v = NULL};
-    const struct gm_fragmentation *pins = &c->report->fragmentation;
-    f->severity = GM_WARNING;
-    f->bytes = c->report->evidence.stranded_fixed; /* all of what lies beside live blocks would go back */
-    gm_case_is_mistake(f, rule, NULL);
-    f->site = pins->pin_count > 0 ? pins->pins[0].block.site : NULL;
-    const uint64_t stays = collect_pins(c, &set);
-    f->remedy = set.n == 0 ? NULL : gm_case_remedy_of(c, &set);
-    if (f->remedy != NULL) {
-        f->remedy->is_of_end = true;
-        f->remedy->stays = stays;
-    }
-    free(set.v);
-}
-
-/* Whether what pins most is a weight: nothing that stays can be made before it. */
-static bool is_pinned_by_weight(const struct gm_case *c)
-{
-    const struct gm_fragmentation *f = &c->report->fragmentation;
-    const struct gm_history *h = c->lives->h;
-    for (size_t a = 0; f->pin_count > 0 && a < h->allocation_count; a++) {
-        const uint32_t block = gm_final_block(h, a);
-        if (block != GM_NO_BLOCK && h->snapshot->blocks.address[block] == f->pins[0].block.address)
-            return gm_lives_is_role(c->lives, a, GM_ROLE_PARAMETER);
-    }
-    return false;
-}
-
-static void find_thin_segments(struct gm_case *c, const struct gm_rule *rule)
-{
-    const struct gm_evidence *e = &c->report->evidence;
-    const struct gm_fragmentation *f = &c->report->fragmentation;
-    struct gm_text t = {0};
-    if (e->thin_inactive < 64 * GM_MIB || !gm_is_share(e->thin_inactive, c->report->totals.reserved, 0.02))
-        return;
-    gm_text_printf(&t, "%" PRIu64 " segment%s with at most a tenth in use hold%s ", e->thin_segments,
-                   gm_plural(e->thin_segments), e->thin_segments == 1 ? "s" : "");
-    gm_put_size(&t, e->thin_inactive);
-    gm_text_printf(&t, " of cached memory; %" PRIu64 " live block%s (%" PRIu64 " of at most 1 MiB) keep%s them. ",
-                   e->thin_live, gm_plural(e->thin_live), e->thin_small, e->thin_live == 1 ? "s" : "");
-    if (f->pin_count > 0)
-        gm_text_printf(&t, "The block that pins most was made at: %s.", f->pins[0].block.site);
-    gm_text_add(&t, " Allocating long-lived tensors before the large temporary ones, or copying the survivors (x = "
-                    "x.clone()) before torch.cuda.empty_cache(), frees such segments.");
-    put_wreckage(&t, c);
-    const bool is_much = c->lives != NULL && !c->lives->has_backward && !gm_case_is_wreckage(c) &&
-                         gm_is_share(e->stranded_fixed, c->report->totals.reserved, MUCH_PINNED) &&
-                         !is_pinned_by_weight(c);
-    add_of_end(c, rule, e->thin_inactive, &t, false);
-    if (is_much) /* it is not the next backward pass that needs them */
-        tell_as_mistake(c, rule);
 }
 
 /* With a trace its growths say more, and a replay tells what a setting would do. */
@@ -354,21 +259,6 @@ static const struct gm_rule rules[] = {
                  "warning",
      .when = "any inactive block of over 100 MiB",
      .what_to_do = "Look for the step that needed such a block once; `torch.cuda.empty_cache()` after it"},
-    {.id = "pinned-segments",
-     .title = "A few live blocks keep whole segments from going back",
-     .find = find_thin_segments,
-     .brief = "make what stays first",
-     .fix = "Make what stays before what is large and passes, or keep it on the host",
-     .snippet = "- big = activations(); keep = torch.zeros(n, device=\"cuda\")\n"
-                "+ keep = torch.zeros(n, device=\"cuda\"); big = activations()",
-     .cost = "none",
-     .severity =
-         "info where a trace was looked at, or after an error; else warning; warning in inference, too, if a tenth "
-         "of reserved is stranded and what pins most is no weight",
-     .when = "`cudaMalloc` segments with 10 MiB or more inactive and at most a tenth as much active: together at least "
-             "64 MiB inactive and 2 % of reserved",
-     .what_to_do = "Allocate long-lived tensors before large temporary ones, or copy the survivors before "
-                   "`empty_cache()`"},
     {.id = "allocator-efficiency",
      .title = "Allocator efficiency is poor",
      .find = find_grade,

@@ -16,6 +16,8 @@ enum {
     BUCKETS_APART = 50 /* a fiftieth */,
     TABLE_PER_LOOKUP = 8,
     LEAST_KEPT = 3,
+    LEAST_LISTS = 3,
+    LEAST_COPIED = 3,
     TINY = 64
 };
 
@@ -209,48 +211,125 @@ static bool are_views(const struct gm_lives *l)
     return given > all / 2;
 }
 
-static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
+/* Whether it may be of a copy that is made of gradients when they are there, and goes: no weight by its size, and no
+ * small part. */
+static bool may_be_copy(const struct gm_lives *l, size_t a, const struct gm_sizes *gradients, uint64_t all)
 {
-    const struct gm_lives *l = c->lives;
-    const uint64_t gradients = all_gradients(l, 0), lasting = all_gradients(l, BRIEF); /* not added to others at once */
-    struct gm_set buckets = {.v = NULL}, set = {.v = NULL};
-    struct gm_blame blame = {.bytes = 0};
-    struct gm_sizes weights = {.v = NULL};
-    uint64_t *sums = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *sums);
-    c->failed |= sums == NULL || !gm_sizes_of_role(&weights, l, GM_ROLE_GRADIENT);
-    for (size_t a = 0; !c->failed && gradients >= GM_MIB && a < l->h->allocation_count; a++) {
-        if (is_gradient(l, a)) /* backward still makes it, to add it to the view at once */
-            c->failed |= !gm_set_add(&set, a, gm_lives_after_others(l, a, 1), GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
-        else if (is_bucket(l, a, &weights))
+    return l->h->born[a] > 0 && !gm_lives_is_of_engine(l, a) && gm_requested(l->h, a) >= all / LEAST_BUCKET &&
+           (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_MODULE)) == 0 && !gm_lives_is_lasting(l, a) &&
+           gm_lives_round(l, l->h->freed[a]) <= gm_lives_round(l, l->h->born[a]) + 1 &&
+           !gm_sizes_has(gradients, gm_requested(l->h, a));
+}
+
+/* What of one stack is there at a time. */
+struct copies {
+    uint64_t now;
+    bool are_all; /* it was as large as all gradients that were there then */
+};
+
+/* What goes again, and was as large as all gradients when its stack had made it. */
+static bool find_copies(struct gm_set *set, const struct gm_lives *l, const struct gm_sizes *sizes)
+{
+    const struct gm_history *h = l->h;
+    const uint64_t all = gm_max(all_gradients(l, 0), GM_MIB);
+    struct copies *copies = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *copies);
+    uint64_t gradients = 0;
+    size_t count = 0;
+    bool ok = copies != NULL;
+    for (uint32_t e = 0; ok && e < h->count; e++) {
+        const uint32_t a = h->of_event[e];
+        const bool is_made = gm_made_by(h, e) != GM_NEVER;
+        if (a == GM_NEVER || (!is_made && h->freed[a] != e + 1))
+            continue;
+        const uint64_t size = gm_requested(h, a);
+        if (is_gradient(l, a)) {
+            gradients = is_made ? gradients + size : gradients - size;
+            count = is_made ? count + 1 : count - 1;
+        } else if (may_be_copy(l, a, sizes, all)) {
+            struct copies *of = &copies[gm_stack_of(h, a)];
+            of->now = is_made ? of->now + size : of->now - size;
+            of->are_all |= is_made && count >= LEAST_COPIED && is_near(of->now, gradients);
+        }
+    }
+    for (size_t a = 0; ok && a < h->allocation_count; a++)
+        if (may_be_copy(l, a, sizes, all) && copies[gm_stack_of(h, a)].are_all)
+            ok = gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    free(copies);
+    return ok;
+}
+
+/* Buffers that last: of communication, or of the stack that made the last of them. Weights that lie in one are none:
+ * those of gradients must be there by themselves. */
+static bool find_kept_buckets(struct gm_set *set, const struct gm_lives *l, const struct gm_sizes *gradients)
+{
+    const uint64_t all = all_gradients(l, 0), lasting = all_gradients(l, BRIEF); /* not added to others at once */
+    uint64_t *sums = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *sums), weights = 0;
+    uint32_t born = 0;
+    size_t last = SIZE_MAX;
+    bool ok = sums != NULL;
+    for (size_t a = 0; ok && a < l->h->allocation_count; a++) {
+        weights +=
+            gm_lives_is_lasting(l, a) && !gm_lives_is_of_engine(l, a) && gm_sizes_has(gradients, gm_requested(l->h, a))
+                ? gm_requested(l->h, a)
+                : 0;
+        if (is_bucket(l, a, gradients))
             sums[bucket_of(l, a)] += gm_requested(l->h, a);
     }
-    for (size_t a = 0; !c->failed && gradients >= GM_MIB && a < l->h->allocation_count; a++)
-        if (is_bucket(l, a, &weights) &&
-            (is_near(sums[bucket_of(l, a)], gradients) || is_near(sums[bucket_of(l, a)], lasting)))
-            c->failed |= !gm_set_add(&buckets, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    for (size_t a = 0; ok && a < l->h->allocation_count; a++) {
+        const uint64_t sum = is_bucket(l, a, gradients) ? sums[bucket_of(l, a)] : 0;
+        if ((is_near(sum, all) || is_near(sum, lasting)) && sum >= GM_MIB && weights >= sum / 2 &&
+            l->h->born[a] >= born) {
+            born = l->h->born[a];
+            last = bucket_of(l, a);
+        }
+    }
+    for (size_t a = 0; ok && last != SIZE_MAX && a < l->h->allocation_count; a++)
+        if (is_bucket(l, a, gradients) && bucket_of(l, a) == last)
+            ok = gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     free(sums);
-    gm_sizes_free(&weights);
-    c->failed |= buckets.n > 0 && !gm_lives_blame(c->lives, &buckets, &blame);
-    const bool is_wrapped = buckets.n > 0 && gm_lives_is_role(l, buckets.v[0].allocation, GM_ROLE_COMMUNICATION);
-    if (buckets.n == 0 || (is_wrapped && are_views(l)))
+    return ok;
+}
+
+/* Gradients that are views of a buffer: backward still makes each, to add it to its view at once. */
+static bool add_views(struct gm_set *set, const struct gm_lives *l)
+{
+    bool ok = true;
+    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+        if (is_gradient(l, a))
+            ok = gm_set_add(set, a, gm_lives_after_others(l, a, 1), GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+    return ok;
+}
+
+static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    struct gm_sizes gradients = {.v = NULL};
+    c->failed |= !gm_sizes_of_role(&gradients, l, GM_ROLE_GRADIENT) || !find_kept_buckets(&set, l, &gradients) ||
+                 (set.n == 0 && !find_copies(&set, l, &gradients));
+    gm_sizes_free(&gradients);
+    const bool is_wrapped = set.n > 0 && gm_lives_is_role(l, set.v[0].allocation, GM_ROLE_COMMUNICATION);
+    for (size_t i = 0; i < set.n; i++) /* they are no data */
+        gm_lives_take(l, set.v[i].allocation, GM_TAKEN);
+    if (is_wrapped) {
         set.n = 0;
-    for (size_t i = 0; i < buckets.n; i++) /* they are no data */
-        gm_lives_take(c->lives, buckets.v[i].allocation, GM_TAKEN);
-    free(buckets.v);
+        c->failed |= !are_views(l) && !add_views(&set, l);
+    }
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false, "a buffer as large as all gradients together is there beside them");
-    const char *wrapped = f == NULL ? NULL : wrapped_at(c->lives, gradients);
-    if (f != NULL)
-        f->site = is_wrapped && wrapped != NULL ? wrapped : blame.site;
+    const char *wrapped = f == NULL || !is_wrapped ? NULL : wrapped_at(l, all_gradients(l, 0));
+    if (wrapped != NULL)
+        f->site = wrapped;
 }
 
 /* ---- create_graph ------------------------------------------------------------------------------------------------ */
 
 /* What autograd made on its way, and does not free in its pass, which makes things without a break, but for what a
- * checkpoint makes once more. As many of a size as there are parameters of it are gradients; others are `kept`. A pass
- * that keeps few keeps gradients of its inputs. */
+ * checkpoint makes once more. As many of a size as there are parameters of it are gradients; others are `kept`: a
+ * graph, if what the forward pass kept for it is there, too, and no later backward pass uses it; else a hook has
+ * them. A pass that keeps few keeps gradients of its inputs. */
 struct second_graph {
-    struct gm_set set;
+    struct gm_set set, hooked;
     uint64_t kept, gradients;
 };
 
@@ -262,21 +341,54 @@ static bool outlives_pass(const struct gm_lives *l, size_t a, uint32_t last, uin
 }
 
 /* The forward pass's part of a graph that can be differentiated once more: a pass that keeps none gives it up in
- * reverse order on its way. */
-static bool add_first_graph(struct gm_set *set, const struct gm_lives *l, uint32_t from, uint32_t last, uint32_t next)
+ * reverse order on its way. `is_there`: it keeps half of it, or there is none. */
+static bool add_first_graph(struct gm_set *set, const struct gm_lives *l, uint32_t from, uint32_t last, uint32_t next,
+                            bool *is_there)
 {
     const size_t before = set->n;
+    uint64_t found = 0, kept = 0;
     const bool has_modules = gm_lives_has_modules(l);
     const uint32_t round = gm_lives_round(l, from + 1);
     bool ok = true;
     for (uint32_t e = from; ok && e > 0 && gm_lives_round(l, e) == round; e--) {
         const uint32_t a = l->h->of_event[e - 1];
-        if (a != GM_NEVER && l->h->born[a] == e && gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && !l->taken[a] &&
-            (!has_modules || (gm_lives_by(l, a) & GM_BY_MODULE) != 0) && outlives_pass(l, a, last, next))
-            ok = gm_set_add(set, a, 0, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+        if (a == GM_NEVER || l->h->born[a] != e || !gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) || l->taken[a] ||
+            (has_modules && (gm_lives_by(l, a) & GM_BY_MODULE) == 0) || l->h->freed[a] <= from)
+            continue;
+        found += gm_requested(l->h, a);
+        if (!outlives_pass(l, a, last, next))
+            continue;
+        kept += gm_requested(l->h, a);
+        ok = gm_set_add(set, a, 0, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
     }
+    *is_there = kept >= found / 2;
     for (size_t i = before; i < set->n; i++)
         set->v[i].gone = from + (uint32_t)((uint64_t)(last + 1 - from) * (i - before + 1) / (set->n - before));
+    return ok;
+}
+
+/* Whether a later backward pass walks it, from here on in the set: piece by piece, and makes something in between. What
+ * nothing uses goes at once. */
+static bool is_used_up(const struct gm_lives *l, const struct gm_set *set, size_t from)
+{
+    uint32_t before = GM_NEVER;
+    size_t pieces = 0;
+    for (size_t i = from; i < set->n; i++) {
+        const uint32_t freed = l->h->freed[set->v[i].allocation];
+        const uint32_t next = freed == GM_NEVER ? GM_NEVER : next_birth(l->h, freed);
+        pieces += next <= l->h->count && next != before && gm_lives_is_of_engine(l, l->h->of_event[next - 1]);
+        before = next;
+    }
+    return pieces * 2 > set->n - from;
+}
+
+/* Nobody needs the gradient of a layer's output longer than until the next one is there. */
+static bool add_hooked(struct second_graph *g, const struct gm_lives *l, size_t from, size_t to)
+{
+    bool ok = true;
+    for (size_t i = from; ok && i < to; i++)
+        ok = gm_set_add(&g->hooked, g->set.v[i].allocation, gm_lives_after_others(l, g->set.v[i].allocation, 2),
+                        GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
     return ok;
 }
 
@@ -286,6 +398,7 @@ static bool add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
     const size_t before = g->set.n;
     const uint32_t next = next_birth(l->h, last + 1); /* what it frees last may go after the last that it makes */
     uint64_t kept = 0;
+    bool is_there = false;
     if (l->has_oom && next > l->h->count) /* it did not come to its end */
         return true;
     memset(parameters->met, 0, (parameters->n + 1) * sizeof *parameters->met);
@@ -303,15 +416,18 @@ static bool add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
         if (!gm_set_add(&g->set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0))
             return false;
     }
-    if (g->set.n < before + LEAST_KEPT) {
-        g->set.n = before;
-        return true;
-    }
-    g->kept += kept;
-    return add_first_graph(&g->set, l, from, last, next);
+    const size_t n = g->set.n;
+    const bool is_few = n < before + LEAST_KEPT, is_used = !is_few && is_used_up(l, &g->set, before);
+    bool ok = is_few || add_first_graph(&g->set, l, from, last, next, &is_there);
+    if (ok && !is_few && !is_there && (is_used || gm_lives_is_left(l, g->set.v[before].allocation)))
+        ok = add_hooked(g, l, before, n);
+    const bool is_second = !is_few && is_there && !is_used;
+    g->kept += is_second ? kept : 0;
+    g->set.n = is_second ? g->set.n : before;
+    return ok;
 }
 
-static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
+static struct second_graph look_for_second_graph(struct gm_case *c)
 {
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
@@ -331,12 +447,26 @@ static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
         last = e;
     }
     gm_sizes_free(&parameters);
+    return graph;
+}
+
+static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct second_graph graph = look_for_second_graph(c);
     if (graph.kept < graph.gradients / 4)
         graph.set.n = 0;
+    free(graph.hooked.v);
     gm_case_accuse_backward(
-        c, rule, &graph.set, graph.set.n > 0 ? h->born[graph.set.v[0].allocation] : 0,
+        c, rule, &graph.set, graph.set.n > 0 ? c->lives->h->born[graph.set.v[0].allocation] : 0,
         "what the backward pass made on its way to the gradients is still there after it: it has a graph "
         "of its own");
+}
+
+void gm_kept_gradients(struct gm_case *c, struct gm_set *set)
+{
+    struct second_graph graph = look_for_second_graph(c);
+    free(graph.set.v);
+    *set = graph.hooked;
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -358,18 +488,21 @@ static uint64_t looked_up(const struct gm_lives *l)
     return most;
 }
 
-/* Whether something of that size is there for good, and no optimizer keeps states for it: it would ask for dense ones.
- */
-static bool is_table(const struct gm_lives *l, uint64_t bytes)
+/* How much of that size is there for good; whether an optimizer keeps states for it. */
+struct table {
+    size_t count;
+    bool has_states;
+};
+static struct table table_of(const struct gm_lives *l, uint64_t bytes)
 {
-    bool is_there = false;
+    struct table table = {.count = 0};
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        if (gm_requested(l->h, a) == bytes && gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE))
-            return false;
-        is_there |= gm_requested(l->h, a) == bytes && !gm_lives_is_of_backward(l, a) && gm_lives_is_lasting(l, a) &&
-                    !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE);
+        const bool is_alike = gm_requested(l->h, a) == bytes;
+        table.has_states |= is_alike && gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE);
+        table.count += is_alike && !gm_lives_is_of_backward(l, a) && gm_lives_is_lasting(l, a) &&
+                       !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) && !gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE);
     }
-    return is_there;
+    return table;
 }
 
 /* How many gradients of weights its pass makes after it, but for tiny ones: what a forward pass begins with comes
@@ -385,7 +518,7 @@ static size_t gradients_after(const struct gm_lives *l, size_t a)
         if (!gm_lives_is_of_backward(l, other))
             break;
         n += is_gradient(l, other) && gm_requested(h, other) >= gm_requested(h, a) / TINY &&
-             is_table(l, gm_requested(h, other));
+             table_of(l, gm_requested(h, other)).count > 0 && !table_of(l, gm_requested(h, other)).has_states;
     }
     return n;
 }
@@ -407,28 +540,97 @@ static size_t count_lookups(const struct gm_lives *l)
     return most;
 }
 
+/* What is looked up of a table, if that is a gradient of one: its node sorts the indices, and makes several lists of as
+ * many numbers for it; the largest block that goes with them has a row for each. 0: it makes no such lists. */
+static uint64_t rows_of_gradient(const struct gm_lives *l, size_t a)
+{
+    const struct gm_history *h = l->h;
+    uint64_t list = 0, rows = 0;
+    size_t lists = 0, gone = 0;
+    for (uint32_t e = h->born[a]; e < h->count && e - h->born[a] < 2 * BRIEF; e++) {
+        const uint32_t other = h->of_event[e];
+        const uint64_t size = other == GM_NEVER ? 0 : gm_requested(h, other);
+        const bool is_made = gm_made_by(h, e) != GM_NEVER, is_freed = other != GM_NEVER && h->freed[other] == e + 1;
+        if (is_made && lists > 0 && gone == lists) /* another node */
+            break;
+        if (is_made && list == 0 && size > TINY && size % sizeof(uint64_t) == 0)
+            list = size;
+        lists += is_made && list > 0 && size == list;
+        gone += is_freed && list > 0 && size == list && gone < lists;
+        rows = is_freed && gm_lives_is_of_engine(l, other) && size > rows && size < gm_requested(h, a) ? size : rows;
+    }
+    return lists >= LEAST_LISTS ? rows : 0;
+}
+
+/* Of the pass of a gradient of a table: bytes of rows that were looked up of all tables of its size; gradients of other
+ * sizes; whether a layer makes one of its size, too, as the head of a model of words does. */
+struct pass {
+    uint64_t rows, others;
+    bool has_layer;
+};
+static struct pass pass_of(const struct gm_lives *l, size_t table)
+{
+    const uint64_t size = gm_requested(l->h, table);
+    const uint32_t round = gm_lives_round(l, l->h->born[table]);
+    struct pass pass = {.rows = 0};
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        if (!gm_lives_is_of_engine(l, a) || gm_lives_round(l, l->h->born[a]) != round)
+            continue;
+        const uint64_t rows = gm_requested(l->h, a) == size ? rows_of_gradient(l, a) : 0;
+        pass.rows += rows;
+        pass.has_layer |= gm_requested(l->h, a) == size && rows == 0;
+        pass.others += is_gradient(l, a) && gm_requested(l->h, a) != size ? gm_requested(l->h, a) : 0;
+    }
+    return pass;
+}
+
+/* Bytes of the rows of a table that were looked up, of which that is the gradient; 0: it is none, or those are no small
+ * part of it. `looked_up`: by code whose name tells it; `tables`: so many times in a forward pass. Where an optimizer
+ * keeps states for each row, it may have gradients of all, unless tables are most of what it trains. */
+static uint64_t rows_of(const struct gm_lives *l, size_t a, uint64_t looked_up, size_t tables)
+{
+    const uint64_t size = gm_requested(l->h, a);
+    if (!gm_lives_is_of_backward(l, a) || !gm_lives_is_of_engine(l, a) || !gm_is_share(size, l->at_peak, 0.05))
+        return 0;
+    const struct table table = table_of(l, size);
+    const uint64_t sorted = table.count == 0 ? 0 : rows_of_gradient(l, a);
+    if (sorted > 0) {
+        const struct pass pass = pass_of(l, a);
+        if (pass.rows <= table.count * (size / TABLE_PER_LOOKUP) &&
+            (!table.has_states || (!pass.has_layer && size >= pass.others)))
+            return sorted;
+    }
+    const bool is_told =
+        table.count > 0 && !table.has_states && size / TABLE_PER_LOOKUP >= looked_up && gradients_after(l, a) < tables;
+    return is_told ? looked_up : 0;
+}
+
+/* What made the rows, or, if its name tells it, any lookup. */
 static void find_tables(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
-    const uint64_t rows = looked_up(l);
+    const uint64_t by_name = looked_up(l);
     const size_t tables = count_lookups(l);
-    struct gm_set set = {.v = NULL};
+    struct gm_set set = {.v = NULL}, lookups = {.v = NULL};
     struct gm_blame blame = {.bytes = 0};
-    struct gm_set lookups = {.v = NULL};
-    for (size_t a = 0; rows > 0 && !c->failed && a < l->h->allocation_count; a++) {
-        const uint64_t size = gm_requested(l->h, a);
-        if ((gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && l->h->born[a] > 0 && !gm_lives_is_of_backward(l, a))
-            c->failed |= !gm_set_add(&lookups, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-        if (gm_lives_is_of_backward(l, a) && size / TABLE_PER_LOOKUP >= rows && gm_is_share(size, l->at_peak, 0.05) &&
-            is_table(l, size) && gradients_after(l, a) < tables)
+    uint64_t most = 0;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        const uint64_t rows = rows_of(l, a, by_name, tables);
+        most = rows > most ? rows : most;
+        if (rows > 0)
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, rows);
     }
+    for (size_t a = 0; set.n > 0 && !c->failed && a < l->h->allocation_count; a++)
+        if (l->h->born[a] > 0 && !gm_lives_is_of_backward(l, a) && !gm_lives_is_lasting(l, a) &&
+            (by_name > 0 ? (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0
+                         : gm_requested(l->h, a) == most && l->h->born[a] < l->h->born[set.v[0].allocation]))
+            c->failed |= !gm_set_add(&lookups, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     c->failed |= lookups.n > 0 && !gm_lives_blame(c->lives, &lookups, &blame);
     free(lookups.v);
-    struct gm_finding *f =
-        gm_case_accuse(c, rule, &set, false,
-                       "gradients as large as a whole table, of which a step looks up at most an eighth as many bytes");
-    if (f != NULL)
+    struct gm_finding *f = gm_case_accuse_backward(
+        c, rule, &set, set.n > 0 ? l->h->born[set.v[0].allocation] : 0,
+        "gradients as large as a whole table, of which a step looks up at most an eighth as many bytes");
+    if (f != NULL && blame.site != NULL)
         f->site = blame.site;
 }
 
@@ -458,8 +660,10 @@ static const struct gm_rule rules[] = {
                 "+ model = DistributedDataParallel(model, gradient_as_bucket_view=True)",
      .cost = "none",
      .severity = "warning",
-     .when = "what lasts of communication, or one tensor that lasts, is as large as all gradients at a time (within 2 "
-             "%)",
+     .when =
+         "what lasts of communication, or what one line makes that lasts, where weights lie elsewhere, is as large as "
+         "all gradients at a time (within 2 %), or as those that are there when that line has made it, and it goes "
+         "again; no part of it is less than a twentieth, or has the size of a gradient",
      .what_to_do = "`DistributedDataParallel(model, gradient_as_bucket_view=True)`"},
     {.id = "dense-embedding-gradients",
      .title = "Gradients of whole tables, of which little was looked up",
@@ -472,9 +676,11 @@ static const struct gm_rule rules[] = {
                 "+ optimizer = torch.optim.SparseAdam(table.parameters())",
      .cost = "an optimizer that takes sparse gradients",
      .severity = "warning",
-     .when = "a gradient is at least 8 times what lookups in tables make in a round, and 5 % of the peak, fewer "
-             "gradients of "
-             "weights come after it in its pass than there are lookups, and no optimizer keeps states of its size",
+     .when = "a gradient of a table is 5 % of the peak, and at least 8 times what was looked up of it. It is known by "
+             "the lists of indices that its backward pass sorts, or, if no optimizer keeps states of its size, by the "
+             "name of a lookup, where fewer gradients of weights come after it in its pass than there are lookups; "
+             "where an optimizer keeps states of its size, it must be half of all gradients, and no layer make "
+             "another of its size",
      .what_to_do = "`nn.Embedding(rows, width, sparse=True)`"},
     {.id = "create-graph",
      .title = "The backward pass keeps a graph of itself",
@@ -487,7 +693,8 @@ static const struct gm_rule rules[] = {
      .cost = "none",
      .severity = "warning",
      .when = "what a backward pass makes beside gradients, at least a quarter of their bytes, is there after it, and "
-             "holds 1 % of the peak; what the forward pass kept for it counts, too",
+             "holds 1 % of the peak; so is half of what the forward pass kept for it, which counts, too; and no later "
+             "backward pass gives it up piece by piece",
      .what_to_do = "`loss.backward()` without `create_graph=True`"},
 };
 const struct gm_theme gm_theme_gradients = GM_THEME(rules);

@@ -6,18 +6,19 @@
 #include "analyze/base/order.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
+#include "analyze/diagnose/sizes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- without inference_mode -------------------------------------------------------------------------------------- */
 
 enum {
-    LATER = 6,      /* large allocations that are made while it lives, at least */
-    AT_ONCE = 4,    /* that are freed without an allocation in between, at least */
-    USED_FOR = 2,   /* large allocations after which an operator's input is done with */
-    WORKSPACE = 2,  /* events */
-    GRAPH_PARTS = 4 /* a graph has a quarter of what is made, or more */
+    LATER = 6,       /* large allocations that are made while it lives, at least */
+    AT_ONCE = 4,     /* that are freed without an allocation in between, at least */
+    USED_FOR = 2,    /* large allocations after which an operator's input is done with */
+    WORKSPACE = 2,   /* events */
+    GRAPH_PARTS = 4, /* a graph has a quarter of what is made, or more */
+    FEW_LINES = 2    /* keys and values: a graph has more operators */
 };
 
 /* The large allocations, by birth; and for each of all allocations how many of them were made before it. */
@@ -83,7 +84,7 @@ static bool add_graph(struct gm_set *set, const struct gm_lives *l, const struct
             held += !is_second;
             last = at > last ? at : last;
             if (is_second && at != last &&
-                !gm_set_add(set, a, l->h->born[large->v[at + USED_FOR]], GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED))
+                !gm_set_add(set, a, l->h->born[large->v[at + USED_FOR]] - 1, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED))
                 return false;
         }
     return true;
@@ -106,63 +107,77 @@ static bool has_layers(const struct gm_lives *l, const struct gm_set *set, size_
     return false;
 }
 
-/* What goes at once. Returns whether it is a graph, which has most of what the forward pass makes: features are few. */
-static bool collect_at_once(struct gm_case *c, struct gm_set *set)
+/* Whether the allocation that was made before or after it was made by the same line: of a list, one after the other. */
+static bool is_in_row(const struct gm_lives *l, size_t a)
 {
-    const struct gm_lives *l = c->lives;
-    const struct gm_events *events = &l->snapshot->events;
-    struct large large;
-    size_t passing = 0, groups = 0, inside = 0;
-    bool is_inside = false; /* since the last group nothing was made but by modules */
-    if (l->has_backward || l->has_optimizer || l->has_oom)
-        return false;
-    c->failed |= !find_large(l, &large);
-    for (uint32_t e = 0, from = 0; !c->failed && e <= l->h->count; e++) {
-        const bool is_end = e == l->h->count || events->action[l->h->first + e] == GM_ACTION_ALLOC;
-        const size_t before = set->n;
-        if (is_end && e > from)
-            c->failed |= !add_graph(set, l, &large, from, e);
-        groups += set->n > before;
-        inside += set->n > before && is_inside && !has_layers(l, set, before);
-        is_inside = (is_inside || set->n > before) && (e == l->h->count || !is_made_outside(l, e));
-        from = is_end ? e + 1 : from;
-    }
-    for (uint32_t i = 0; !c->failed && i < large.n; i++)
-        passing += l->h->freed[large.v[i]] != GM_NEVER && l->h->freed[large.v[i]] > l->h->born[large.v[i]] + WORKSPACE;
-    free(large.v);
-    if (inside * 2 >= groups) /* what a layer's function has of its own goes when it returns */
-        set->n = 0;
-    return set->n * GRAPH_PARTS >= passing;
-}
-
-/* ---- in training ------------------------------------------------------------------------------------------------- */
-
-static bool is_backward(const struct gm_lives *l, uint32_t e)
-{
-    return l->phase[e] == GM_PHASE_BACKWARD;
+    const struct gm_history *h = l->h;
+    uint32_t before = h->born[a] - 1, after = h->born[a];
+    while (before > 0 && gm_made_by(h, before - 1) == GM_NEVER)
+        before--;
+    while (after < h->count && gm_made_by(h, after) == GM_NEVER)
+        after++;
+    return (before > 0 && gm_stack_of(h, gm_made_by(h, before - 1)) == gm_stack_of(h, a)) ||
+           (after < h->count && gm_stack_of(h, gm_made_by(h, after)) == gm_stack_of(h, a));
 }
 
 /* What a group of the set [from, set->n) is among what was made from its first to its last member, and what happened
  * until it went. */
-struct unused {
-    uint32_t passing, aged; /* of the large ones */
-    uint32_t consumed;      /* large ones that a backward pass frees meanwhile, */
-    uint32_t own;           /* of these, those made from the first to the last */
-    bool has_backward;      /* there is one */
-    bool has_stacks;        /* different lines made it: not a list */
+struct group {
+    uint32_t n, passing, aged; /* members; of the large ones */
+    uint32_t later;            /* made after its last member and given up before it: by who uses it again and again */
+    uint32_t consumed;         /* large ones that the first backward pass after its first member frees, */
+    uint32_t own;              /* and all of them, of those made from the first to the last */
+    uint32_t of_list;          /* of the sizes of weights, in a row: of updates, sums or copies of them */
+    uint32_t lines;            /* different stacks that made it: at most FEW_LINES + 1 are told apart */
+    bool has_backward;         /* there is one */
 };
 
-static struct unused look_at_group(const struct gm_lives *l, const struct large *large, const struct gm_set *set,
-                                   size_t from, uint32_t end)
+static bool is_backward(const struct gm_lives *l, uint32_t e)
+{
+    return l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD;
+}
+
+static uint32_t count_lines(const struct gm_lives *l, const struct gm_set *set, size_t from)
+{
+    uint32_t met[FEW_LINES + 1], n = 0;
+    for (size_t i = from; i < set->n && n <= FEW_LINES; i++) {
+        const uint32_t stack = gm_stack_of(l->h, set->v[i].allocation);
+        uint32_t k = 0;
+        while (k < n && met[k] != stack)
+            k++;
+        if (k == n)
+            met[n++] = stack;
+    }
+    return n;
+}
+
+/* What came and went from its first member on. */
+static void look_after(struct group *found, const struct gm_lives *l, uint32_t first, uint32_t last, uint32_t end)
 {
     const struct gm_history *h = l->h;
-    struct unused found = {0};
+    bool is_first = true; /* of backward passes */
+    for (uint32_t e = first; e < end; e++) {
+        const uint32_t a = h->of_event[e];
+        const bool goes = a != GM_NEVER && h->freed[a] == e + 1;
+        is_first = is_first && !(found->has_backward && l->phase[e] == GM_PHASE_FORWARD);
+        found->has_backward |= is_backward(l, e);
+        found->later += goes && h->born[a] > last;
+        found->consumed += goes && is_first && is_backward(l, e) && is_of_forward(l, a) &&
+                           !gm_lives_is_of_engine(l, a) && gm_requested(h, a) >= l->at_peak / 1000;
+    }
+}
+
+static struct group look_at_group(const struct gm_lives *l, const struct large *large, const struct gm_sizes *weights,
+                                  const struct gm_set *set, size_t from, uint32_t end)
+{
+    const struct gm_history *h = l->h;
+    struct group found = {.n = (uint32_t)(set->n - from), .lines = count_lines(l, set, from)};
     uint32_t first = GM_NEVER, last = 0;
     for (size_t i = from; i < set->n; i++) {
-        const uint32_t born = h->born[set->v[i].allocation];
+        const uint32_t a = set->v[i].allocation, born = h->born[a];
         first = born < first ? born : first;
         last = born > last ? born : last;
-        found.has_stacks |= gm_stack_of(h, set->v[i].allocation) != gm_stack_of(h, set->v[from].allocation);
+        found.of_list += gm_sizes_has(weights, gm_requested(h, a)) && is_in_row(l, a);
     }
     for (uint32_t i = born_before(large, l, first); i < large->n && h->born[large->v[i]] <= last; i++) {
         const uint32_t a = large->v[i];
@@ -170,48 +185,96 @@ static struct unused look_at_group(const struct gm_lives *l, const struct large 
         found.aged += h->freed[a] != GM_NEVER && born_before(large, l, h->freed[a]) - i >= USED_FOR + 2;
         found.own += h->freed[a] != GM_NEVER && h->freed[a] <= end && is_backward(l, h->freed[a] - 1);
     }
-    for (uint32_t e = first; e < end; e++) {
-        const uint32_t a = h->of_event[e];
-        found.has_backward |= is_backward(l, e);
-        found.consumed += is_backward(l, e) && a != GM_NEVER && h->freed[a] == e + 1 && is_of_forward(l, a) &&
-                          !gm_lives_is_of_engine(l, a) && gm_requested(h, a) >= l->at_peak / 1000;
-    }
+    look_after(&found, l, first, last, end);
     return found;
 }
 
-/* Graphs that go at once while no backward pass runs, though it was time for one or others were used by one: of an
- * evaluation, or a teacher. A graph that a backward pass has used and did not free is another mistake. */
-static void collect_unused(struct gm_case *c, struct gm_set *set)
+/* Not a list of copies of weights, nor what few lines made for many later passes to read; in training most of what that
+ * forward pass kept, and no backward pass has used it: none came, or the next one frees others. A graph that a backward
+ * pass has used and did not free is another mistake. */
+static bool is_graph(const struct gm_lives *l, const struct group *g)
+{
+    if (2 * g->of_list > g->n || (g->lines <= FEW_LINES && g->later >= GRAPH_PARTS * g->n))
+        return false;
+    return !l->has_backward || (g->lines > 1 && g->own * GRAPH_PARTS < g->n && g->n * GRAPH_PARTS >= g->passing &&
+                                g->n * 2 >= g->aged && (!g->has_backward || g->consumed >= AT_ONCE));
+}
+
+/* Without those of a group [from, set->n) that were there before the last backward pass before its last member: one
+ * forward pass did not make both. */
+static void trim_group(const struct gm_lives *l, struct gm_set *set, size_t from)
+{
+    uint32_t begin = 0;
+    size_t kept = from;
+    for (size_t i = from; i < set->n; i++)
+        begin = l->h->born[set->v[i].allocation] > begin ? l->h->born[set->v[i].allocation] : begin;
+    while (begin > 0 && !is_backward(l, begin - 1))
+        begin--;
+    for (size_t i = from; i < set->n; i++)
+        if (l->h->born[set->v[i].allocation] > begin)
+            set->v[kept++] = set->v[i];
+    set->n = kept + 1 < from + AT_ONCE ? from : kept; /* its output is none of them */
+}
+
+/* Groups that go at once: of graphs, or, if most are those of one layer, what its function has of its own, which goes
+ * when it returns. */
+static void collect_groups(struct gm_case *c, struct gm_set *set, const struct large *large,
+                           const struct gm_sizes *weights)
+{
+    const struct gm_lives *l = c->lives;
+    size_t groups = 0, inside = 0;
+    uint32_t round = 0, stack = GM_NEVER; /* of the group before */
+    bool is_inside = false;               /* since then nothing was made but by modules */
+    for (uint32_t e = 0, from = 0; !c->failed && e <= l->h->count; e++) {
+        const bool is_end = e == l->h->count || l->snapshot->events.action[l->h->first + e] == GM_ACTION_ALLOC ||
+                            (l->has_backward && is_backward(l, e));
+        const size_t before = set->n;
+        if (is_end && e > from)
+            c->failed |= !add_graph(set, l, large, from, e);
+        from = is_end ? e + 1 : from;
+        if (set->n > before && l->has_backward)
+            trim_group(l, set, before);
+        if (set->n > before) {
+            const struct group group = look_at_group(l, large, weights, set, before, e);
+            set->n = is_graph(l, &group) ? set->n : before;
+        }
+        if (set->n > before) {
+            const uint32_t of = gm_stack_of(l->h, set->v[before].allocation);
+            groups++;
+            inside += (is_inside || (of == stack && gm_lives_round(l, e) == round)) && !has_layers(l, set, before);
+            round = gm_lives_round(l, e);
+            stack = of;
+        }
+        is_inside = (is_inside || set->n > before) && (e == l->h->count || !is_made_outside(l, e));
+    }
+    if (inside * 2 >= groups)
+        set->n = 0;
+}
+
+/* Returns whether it is graphs, which have most of what the forward pass makes: features are few. */
+static bool collect_graphs(struct gm_case *c, struct gm_set *set)
 {
     const struct gm_lives *l = c->lives;
     struct large large;
-    if (l->phase == NULL || l->has_oom)
-        return;
+    struct gm_sizes weights;
+    size_t passing = 0;
+    if (l->has_oom || (l->has_backward ? l->phase == NULL : l->has_optimizer))
+        return false;
     c->failed |= !find_large(l, &large);
-    for (uint32_t e = 0, from = 0; !c->failed && e <= l->h->count; e++) {
-        const bool is_end =
-            e == l->h->count || l->snapshot->events.action[l->h->first + e] == GM_ACTION_ALLOC || is_backward(l, e);
-        const size_t before = set->n;
-        if (is_end && e > from)
-            c->failed |= !add_graph(set, l, &large, from, e);
-        from = is_end ? e + 1 : from;
-        if (set->n == before || c->failed)
-            continue;
-        const struct unused group = look_at_group(l, &large, set, before, e);
-        const size_t n = set->n - before;
-        if (!group.has_stacks || group.own * GRAPH_PARTS >= n || n * GRAPH_PARTS < group.passing ||
-            n * 2 < group.aged || (group.has_backward && group.consumed < AT_ONCE))
-            set->n = before;
-    }
+    c->failed |= !gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER);
+    if (!c->failed)
+        collect_groups(c, set, &large, &weights);
+    for (uint32_t i = 0; !c->failed && i < large.n; i++)
+        passing += l->h->freed[large.v[i]] != GM_NEVER && l->h->freed[large.v[i]] > l->h->born[large.v[i]] + WORKSPACE;
+    gm_sizes_free(&weights);
     free(large.v);
+    return l->has_backward || set->n * GRAPH_PARTS >= passing;
 }
 
 static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_set set = {.v = NULL};
-    if (c->lives->has_backward)
-        collect_unused(c, &set);
-    else if (!collect_at_once(c, &set))
+    if (!collect_graphs(c, &set))
         set.n = 0;
     gm_case_accuse(c, rule, &set, false,
                    c->lives->has_backward
@@ -229,11 +292,10 @@ enum { LEAST_FEATURES = 4, SOON = 64 /* events */ };
 static bool is_replaced(const struct gm_lives *l, const struct gm_roster *roster, const struct gm_roster_row *row)
 {
     const struct gm_history *h = l->h;
-    const struct gm_roster_row *next = gm_roster_find(roster, row->stack, row->round + 1, row->place);
-    if (next == NULL || h->freed[row->allocation] == GM_NEVER)
-        return false;
-    const uint32_t made = h->born[next->allocation], freed = h->freed[row->allocation];
-    return freed > made && freed - made <= SOON;
+    const uint32_t freed = h->freed[row->allocation];
+    const struct gm_roster_row *next =
+        freed == GM_NEVER ? NULL : gm_roster_find(roster, gm_stack_of(h, row->allocation), row->round + 1, row->place);
+    return next != NULL && freed > h->born[next->allocation] && freed - h->born[next->allocation] <= SOON;
 }
 
 GM_ORDERING(by_allocation, struct gm_remedy_change, GM_UP(allocation));
@@ -250,15 +312,31 @@ static void until_next(const struct gm_lives *l, struct gm_set *set)
     }
 }
 
-static void find_features_of_training(struct gm_case *c, const struct gm_rule *rule)
+static void find_features_of_calls(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_set set = {.v = NULL};
+    gm_kept_layers(c, &set);
+    gm_case_accuse(c, rule, &set, false,
+                   "layers of one call of the model made them, which keeps no graph, and they are there long after it, "
+                   "as if a hook or a list held them");
+}
+
+static void find_features_of_training(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct gm_set set = {.v = NULL}, gradients = {.v = NULL};
     if (gm_kept_features(c, &set))
         for (size_t i = 0; i < set.n; i++)
             set.v[i].gone = gm_lives_after_others(c->lives, set.v[i].allocation, 2);
-    gm_case_accuse(c, rule, &set, false,
-                   "layers made them, the backward pass has used their neighbours, and they are still there, as if a "
-                   "hook or a dictionary held them");
+    if (gm_case_accuse(c, rule, &set, false,
+                       "layers made them, the backward pass has used their neighbours, and they are still there, as if "
+                       "a hook or a dictionary held them") != NULL)
+        return;
+    gm_kept_gradients(c, &gradients);
+    if (gm_case_accuse_backward(
+            c, rule, &gradients, gradients.n > 0 ? c->lives->h->born[gradients.v[0].allocation] : 0,
+            "a backward pass made them on its way to the gradients of weights, and has given up what "
+            "the forward pass kept for it, but they are still there, as if a hook held them") == NULL)
+        find_features_of_calls(c, rule);
 }
 
 static void find_features(struct gm_case *c, const struct gm_rule *rule)
@@ -275,12 +353,16 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
     c->failed |= roster == NULL;
     for (size_t i = 0; !c->failed && i < roster->n; i++) {
         const struct gm_roster_row *row = &roster->v[i];
-        const uint64_t size = gm_requested(h, row->allocation);
+        if (l->taken[row->allocation] || gm_requested(h, row->allocation) < l->at_peak / 1000 ||
+            gm_lives_is_role(l, row->allocation, GM_ROLE_KV_CACHE))
+            continue;
+        const bool is_left = gm_lives_is_left(l, row->allocation);
         const struct gm_roster_row *before =
-            row->round > 1 ? gm_roster_find(roster, row->stack, row->round - 1, row->place) : NULL;
-        const bool is_last = h->freed[row->allocation] == GM_NEVER && before != NULL && is_replaced(l, roster, before);
-        if (l->taken[row->allocation] || size < l->at_peak / 1000 ||
-            gm_lives_is_role(l, row->allocation, GM_ROLE_KV_CACHE) || (!is_last && !is_replaced(l, roster, row)))
+            is_left && row->round > 1
+                ? gm_roster_find(roster, gm_stack_of(h, row->allocation), row->round - 1, row->place)
+                : NULL;
+        const bool is_last = before != NULL && is_replaced(l, roster, before);
+        if (!is_last && !is_replaced(l, roster, row))
             continue;
         stacks_most += is_last || row->round == l->rounds.n - 1;
         c->failed |= !gm_set_add(&set, row->allocation, gm_lives_after_others(l, row->allocation, 2), GM_REMEDY_NEVER,
@@ -294,65 +376,97 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
         return;
     }
     set.n = 0;
-    if (collect_at_once(c, &set))
+    if (collect_graphs(c, &set))
         set.n = 0;
     until_next(l, &set);
-    gm_case_accuse(c, rule, &set, false,
-                   "one of each layer stays until all of them go at once, while most of what the layers make passes, "
-                   "as if a hook or a list held them");
+    if (gm_case_accuse(c, rule, &set, false,
+                       "one of each layer stays until all of them go at once, while most of what the layers make "
+                       "passes, as if a hook or a list held them") == NULL)
+        find_features_of_calls(c, rule);
 }
 
 /* ---- caches of keys and values ----------------------------------------------------------------------------------- */
 
-enum { LEAST_SIZES = 8 };
+enum { LEAST_SIZES = 8, LOOKED_BACK = 24 /* allocations: a layer's, and those for all layers */, EVENTS_BACK = 256 };
 
-/* Of one stack: whether its tensors become longer and longer, each made while a shorter one is there to be copied. */
+/* Of one stack: what it makes of a shorter one that goes then. */
 struct growth {
-    uint64_t last, first;
-    uint32_t grown, shrunk, copied, live;
+    uint64_t longest, step; /* by how much the last one was longer */
+    uint32_t grown, steps;  /* sizes; those that grew by as much as the one before */
 };
 
+/* What was made of `old`, which goes at event e: the latest that is longer, by no more than as much again, and not much
+ * later than when `old` goes. GM_NEVER: nothing. */
+static uint32_t made_of(const struct gm_lives *l, uint32_t old, uint32_t e)
+{
+    const uint64_t bytes = gm_requested(l->h, old);
+    const uint32_t least = e > EVENTS_BACK && e - EVENTS_BACK > l->h->born[old] ? e - EVENTS_BACK : l->h->born[old];
+    for (uint32_t n = 0; n < LOOKED_BACK && e > least; e--) {
+        const uint32_t a = gm_made_by(l->h, e - 1);
+        n += a != GM_NEVER;
+        if (a != GM_NEVER && a != old && gm_requested(l->h, a) > bytes && gm_requested(l->h, a) <= 2 * bytes &&
+            (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 && l->h->freed[a] > l->h->freed[old])
+            return a;
+    }
+    return GM_NEVER;
+}
+
+/* By stack; NULL: no memory. */
+static struct growth *look_at_growth(const struct gm_lives *l)
+{
+    const struct gm_history *h = l->h;
+    struct growth *growths = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *growths);
+    for (uint32_t e = 0; growths != NULL && e < h->count; e++) {
+        const uint32_t old = h->of_event[e];
+        const bool goes = old != GM_NEVER && h->freed[old] == e + 1 && gm_requested(h, old) >= l->at_peak / 1000;
+        const uint32_t a = goes ? made_of(l, old, e) : GM_NEVER;
+        struct growth *g = a == GM_NEVER ? NULL : &growths[gm_stack_of(h, a)];
+        const uint64_t step = a == GM_NEVER ? 0 : gm_requested(h, a) - gm_requested(h, old);
+        if (g == NULL || gm_requested(h, a) <= g->longest)
+            continue;
+        g->grown++;
+        g->steps += step == g->step;
+        g->step = step;
+        g->longest = gm_requested(h, a);
+    }
+    return growths;
+}
+
+static bool is_grown(const struct gm_lives *l, const struct growth *g)
+{
+    return g->grown >= LEAST_SIZES && 2 * g->steps >= g->grown && g->longest >= l->at_peak / 200;
+}
+
+/* A cache that is made anew for each word, and whatever else is as large as it is on the way: what the first one took
+ * up, and what a search puts into another order. */
 static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
     struct gm_set set = {.v = NULL};
     uint64_t longest = 0;
-    struct growth *growths = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *growths);
+    uint32_t stack = 0; /* that makes the longest */
+    struct growth *growths = look_at_growth(l);
     c->failed |= growths == NULL;
-    for (uint32_t e = 0; !c->failed && e < h->count; e++) {
-        const uint32_t a = h->of_event[e];
-        if (a != GM_NEVER && h->born[a] > 0 && h->freed[a] == e + 1)
-            growths[gm_stack_of(h, a)].live--;
-        if (a == GM_NEVER || h->born[a] != e + 1)
-            continue;
-        struct growth *g = &growths[gm_stack_of(h, a)];
-        g->live++;
-        g->copied += gm_requested(h, a) > g->last && g->live > 1;
-        g->grown += gm_requested(h, a) > g->last;
-        g->shrunk += gm_requested(h, a) < g->last;
-        g->first = g->first == 0 ? gm_requested(h, a) : g->first;
-        g->last = gm_requested(h, a);
-    }
     for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
         const struct growth *g = &growths[gm_stack_of(h, a)];
-        const bool is_grown = g->grown >= LEAST_SIZES && g->shrunk * 8 <= g->grown && g->copied * 2 > g->grown &&
-                              g->last > g->first && g->last >= l->at_peak / 200 && gm_requested(h, a) < g->last;
-        if (h->born[a] > 0 && is_grown && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0) {
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-            longest = g->last > longest ? g->last : longest;
-        }
+        if (h->born[a] == 0 || !is_grown(l, g) || gm_requested(h, a) >= g->longest)
+            continue;
+        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+        stack = g->longest > longest ? gm_stack_of(h, a) : stack;
+        longest = g->longest > longest ? g->longest : longest;
     }
-    for (size_t a = 0; !c->failed && longest > 0 && a < h->allocation_count; a++) { /* what the first cat took up */
-        const struct growth *g = &growths[gm_stack_of(h, a)];
-        if (l->role[a] == GM_ROLE_KV_CACHE && g->grown < LEAST_SIZES && h->freed[a] <= l->last_made &&
-            gm_requested(h, a) < longest)
+    for (size_t a = 0; !c->failed && longest > 0 && a < h->allocation_count; a++)
+        if (l->role[a] == GM_ROLE_KV_CACHE && !is_grown(l, &growths[gm_stack_of(h, a)]) &&
+            h->freed[a] <= l->last_made && gm_requested(h, a) < longest)
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-    }
     free(growths);
-    gm_case_accuse(c, rule, &set, true,
-                   "the same line makes a longer tensor each time and frees the one before, so old and new lie side by "
-                   "side and every length leaves a hole that the next one does not fit");
+    struct gm_finding *f = gm_case_accuse(
+        c, rule, &set, true,
+        "the same line makes a longer tensor each time and frees the one before, so old and new lie side "
+        "by side and every length leaves a hole that the next one does not fit");
+    if (f != NULL)
+        f->site = gm_lives_place(c->lives, stack);
 }
 
 static void find_cache(struct gm_case *c, const struct gm_rule *rule)
@@ -427,10 +541,11 @@ static const struct gm_rule rules[] = {
                 "+     out = model(x)",
      .cost = "none",
      .severity = "warning",
-     .when = "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
-             "each are freed at once, not by one layer after the other; in training, if no backward pass has used "
-             "them: most of what that forward pass "
-             "kept, and either there was no backward pass meanwhile, or it freed others",
+     .when =
+         "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
+         "each are freed at once, not by one layer after the other; not lists of the sizes of weights, nor what two "
+         "lines made for many later passes to read; in training most of what that forward pass kept, and the next "
+         "backward pass, if one came, freed others",
      .what_to_do = "`with torch.inference_mode():`"},
     {.id = "forward-only",
      .title = "Activations are kept, and the trace ends before a backward pass",
@@ -452,7 +567,9 @@ static const struct gm_rule rules[] = {
                 "+ cache[:, :, i] = k",
      .cost = "none",
      .severity = "warning",
-     .when = "one stack makes at least 8 longer and longer tensors, each while a shorter one is there, which goes then",
+     .when =
+         "one stack makes at least 8 longer and longer tensors, most of them by as much as the one before, each while "
+         "a shorter one is there, whoever made that, which goes then",
      .what_to_do = "Allocate once, write in place: a static cache"},
     {.id = "kv-cache-dominates",
      .title = "The cache of keys and values makes most of the peak",
@@ -481,9 +598,12 @@ static const struct gm_rule of_features[] = {
                 "+ features[name] = output.mean().item()",
      .cost = "none",
      .severity = "warning",
-     .when = "at least 4 tensors of a round are freed just after the next round has made the same ones, or, in "
-             "training, outlive their round although its backward pass has used what was made between them, and hold "
-             "1 % of the peak",
+     .when =
+         "at least 4 tensors of a round are freed, one after the other, just after the next round has made the same "
+         "ones, or, in training, outlive their round although its backward pass has used what was made between "
+         "them, or are made by a backward pass that gives up its forward pass's part, or by one line in a call of the "
+         "model that keeps no graph and are there when 6 large tensors have been made after it (6 of them, or 4 "
+         "that are there two such calls later, too), and hold 1 % of the peak",
      .what_to_do = "`features[name] = output.mean().item()`, or `handle.remove()`"},
 };
 const struct gm_theme gm_theme_features = GM_THEME(of_features);

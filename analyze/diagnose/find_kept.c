@@ -5,6 +5,7 @@
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
+#include "analyze/base/order.h"
 #include "analyze/base/size.h"
 
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 enum {
     LEAST_ROUNDS = 3, /* of which something is left, or it does not pile up */
     LEAST_STALE = 2,  /* rounds that end with something of theirs in use, or it is no habit */
+    LEAST_AFTER = 3,  /* of a call: then it made no output */
     LEAK_ROUNDS = 10, /* of which little is left each: a slow leak */
     LEAK_SHARE = 20,  /* parts of what a round needs else, */
     LEAK_OUTPUT = 50, /* where nothing is trained: results are collected */
@@ -20,8 +22,10 @@ enum {
     GRAPH_STACKS = 2, /* with a part of its bytes each */
     GRAPH_PART = 10,
     GRAPH_SMALL = 1000, /* parts of its bytes */
+    WORKSPACE = 2,      /* events that it is there */
     TELLING = 100,      /* parts of the largest of them: smaller ones say nothing of what is between two */
     CONSUMED = 4,       /* parts of its bytes that a backward pass has used: it is none */
+    DENSE = 4,          /* one of five that are made is there later, or more */
     LEAST_FEATURES = 4  /* outputs of layers, in a round */
 };
 
@@ -111,36 +115,90 @@ static bool are_of_training(const struct gm_lives *l, const struct gm_set *set)
     return n * 2 > set->n;
 }
 
-/* What backward passes use, and give up, of what was made from one of the set to the next in a forward pass: then no
- * graph lives on, but tensors that somebody holds. The set is in the order of birth. */
-static uint64_t consumed(const struct gm_lives *l, const struct gm_set *set, const uint8_t *kinds)
+/* What becomes of what was made beside those of a set in one forward pass. */
+struct beside {
+    uint64_t used, later; /* bytes that a backward pass gives up, from one of the set to the next: it is no graph that
+                             lives on, but tensors that somebody holds; and from the last one on, so far */
+    size_t kept, passing; /* blocks in the same call of a model, and until the next: of the set; gone sooner, without
+                             a backward pass: a graph would have kept most */
+};
+
+static void end_call(struct beside *all, struct beside *call)
+{
+    all->kept += call->kept;
+    all->passing += call->kept > 0 ? call->passing : 0;
+    call->kept = call->passing = 0;
+}
+
+/* Of one that is not in the set. */
+static void note_other(const struct gm_lives *l, size_t a, bool is_large, bool is_open, struct beside *call)
+{
+    const uint32_t freed = l->h->freed[a];
+    if (freed == GM_NEVER || !is_of_round(l, a))
+        return;
+    const bool is_used = l->phase != NULL && l->phase[freed - 1] == GM_PHASE_BACKWARD;
+    call->later += is_used && is_open ? gm_requested(l->h, a) : 0;
+    call->passing += is_large && !is_used && freed > l->h->born[a] + WORKSPACE;
+}
+
+/* The set is in the order of birth. Small ones say nothing of what was made before their call. */
+static struct beside look_beside(const struct gm_lives *l, const struct gm_set *set, const uint8_t *kinds)
 {
     const struct gm_history *h = l->h;
-    uint64_t bytes = 0, pending = 0, largest = 0;
+    struct beside all = {.kept = 0}, call = {.kept = 0};
+    uint64_t largest = 0, now = 0;
     uint32_t round = 0;
     size_t i = 0;
     bool is_open = false;
     for (size_t k = 0; k < set->n; k++)
-        largest = gm_requested(h, set->v[k].allocation) > largest ? gm_requested(h, set->v[k].allocation) : largest;
-    for (uint32_t e = 0; l->phase != NULL && e < h->count && i < set->n; e++) {
+        largest = gm_max(largest, gm_requested(h, set->v[k].allocation));
+    for (uint32_t e = 0; e < h->count && i < set->n; e++) {
         const uint32_t a = gm_made_by(h, e);
-        is_open &= l->phase[e] != GM_PHASE_BACKWARD && gm_lives_round(l, e + 1) == round;
         if (a == GM_NEVER)
             continue;
+        const bool is_backward = gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a);
+        const bool is_large = gm_requested(h, a) >= largest / TELLING;
+        const uint64_t in = is_backward ? 0 : gm_lives_module_call(l, gm_stack_of(h, a), 1);
+        const bool is_new = is_backward || gm_lives_round(l, e + 1) != round;
+        is_open &= !is_new;
+        if (is_new || (in != 0 && in != now))
+            end_call(&all, &call);
+        round = gm_lives_round(l, e + 1);
+        now = in != 0 ? in : now;
         if (set->v[i].allocation == a) {
             i++;
-            if (gm_requested(h, a) < largest / TELLING)
-                continue;
-            bytes += is_open ? pending : 0;
-            pending = 0;
+            call.kept += is_large;
+            all.used += is_open && (is_large || call.kept > 0) ? call.later : 0;
+            call.later = is_large || call.kept > 0 ? 0 : call.later;
+            is_open |= is_large;
+        } else if (!is_backward && kinds[a] == 0) {
+            note_other(l, a, is_large, is_open, &call);
+        }
+        call.later = is_open ? call.later : 0;
+    }
+    end_call(&all, &call);
+    return all;
+}
+
+/* Whether those of a set go together, when all that come in their place are there, as a variable's content does: hooks
+ * put one after the other in its place. */
+static bool go_at_once(const struct gm_lives *l, const struct gm_set *set, const uint8_t *kinds)
+{
+    size_t groups = 0, gone = 0;
+    bool is_open = false;
+    for (uint32_t e = 0; e < l->h->count; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a == GM_NEVER)
+            continue;
+        if (l->h->born[a] == e + 1) {
+            is_open = false;
+        } else if (l->h->freed[a] == e + 1 && kinds[a] == STALE && gm_requested(l->h, a) >= l->at_peak / 1000) {
+            groups += !is_open;
+            gone++;
             is_open = true;
-            round = gm_lives_round(l, e + 1);
-        } else if (is_open && kinds[a] == 0 && h->freed[a] != GM_NEVER && is_of_round(l, a) &&
-                   l->phase[h->freed[a] - 1] == GM_PHASE_BACKWARD && !gm_lives_is_of_engine(l, a)) {
-            pending += gm_requested(h, a);
         }
     }
-    return bytes;
+    return set->n > 0 && groups * 2 <= gone;
 }
 
 /* How the bytes of a set are spread: a graph is made by several operators, or several times in each round by one. */
@@ -193,11 +251,17 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
 enum shape { SINGLE, GRAPH, FEATURES };
 
 static enum shape shape_of(const struct gm_lives *l, const struct gm_set *set, const struct spread *spread,
-                           const uint8_t *kinds)
+                           const uint8_t *kinds, uint8_t kind)
 {
-    if (consumed(l, set, kinds) < spread->bytes / CONSUMED)
-        return is_graph(spread) ? GRAPH : SINGLE;
-    return spread->module_blocks >= LEAST_FEATURES * (size_t)spread->most_rounds ? FEATURES : SINGLE;
+    const struct beside beside = look_beside(l, set, kinds);
+    if (beside.used < spread->bytes / CONSUMED && beside.kept * DENSE >= beside.passing && is_graph(spread) &&
+        (kind == PILED || l->has_backward))
+        return GRAPH;
+    return gm_max(spread->module_blocks, kind == PILED ? 0 : spread->most_blocks) >=
+                       LEAST_FEATURES * (size_t)spread->most_rounds &&
+                   (kind == PILED || !go_at_once(l, set, kinds))
+               ? FEATURES
+               : SINGLE;
 }
 
 /* The allocations of that kind, of stacks that make a habit of it. */
@@ -211,16 +275,16 @@ static enum shape collect(struct gm_case *c, const uint8_t *kinds, const struct 
     c->failed |= bytes == NULL;
     for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
         const struct gm_habit *habit = &habits[gm_stack_of(h, a)];
-        const bool is_last = kinds[a] == LEFT && h->freed[a] == GM_NEVER && habit->piled < LEAST_ROUNDS;
-        if (kind == STALE ? (kinds[a] == STALE || is_last) && habit->stale >= LEAST_STALE
-                          : kinds[a] > 0 && habit->piled >= LEAST_ROUNDS)
+        const bool is_piled = habit->piled >= LEAST_ROUNDS, is_last = kinds[a] == LEFT && h->freed[a] == GM_NEVER;
+        if (kind == STALE ? (kinds[a] == STALE || is_last) && habit->stale >= LEAST_STALE && !is_piled
+                          : kinds[a] > 0 && is_piled)
             c->failed |= !gm_set_add(set, a, gm_lives_round_end(l, gm_lives_round(l, h->born[a])), GM_REMEDY_NEVER,
                                      GM_REMEDY_AS_RECORDED);
     }
     if (set->n > 0)
         spread_out(l, set, habits, kind, bytes, &spread);
     free(bytes);
-    return set->n == 0 ? SINGLE : shape_of(l, set, &spread, kinds);
+    return set->n == 0 ? SINGLE : shape_of(l, set, &spread, kinds, kind);
 }
 
 static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *set)
@@ -338,8 +402,9 @@ bool gm_kept_features(struct gm_case *c, struct gm_set *set)
     return false;
 }
 
-/* A graph that is not retained goes with the first backward pass after it, the last tensor first. */
-static void go_with_backward(struct gm_case *c, struct gm_set *set)
+/* A graph that is not retained goes with the first backward pass after it, the last tensor first. Returns when the pass
+ * of the first of them ends; GM_NEVER: there is none. */
+static uint32_t go_with_backward(struct gm_case *c, struct gm_set *set)
 {
     const struct gm_history *h = c->lives->h;
     struct pass *passes = next_backwards(c->lives, set);
@@ -352,24 +417,43 @@ static void go_with_backward(struct gm_case *c, struct gm_set *set)
         for (size_t k = i; k < next && pass.to < set->v[k].gone; k++)
             set->v[k].gone = pass.from + (uint32_t)((uint64_t)(pass.to - pass.from) * (next - k) / (next - i));
     }
+    const uint32_t end = passes == NULL || set->n == 0 ? GM_NEVER : passes[0].to;
     free(passes);
+    return end;
+}
+
+GM_ORDERING(by_allocation, struct gm_remedy_change, GM_UP(allocation));
+
+/* When a forward pass makes something large after that moment: until then backward passes may walk one graph. */
+static uint32_t next_forward(const struct gm_lives *l, uint32_t moment)
+{
+    for (uint32_t e = moment; e < l->h->count; e++) {
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a != GM_NEVER && is_of_round(l, a) && !gm_lives_is_of_engine(l, a) &&
+            gm_requested(l->h, a) >= l->at_peak / 1000)
+            return e;
+    }
+    return (uint32_t)l->h->count;
 }
 
 /* Only where the set is what the rule is about. */
 static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kind, enum shape shape,
                       const char *evidence)
 {
+    struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    const bool is_of_graph = shape == GRAPH;
-    if (collect_kind(c, kind, &set) != shape) {
+    const char *root = NULL;
+    if (collect_kind(c, kind, &set) != shape || set.n == 0) {
         free(set.v);
         return;
     }
-    const char *root = !is_of_graph    ? NULL
-                       : kind == PILED ? root_of(c)
-                                       : gm_lives_backward(c->lives, (uint32_t)c->lives->h->count);
-    if (is_of_graph && kind == STALE)
-        go_with_backward(c, &set);
+    if (shape == GRAPH && kind == PILED)
+        root = root_of(c);
+    if (shape == GRAPH && kind == STALE) {
+        c->failed |= l->phase != NULL && !add_held(l, l->kinds, l->habits, &set);
+        qsort(set.v, set.n, sizeof *set.v, by_allocation);
+        root = gm_lives_backward(l, next_forward(l, go_with_backward(c, &set)));
+    }
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
     if (f != NULL && root != NULL && (kind != PILED || !is_bystander(c, root)))
         f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root, f->site);
@@ -383,16 +467,41 @@ static uint64_t bytes_at_peak(const struct gm_lives *l, const struct gm_set *set
     return bytes;
 }
 
+/* Whether its call of a model makes more after it: it is no output, which somebody may want. */
+static bool is_inside_call(const struct gm_lives *l, size_t a)
+{
+    const uint64_t call = gm_lives_module_call(l, gm_stack_of(l->h, a), 1);
+    size_t n = 0;
+    for (uint32_t e = l->h->born[a]; call != 0 && e < l->h->count && n < LEAST_AFTER; e++) {
+        const uint32_t other = gm_made_by(l->h, e);
+        if (other != GM_NEVER && gm_lives_module_call(l, gm_stack_of(l->h, other), 1) != call)
+            return false;
+        n += other != GM_NEVER;
+    }
+    return n == LEAST_AFTER;
+}
+
+/* A leak is small; or nobody wants what is kept: in training it was made in the midst of the model, or it is not of
+ * every round. */
 static void find_leak(struct gm_case *c, const struct gm_rule *rule)
 {
+    const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    uint64_t bytes = 0;
-    collect_kind(c, PILED, &set);
-    for (size_t i = 0; i < set.n; i++)
-        bytes += gm_requested(c->lives->h, set.v[i].allocation);
-    const uint64_t of_round = gm_sat_sub(c->lives->at_peak, bytes_at_peak(c->lives, &set)) /
-                              (c->lives->has_backward ? LEAK_SHARE : LEAK_OUTPUT);
-    if (c->lives->rounds.n >= LEAK_ROUNDS && bytes / c->lives->rounds.n <= of_round)
+    uint64_t bytes = 0, inside = 0;
+    uint32_t rounds = 0, last = 0;
+    const enum shape shape = collect_kind(c, PILED, &set);
+    for (size_t i = 0; i < set.n; i++) {
+        const uint32_t a = set.v[i].allocation, round = gm_lives_round(l, l->h->born[a]);
+        bytes += gm_requested(l->h, a);
+        inside += l->has_backward && is_inside_call(l, a) ? gm_requested(l->h, a) : 0;
+        rounds += round != last;
+        last = round;
+    }
+    const uint64_t of_round =
+        gm_sat_sub(l->at_peak, bytes_at_peak(l, &set)) / (l->has_backward ? LEAK_SHARE : LEAK_OUTPUT);
+    const bool is_unwanted =
+        shape == SINGLE && rounds >= LEAK_ROUNDS && (inside > bytes / 2 || rounds * 2 < l->rounds.n);
+    if (l->rounds.n >= LEAK_ROUNDS && (bytes / l->rounds.n <= of_round || is_unwanted))
         gm_case_accuse(c, rule, &set, false, "a little more is left of every round of the loop, to its end");
     else
         free(set.v);
@@ -406,7 +515,7 @@ enum { LEAST_PASSES = 3, LEAST_OF_PASS = 3, LOSS_BYTES = 8, INPUT_PART = 10000 /
 struct passes {
     uint32_t anchor, loss; /* the stacks that they begin with, and of their losses */
     uint32_t at_peak;      /* passes that are there at the peak, */
-    bool are_alike;        /* each with as many tensors as the one before */
+    bool are_alike;        /* each with about as many tensors as the one before */
     struct gm_set set;     /* what they keep, given up where the next one begins */
 };
 
@@ -426,7 +535,7 @@ static size_t end_pass(struct passes *p, const struct gm_lives *l, size_t begun,
         p->set.v[i].gone = end;
     if (!gm_lives_at_peak(l, p->set.v[begun].allocation))
         return before;
-    p->are_alike &= n >= LEAST_OF_PASS && (p->at_peak == 0 || n == before);
+    p->are_alike &= n >= LEAST_OF_PASS && (p->at_peak == 0 || (n * 10 >= before * 9 && n * 9 <= before * 10));
     p->at_peak++;
     return n;
 }
@@ -446,7 +555,9 @@ static bool find_passes(const struct gm_lives *l, struct passes *p)
             continue;
         if (is_kept_by_pass(l, a)) {
             p->anchor = p->anchor == 0 ? gm_stack_of(h, a) : p->anchor;
-            if (!is_open && gm_stack_of(h, a) == p->anchor) {
+            if ((!is_open || has_loss) && gm_stack_of(h, a) == p->anchor) {
+                p->loss = has_loss && h->freed[p->set.v[begun].allocation] > e ? last : p->loss;
+                has_loss = false;
                 p->are_alike &= !was_backward || e >= l->peak || p->set.n == begun ||
                                 !gm_lives_at_peak(l, p->set.v[begun].allocation);
                 was_backward = false;
@@ -477,10 +588,10 @@ static void find_sum(struct gm_case *c, const struct gm_rule *rule)
         c->failed |= !find_passes(c->lives, &passes);
     if (passes.at_peak < LEAST_PASSES || !passes.are_alike)
         passes.set.n = 0;
-    struct gm_finding *f = gm_case_accuse(
-        c, rule, &passes.set, false,
-        "several forward passes, each with an input and a loss of its own, wait for one backward pass, as where losses "
-        "are added up; unless they hang together, call backward() after each");
+    struct gm_finding *f = gm_case_accuse(c, rule, &passes.set, false,
+                                          "several forward passes, each with a loss of its own, wait for one backward "
+                                          "pass, as where losses are added up; "
+                                          " unless they hang together, call backward() after each");
     if (f == NULL || f->remedy == NULL)
         return;
     f->severity = GM_INFO;
@@ -497,23 +608,164 @@ static void find_kept_graph(struct gm_case *c, const struct gm_rule *rule)
         find_sum(c, rule);
 }
 
+/* ---- what outlives its call -------------------------------------------------------------------------------------- */
+
+enum {
+    LATER = 6,        /* large allocations that are made before it goes: outputs are used right after the call */
+    SPARSE = 2,       /* so many pass for one that is held: no graph */
+    LEAST_LAYERS = 6, /* held of one line: outputs of layers, and no levels that are read once; LEAST_FEATURES */
+    LEAST_CALLS = 2,  /* do, if they are there when so many later calls begin */
+    MOST_OUTPUTS = 3
+};
+enum beyond { PASSING, OUTPUT, LAYER };
+
+/* A call of a model from outside of modules: the events that make something in it. */
+struct call {
+    uint64_t key;
+    uint32_t from, to;
+    uint32_t held, passing; /* large ones that no backward pass frees */
+    bool has_root;          /* the last that it makes is held, or a loss after it: that may hold a graph */
+};
+struct calls GM_VEC(struct call);
+
+/* Whether a backward pass gives it up: autograd makes something next, on that device. */
+static bool is_used_up(const struct gm_lives *l, uint32_t freed)
+{
+    if (freed == GM_NEVER || (l->phase != NULL && l->phase[freed - 1] == GM_PHASE_BACKWARD))
+        return freed != GM_NEVER;
+    uint32_t e = freed;
+    while (e < l->h->count && gm_made_by(l->h, e) == GM_NEVER)
+        e++;
+    return l->has_backward && e < l->h->count && gm_lives_is_of_engine(l, gm_made_by(l->h, e));
+}
+
+static bool may_be_held(const struct gm_lives *l, size_t a)
+{
+    return gm_requested(l->h, a) >= l->at_peak / 1000 && is_of_round(l, a) && !gm_lives_is_of_engine(l, a) &&
+           !is_used_up(l, l->h->freed[a]);
+}
+
+static bool is_there_later(const struct gm_lives *l, size_t a, uint32_t from)
+{
+    uint32_t n = 0;
+    for (uint32_t e = from; e < l->h->count && e < l->h->freed[a] && n < LATER; e++) {
+        const uint32_t other = gm_made_by(l->h, e);
+        n += other != GM_NEVER && gm_requested(l->h, other) >= l->at_peak / 1000;
+    }
+    return n == LATER;
+}
+
+static bool is_held(const struct gm_lives *l, const struct call *call, uint32_t a)
+{
+    return a != GM_NEVER && may_be_held(l, a) && is_there_later(l, a, call->to);
+}
+
+static void end_of_call(const struct gm_lives *l, struct call *call, uint32_t to)
+{
+    uint32_t last = GM_NEVER;
+    call->to = to;
+    for (uint32_t e = call->from; e < to; e++) {
+        const uint32_t a = gm_made_by(l->h, e);
+        const bool is_there = is_held(l, call, a);
+        last = a != GM_NEVER ? a : last;
+        call->held += is_there;
+        call->passing += a != GM_NEVER && !is_there && may_be_held(l, a) && l->h->freed[a] > e + 1 + WORKSPACE;
+    }
+    call->has_root = is_there_later(l, last, to);
+}
+
+/* false: no memory. */
+static bool find_calls(const struct gm_lives *l, struct calls *calls)
+{
+    struct call now = {.key = 0};
+    for (uint32_t e = 0; e <= l->h->count; e++) {
+        const uint32_t a = e < l->h->count ? gm_made_by(l->h, e) : GM_NEVER;
+        if (e < l->h->count && a == GM_NEVER)
+            continue;
+        const bool is_over = a == GM_NEVER || gm_lives_is_of_backward(l, a);
+        const uint64_t key = is_over ? 0 : gm_lives_module_call(l, gm_stack_of(l->h, a), 1);
+        if (key == 0 && now.key == 0 && !is_over && calls->n > 0 && gm_requested(l->h, a) <= LOSS_BYTES)
+            calls->v[calls->n - 1].has_root |= is_there_later(l, a, e + 1);
+        if (key == now.key)
+            continue;
+        if (now.key != 0)
+            end_of_call(l, &now, e);
+        if (now.key != 0 && !GM_VEC_PUSH(calls, now))
+            return false;
+        now = (struct call){.key = key, .from = e};
+    }
+    return true;
+}
+
+/* Where the call begins after which so many of the same line have begun; GM_NEVER: there are fewer. */
+static uint32_t later_call(const struct calls *calls, size_t i)
+{
+    size_t n = 0;
+    for (size_t k = i + 1; k < calls->n; k++)
+        if (calls->v[k].key == calls->v[i].key && ++n == LEAST_CALLS)
+            return calls->v[k].from;
+    return GM_NEVER;
+}
+
+/* [allocation] enum beyond: what is held of calls that no graph holds. NULL: no memory. */
+static uint8_t *look_beyond_calls(const struct gm_lives *l)
+{
+    struct calls calls = {.v = NULL};
+    uint8_t *beyond = calloc(l->h->allocation_count + 1, 1);
+    uint32_t *of_stack = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *of_stack);
+    bool ok = beyond != NULL && of_stack != NULL && find_calls(l, &calls);
+    for (size_t i = 0; ok && i < calls.n; i++) {
+        const struct call *call = &calls.v[i];
+        if (call->held == 0 || (call->has_root && call->passing < SPARSE * call->held))
+            continue;
+        const uint32_t later = later_call(&calls, i);
+        for (int pass = 0; pass < 3; pass++)
+            for (uint32_t e = call->from; e < call->to; e++) {
+                const uint32_t a = gm_made_by(l->h, e);
+                if (!is_held(l, call, a))
+                    continue;
+                uint32_t *n = &of_stack[gm_stack_of(l->h, a)];
+                *n = pass == 0 ? *n + 1 : pass == 1 ? *n : 0;
+                if (pass == 1)
+                    beyond[a] = *n >= (l->h->freed[a] > later ? LEAST_FEATURES : LEAST_LAYERS) ? LAYER
+                                : call->held <= MOST_OUTPUTS                                   ? OUTPUT
+                                                                                               : PASSING;
+            }
+    }
+    free(calls.v);
+    free(of_stack);
+    if (!ok) {
+        free(beyond);
+        return NULL;
+    }
+    return beyond;
+}
+
+void gm_kept_layers(struct gm_case *c, struct gm_set *set)
+{
+    uint8_t *beyond = look_beyond_calls(c->lives);
+    c->failed |= beyond == NULL;
+    for (size_t a = 0; !c->failed && a < c->lives->h->allocation_count; a++)
+        if (beyond[a] == LAYER)
+            c->failed |=
+                !gm_set_add(set, a, gm_lives_after_others(c->lives, a, 2), GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+    free(beyond);
+}
+
 /* ---- lists of one round ------------------------------------------------------------------------------------------ */
 
 enum { LEAST_IN_LIST = 8, LIST_PART = 10 /* of the peak: a tenth */ };
 
-/* What a line outside of modules makes and leaves, while a model works between one and the next: `last` of them,
- * as a number, and what the model has made by then. */
+/* What a line outside of modules, or a call of one, makes and leaves, while a model works between one and the next:
+ * `last` of them, as a number, and what the model has made by then. */
 struct collected {
     uint32_t last, blocks, at_peak, worked;
     uint64_t work, bytes;
 };
 
-static bool may_be_listed(const struct gm_lives *l, size_t a)
+static bool may_be_listed(const struct gm_lives *l, size_t a, const uint8_t *beyond)
 {
-    const uint32_t freed = l->h->freed[a];
-    return gm_requested(l->h, a) >= l->at_peak / 1000 && is_of_round(l, a) && !gm_lives_is_of_engine(l, a) &&
-           (gm_lives_by(l, a) & GM_BY_MODULE) == 0 &&
-           (freed == GM_NEVER || l->phase == NULL || l->phase[freed - 1] != GM_PHASE_BACKWARD);
+    return may_be_held(l, a) && ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 || beyond[a] == OUTPUT);
 }
 
 /* Something is collected in a loop inside of a round: a rollout. Each would go when the next one is made. */
@@ -521,32 +773,36 @@ static void find_collected(struct gm_case *c, struct gm_set *set)
 {
     const struct gm_lives *l = c->lives;
     struct collected *stacks = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *stacks);
+    uint8_t *beyond = look_beyond_calls(l);
     uint64_t work = 0;
-    c->failed |= stacks == NULL;
-    for (uint32_t e = 0; stacks != NULL && e < l->h->count; e++) {
+    c->failed |= stacks == NULL || beyond == NULL;
+    for (uint32_t e = 0; !c->failed && e < l->h->count; e++) {
         const uint32_t a = gm_made_by(l->h, e);
         if (a == GM_NEVER)
             continue;
-        work += (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
-        if (!may_be_listed(l, a))
+        const bool is_of_module = (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
+        work += is_of_module;
+        if (!may_be_listed(l, a, beyond))
             continue;
         struct collected *s = &stacks[gm_stack_of(l->h, a)];
-        s->worked += s->blocks > 0 && work > s->work;
+        s->worked += s->blocks > 0 && work - is_of_module > s->work;
         s->work = work;
         s->bytes += gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
         s->at_peak += gm_lives_at_peak(l, a);
         s->blocks++;
     }
-    for (uint32_t e = (uint32_t)l->h->count; stacks != NULL && !c->failed && e > 0; e--) {
+    for (uint32_t e = (uint32_t)l->h->count; !c->failed && e > 0; e--) {
         const uint32_t a = l->h->of_event[e - 1];
         struct collected *s = a == GM_NEVER || l->h->born[a] != e ? NULL : &stacks[gm_stack_of(l->h, a)];
         if (s == NULL || s->at_peak < LEAST_IN_LIST || s->worked + 1 < s->blocks || s->bytes < l->at_peak / LIST_PART ||
-            !may_be_listed(l, a))
+            !may_be_listed(l, a, beyond))
             continue;
         if (s->last > 0 && s->last < l->h->freed[a])
-            c->failed |= !gm_set_add(set, a, s->last, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+            c->failed |= !gm_set_add(set, a, beyond[a] == OUTPUT ? gm_lives_after_others(l, a, 2) : s->last,
+                                     GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
         s->last = e;
     }
+    free(beyond);
     free(stacks);
 }
 
@@ -660,7 +916,9 @@ static const struct gm_rule rules[] = {
      .severity = "warning",
      .when = "what was made in a round of the loop is there three rounds later, or two at the end, of at least 10 "
              "rounds, at "
-             "most a 20th of what a round needs else (a 50th where nothing is trained)",
+             "most a 20th of what a round needs else (a 50th where nothing is trained); or of at least 10, but not of "
+             "every "
+             "second one, or, in training, made in the midst of a call of a model; if these are single tensors",
      .what_to_do = "`history.append(value.item())`; a bound for caches"},
     {.id = "loss-keeps-graph",
      .title = "Graphs of past rounds are kept",
@@ -675,8 +933,9 @@ static const struct gm_rule rules[] = {
      .when =
          "what was made in a round of the loop (a step, or a pass of a loop of Python) is there three rounds later, or "
          "two at the end, of at least 3 rounds, and holds 1 % of the peak; by several stacks, or by 3 a round of which "
-         "one stack makes 2, or by 2 of modules in rounds with a backward pass. "
-         "Info: at least 3 forward passes, each with an input and a loss, are there at the peak",
+         "one stack makes 2, or by 2 of modules in rounds with a backward pass; if that is a fifth of what the same "
+         "calls of the model made, and backward passes use little between. "
+         "Info: at least 3 forward passes, each with a loss, are there at the peak",
      .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
     {.id = "tensors-in-a-list",
      .title = "Tensors of every round are collected on the device",
@@ -689,9 +948,10 @@ static const struct gm_rule rules[] = {
      .cost = "a copy to the host for each",
      .severity = "warning",
      .when =
-         "the same, of one stack that has 60 % of it, and is not one of 3 a round that makes 2; or at least 8 tensors "
-         "of one stack outside of modules that are there at the peak, hold a tenth of it, and between which a "
-         "module worked each time, if no backward pass frees them",
+         "the same, if it is no such graph; or at least 8 tensors "
+         "of one stack outside of modules, or outputs of calls of one that keep no graph and are there when 6 large "
+         "tensors have been made after the call, that are there at the peak, hold a tenth of it, and between which "
+         "a module worked each time, if no backward pass frees them",
      .what_to_do = "`outputs.append(out.cpu())`"},
     {.id = "retain-graph",
      .title = "The graph of the last step is kept through the next one",
@@ -719,7 +979,7 @@ static const struct gm_rule rules[] = {
                 "+     del out",
      .cost = "none",
      .severity = "warning",
-     .when = "the same of single tensors, in any run",
+     .when = "the same of single tensors, in any run; also of outputs of several layers that go at once",
      .what_to_do = "`del logits` at the end of the loop's body"},
 };
 const struct gm_theme gm_theme_kept = GM_THEME(rules);

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { LEAST_ROUNDS = 4, MOST_IN_LINE = 3 };
+enum { LEAST_ROUNDS = 4, MOST_IN_CALL = 3 };
 
 /* ---- one batch --------------------------------------------------------------------------------------------------- */
 
@@ -69,7 +69,8 @@ static bool shrink(const struct gm_lives *l, const struct gm_roster *roster, uin
         const uint64_t size = gm_requested(l->h, row->allocation);
         if (row->round != odd)
             continue;
-        const struct gm_roster_row *other = gm_roster_find(roster, row->stack, like, row->place);
+        const struct gm_roster_row *other =
+            gm_roster_find(roster, gm_stack_of(l->h, row->allocation), like, row->place);
         *all += size;
         *same += other != NULL ? size : 0;
         if (other != NULL && gm_requested(l->h, other->allocation) < size &&
@@ -102,34 +103,105 @@ static void find_outlier(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- one tensor -------------------------------------------------------------------------------------------------- */
 
+enum { PART = 64 /* of what was asked for: less is not of its kind */, MOST_ALIKE = 32, BRIEF = 2 /* events */ };
+
+/* How many allocations before two events are of the same stacks. */
+static size_t alike_before(const struct gm_lives *l, uint32_t one, uint32_t other)
+{
+    size_t n = 0;
+    for (uint32_t a, b; n < MOST_ALIKE; n++) {
+        do
+            a = one > 0 ? gm_made_by(l->h, --one) : 0;
+        while (a == GM_NEVER);
+        do
+            b = other > 0 ? gm_made_by(l->h, --other) : 0;
+        while (b == GM_NEVER);
+        if (one == 0 || other == 0 || gm_stack_of(l->h, a) != gm_stack_of(l->h, b))
+            break;
+    }
+    return n;
+}
+
+/* What was made last where the same was asked for: with the same stack, after most that is alike. GM_NEVER: nothing. */
+static uint32_t last_like(const struct gm_lives *l, uint32_t stack)
+{
+    uint32_t found = GM_NEVER;
+    size_t most = 0;
+    for (uint32_t e = 0; e < l->first_oom; e++) {
+        const uint32_t a = gm_made_by(l->h, e);
+        const size_t n = a == GM_NEVER || gm_stack_of(l->h, a) != stack || gm_requested(l->h, a) == 0
+                             ? 0
+                             : 1 + alike_before(l, e, l->first_oom);
+        found = n > 0 && n >= most ? a : found;
+        most = n > most ? n : most;
+    }
+    return found;
+}
+
+/* Whether the call of the function that made the one makes the other, does not keep it, and makes something beside it,
+ * which a workspace is not. */
+static bool is_of_call(struct gm_lives *l, size_t a, uint32_t like)
+{
+    return l->h->born[a] > 0 && l->h->freed[a] <= l->first_oom && l->h->freed[a] > l->h->born[a] + BRIEF &&
+           gm_requested(l->h, a) >= gm_requested(l->h, like) / PART &&
+           gm_lives_is_beside(l, gm_stack_of(l->h, like), gm_stack_of(l->h, a));
+}
+
+/* What the function that asks for so much would have needed, by what it needed where it asked for the same and got it:
+ * most of its own at a time, as many times as large. 0: it never did. */
+static uint64_t needed_as_before(struct gm_lives *l, uint32_t stack, uint64_t asked)
+{
+    const uint32_t like = stack == 0 ? GM_NEVER : last_like(l, stack);
+    uint64_t now = 0, most;
+    if (like == GM_NEVER)
+        return 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        now += gm_history_is_active(l->h, a, l->h->born[like]) && is_of_call(l, a, like) ? gm_requested(l->h, a) : 0;
+    most = now;
+    for (uint32_t e = l->h->born[like]; e < l->first_oom && now > 0; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a == GM_NEVER || !is_of_call(l, a, like))
+            continue;
+        if (l->h->born[a] == e + 1)
+            now += gm_requested(l->h, a);
+        else if (l->h->freed[a] == e + 1)
+            now = gm_sat_sub(now, gm_requested(l->h, a));
+        most = now > most ? now : most;
+    }
+    return (uint64_t)((double)most * ((double)asked / (double)gm_requested(l->h, like)));
+}
+
 static void find_giant(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_device_timeline *t = c->view.timeline;
-    const struct gm_lives *l = c->lives;
+    struct gm_lives *l = c->lives;
     const uint32_t stack = c->has_oom ? l->snapshot->events.stack[l->h->first + l->first_oom].v : 0;
-    uint64_t largest = 0, line = 0;
-    size_t made = 0; /* by that line, as large: some is one thing in steps, many are weights */
+    uint64_t largest = 0, call = 0;
+    size_t made = 0; /* by that call, as large: some is one thing in steps, many are weights */
     char size[4][GM_SIZE_TEXT];
     if (!c->has_oom || t->oom_count == 0 || t->ooms[0].asked == GM_REPORT_NONE)
         return;
     const uint64_t asked = t->ooms[0].asked, in_use = t->ooms[0].levels.requested;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = gm_requested(l->h, a);
-        const bool is_same = stack != 0 && gm_stack_of(l->h, a) == stack && bytes > asked / 4;
+        const bool is_same = stack != 0 && bytes > asked / 4 && gm_lives_is_beside(l, stack, gm_stack_of(l->h, a));
         if (is_same && gm_history_is_active(l->h, a, l->first_oom))
-            line = gm_sat_add(line, bytes);
+            call = gm_sat_add(call, bytes);
         made += is_same;
         largest = bytes > largest && !is_same ? bytes : largest;
     }
-    const uint64_t saved = gm_sat_add(asked, line);
-    if (asked / 4 < largest || made > MOST_IN_LINE || saved / 2 < gm_sat_sub(in_use, line))
+    const uint64_t least = gm_sat_add(asked, call);
+    if (asked / 4 < largest || made > MOST_IN_CALL || least / 2 < gm_sat_sub(in_use, call))
         return;
+    const uint64_t saved = gm_max(least, needed_as_before(l, stack, asked));
     struct gm_finding *f = gm_case_say(
         c, rule, GM_CRITICAL, saved,
-        "One tensor of %s was asked for, %s was in use%s, and no tensor of another line is larger than a quarter of "
-        "it. What would have been made of it comes on top: %s is the least that is saved. %s.",
+        "One tensor of %s was asked for, %s was in use%s, and no tensor of other code is larger than a quarter of "
+        "it. %s: %s is the least that is saved. %s.",
         gm_size_format(size[0], asked), gm_size_format(size[1], in_use),
-        line == 0 ? "" : gm_case_printf(c, ", %s of it made by the same line", gm_size_format(size[2], line)),
+        call == 0 ? "" : gm_case_printf(c, ", %s of it made by the same function", gm_size_format(size[2], call)),
+        saved > least ? "With what the same function made of it when it was smaller"
+                      : "What would have been made of it comes on top",
         gm_size_format(size[3], saved), rule->fix);
     f->site = t->ooms[0].site;
     gm_case_is_mistake(f, rule, NULL);
@@ -159,8 +231,9 @@ static const struct gm_rule rules[] = {
                 "+ y = torch.cat([f(part) for part in x.split(n)])",
      .cost = "none",
      .severity = "critical",
-     .when = "memory ran out for a request of at least 4 times the largest tensor of another line, and what that line "
-             "had made and asked for is twice what else was in use",
+     .when = "memory ran out for a request of at least 4 times the largest tensor that another function made, and what "
+             "that call had made and asked for is twice what else was in use; what it would have made next is taken "
+             "from the last call that got it",
      .what_to_do = "`for part in x.split(n)`; an index in place of a one-hot row; a fused operator"},
 };
 const struct gm_theme gm_theme_odd = GM_THEME(rules);

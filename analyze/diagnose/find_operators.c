@@ -5,6 +5,7 @@
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { SHIFTED = 50 /* a fiftieth */ };
@@ -74,21 +75,22 @@ enum { TINY = 512 /* parts of the size */, BRIEF = 2 /* events: a workspace */ }
 struct run {
     uint64_t before, least;
     uint32_t blocks, masks; /* masks: of a quarter of the size */
+    bool is_counted;
     uint32_t stacks[MOST_IN_ROW];
 };
 
 static bool is_matrix(const struct run *run, uint64_t after)
 {
-    return run->blocks >= 2 && run->blocks <= MOST_IN_ROW && 3 * run->masks <= run->blocks && run->before > 0 &&
-           run->least / PAIRS >= run->before && run->least / PAIRS >= after && run->before / ALIKE <= after &&
-           after / ALIKE <= run->before;
+    return !run->is_counted && run->blocks >= 2 && run->blocks <= MOST_IN_ROW && 3 * run->masks <= run->blocks &&
+           run->before > 0 && run->least / PAIRS >= run->before && run->least / PAIRS >= after &&
+           run->before / ALIKE <= after && after / ALIKE <= run->before;
 }
 
 /* Whether it says nothing of what follows what. */
 static bool is_aside(const struct gm_lives *l, size_t a, uint64_t size)
 {
     return gm_requested(l->h, a) <= size / TINY || gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) ||
-           (!is_size_of(gm_requested(l->h, a), size) && l->h->freed[a] <= l->h->born[a] + BRIEF);
+           l->h->freed[a] <= l->h->born[a] + BRIEF;
 }
 
 enum { OF_ROWS = 32 /* parts of the size: a number for each row of the scores, as a softmax makes them in between */ };
@@ -167,9 +169,20 @@ static uint64_t named_scores(const struct gm_lives *l, bool *makes)
     return size;
 }
 
+/* Whether layers with a weight are modules that are called: else nobody knows where the next one begins. */
+static bool calls_layers(const struct gm_lives *l)
+{
+    const unsigned call = GM_BY_LINEAR | GM_BY_MODULE;
+    bool does = false;
+    for (size_t i = 0; i < l->snapshot->stacks.count && !does; i++)
+        does = (l->by[i] & call) == call;
+    return does;
+}
+
 /* Whether blocks of that size stand so. A quarter of it among them may be a mask. Marks the stacks that make them. */
 static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
 {
+    const bool has_layers = calls_layers(l);
     struct run run = {.least = size};
     uint32_t found = 0, last = 0;
     for (uint32_t e = 0; e < l->h->count && found < LAYERS; e++) {
@@ -185,10 +198,11 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
             last = round;
         } else if (is_aside(l, a, size)) {
             continue;
-        } else if (is_size_of(bytes, size) && (gm_lives_by(l, a) & GM_BY_LINEAR) == 0 &&
+        } else if (is_size_of(bytes, size) && (gm_lives_by(l, a) & (GM_BY_LINEAR | GM_BY_RESIZING)) == 0 &&
                    (bytes > size / 4 || run.blocks > 0)) {
             if (run.blocks < MOST_IN_ROW)
                 run.stacks[run.blocks] = gm_stack_of(l->h, a);
+            makes[gm_stack_of(l->h, a)] |= run.is_counted;
             run.blocks++;
             run.masks += bytes <= size / 4;
             run.least = bytes > size / 4 && bytes < run.least ? bytes : run.least;
@@ -197,7 +211,10 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
             for (uint32_t i = 0; is_one && i < run.blocks; i++)
                 makes[run.stacks[i]] = true;
             found += is_one;
-            run = (struct run){.before = bytes, .least = size};
+            run.is_counted |= is_one;
+            if (run.blocks == 0 || bytes > run.least / ALIKE || !has_layers ||
+                (gm_lives_by(l, a) & GM_BY_LINEAR) != 0) /* else a bias, a mask: up to the next layer with a weight */
+                run = (struct run){.before = bytes, .least = size};
         }
     }
     return found >= LAYERS;
@@ -275,7 +292,15 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- the loss ---------------------------------------------------------------------------------------------------- */
 
-enum { COPIES = 3, PLAIN = 2 /* logits and their logarithms */, CHUNKS = 8, WIDER = 32, LEAST_ENDS = 2 };
+enum {
+    COPIES = 3,
+    PLAIN = 2 /* logits and their logarithms */,
+    CHUNKS = 8,
+    WIDE = 6,
+    WIDER = 32,
+    LEAST_INNER = 16,
+    LEAST_ENDS = 2
+};
 
 /* Whether layers with weights make that size in more than one line: it is no end of a forward pass. */
 static bool is_of_layers(const struct gm_lives *l, uint64_t size)
@@ -293,13 +318,37 @@ static bool is_of_layers(const struct gm_lives *l, uint64_t size)
     return false;
 }
 
-/* Of no code whose name tells: the largest size at the peak, if the forward pass ends in it, of something that is
- * smaller by `WIDER`, as a projection to all words makes it: its weight, one of the largest, has one of the first two
- * gradients. 0: there is none. */
+/* A product with a weight makes blocks of `bytes` out of `before`: bytes of one column of the latter, as many numbers
+ * as there are rows; 0: no weight fits, half as large as the largest or larger. The three products of two of the rows,
+ * the inner size and the outer size leave the square of the inner size. */
+static uint64_t rows_of_product(const struct gm_lives *l, uint64_t before, uint64_t bytes)
+{
+    uint64_t largest = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_is_role(l, a, GM_ROLE_PARAMETER) && gm_requested(l->h, a) > largest)
+            largest = gm_requested(l->h, a);
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const uint64_t weight = gm_requested(l->h, a);
+        if (!gm_lives_is_role(l, a, GM_ROLE_PARAMETER) || weight < largest / 2)
+            continue;
+        for (uint64_t type = 2; type <= 4; type *= 2) {
+            const double square = (double)before * (double)weight / (double)bytes / (double)type;
+            const uint64_t inner = square < 1 ? 0 : (uint64_t)llround(sqrt(square));
+            if (inner >= LEAST_INNER && fabs((double)(inner * inner) - square) < 1e-9 * square && before % inner == 0)
+                return before / inner;
+        }
+    }
+    return 0;
+}
+
+/* Of no code whose name tells: the largest size at the peak, if the forward pass ends in it, of something much smaller,
+ * as a projection to all words makes it, twice: it is its product with a weight, and a number for each row is made of
+ * it; or it is smaller by `WIDER`, and one of the first two gradients is that of one of the largest weights. 0: there
+ * is none. */
 static uint64_t wide_end_of(const struct gm_lives *l)
 {
-    uint64_t size = 0, before = 0, gradient = 0;
-    bool is_open = false;
+    uint64_t size = 0, before = 0, gradient = 0, rows = 0;
+    bool is_open = false, is_wide = false;
     size_t ends = 0, gradients = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size)
@@ -313,17 +362,26 @@ static uint64_t wide_end_of(const struct gm_lives *l)
             continue;
         const uint64_t bytes = gm_requested(l->h, a);
         if (gm_lives_is_of_backward(l, a)) {
-            if (is_open && gm_lives_is_role(l, a, GM_ROLE_GRADIENT)) {
-                is_open = ++gradients < 2 && bytes < gradient / 2;
+            if (is_wide && gm_lives_is_role(l, a, GM_ROLE_GRADIENT)) {
+                is_wide = ++gradients < 2 && bytes < gradient / 2;
                 ends += bytes >= gradient / 2;
             }
+            is_open = false;
             before = 0;
         } else if (is_size_of(bytes, size)) {
             gradients = 0;
-            is_open = is_open || (before > 0 && before <= size / WIDER);
+            is_wide = is_wide || (before > 0 && before <= size / WIDER);
+            if (!is_open && before > 0 && before <= bytes / WIDE)
+                rows = rows_of_product(l, before, bytes);
+            is_open = is_open || (before > 0 && before <= bytes / WIDE);
+        } else if (is_open && rows > 0 && (is_size_of(bytes, rows) || bytes == 4 * rows)) {
+            ends++;
+            is_open = is_wide = false;
+            before = 0;
         } else if (!is_aside(l, a, size)) {
-            is_open = is_open && bytes <= size / WIDER && bytes <= before;
-            before = bytes;
+            is_wide = is_wide && bytes <= before;
+            is_open = is_open && bytes <= before;
+            before = is_for_good(l, a) ? 0 : bytes;
         }
     }
     return ends >= LEAST_ENDS && !is_of_layers(l, size) ? size : 0;
@@ -454,6 +512,45 @@ static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
     return true;
 }
 
+/* The backward pass that runs while it is there, or a part of it: its events [from, to). None: to is 0. */
+struct span {
+    uint32_t from, to;
+};
+
+static struct span backward_within(const struct gm_lives *l, size_t a)
+{
+    struct span found = {0};
+    for (uint32_t e = l->h->born[a]; l->phase != NULL && e < l->h->count && e + 1 < l->h->freed[a]; e++)
+        if (l->phase[e] == GM_PHASE_BACKWARD) {
+            found.from = found.to > 0 ? found.from : e;
+            found.to = e + 1;
+        }
+    return found;
+}
+
+/* Casts that are there after the backward pass, which lets go of them one by one in the opposite order if nothing else
+ * holds them, go then. Returns whether they are most of those of the peak. */
+static bool let_go_in_backward(const struct gm_lives *l, struct gm_set *set)
+{
+    size_t of_peak = 0, later = 0;
+    for (size_t i = 0; i < set->n; i++)
+        of_peak += gm_lives_at_peak(l, set->v[i].allocation);
+    for (size_t i = 0, first = 0; i < set->n; i++) {
+        struct gm_remedy_change *change = &set->v[i];
+        const uint32_t a = change->allocation, round = gm_lives_round(l, l->h->born[a]);
+        const struct span pass = backward_within(l, a);
+        const bool is_late =
+            pass.to > 0 && l->h->freed[a] <= l->h->count && l->phase[l->h->freed[a] - 1] != GM_PHASE_BACKWARD;
+        first = gm_lives_round(l, l->h->born[set->v[first].allocation]) == round ? first : i;
+        later += is_late && gm_lives_at_peak(l, a);
+        if (is_late)
+            *change = (struct gm_remedy_change){
+                a, pass.to - (uint32_t)((i - first) * (pass.to - pass.from) / (of_peak + 1)) - 1, GM_REMEDY_NEVER,
+                GM_REMEDY_AS_RECORDED};
+    }
+    return 2 * later > of_peak;
+}
+
 /* As many of half a weight's size as there are such weights, of most weights: casts, not activations. */
 static void find_casts(struct gm_case *c, const struct gm_rule *rule)
 {
@@ -475,11 +572,22 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     }
     free(pairs.v);
+    const bool is_late = l->has_backward && let_go_in_backward(l, &set);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,
-        "they are half as large as the weights, one for each: autocast keeps what it casted until its region "
-        "ends");
-    if (f != NULL && f->remedy != NULL && l->has_backward) { /* training wants its weights as they are: a choice */
+        is_late ? "they are half as large as the weights, one for each: autocast keeps what it casted until its region "
+                  "ends, and that goes on after the backward pass"
+                : "they are half as large as the weights, one for each: autocast keeps what it casted until its region "
+                  "ends");
+    if (f != NULL && is_late) {
+        f->brief = "end autocast before backward()";
+        f->fix = "End the region of autocast before loss.backward()";
+        f->snippet = "  with torch.autocast(\"cuda\", torch.bfloat16):\n"
+                     "      loss = model(x)\n"
+                     "-     loss.backward()\n"
+                     "+ loss.backward()";
+        f->cost = "none";
+    } else if (f != NULL && f->remedy != NULL && l->has_backward) { /* its weights are wanted as they are: a choice */
         f->severity = GM_INFO;
         f->remedy->has_price = true;
     }
@@ -491,12 +599,20 @@ static void find_waiting(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    uint64_t waiting = 0;
+    uint64_t waiting = 0, largest = 0;
+    uint32_t freed_by = 0; /* the stack of Python that let go of the largest, if nothing of it made any */
+    bool is_of_nobody = true;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         const uint32_t let_go = l->h->let_go[a], freed = l->h->freed[a];
         if (let_go == GM_NEVER || let_go == 0 || freed <= let_go + 1)
             continue;
         waiting += let_go <= l->peak && l->peak < freed ? gm_requested(l->h, a) : 0;
+        const uint32_t stack = l->snapshot->events.stack[l->h->first + let_go - 1].v;
+        is_of_nobody &= (gm_lives_by(l, a) & GM_BY_NOBODY) != 0;
+        if (gm_requested(l->h, a) > largest && (l->by[stack] & GM_BY_NOBODY) == 0) {
+            largest = gm_requested(l->h, a);
+            freed_by = stack;
+        }
         c->failed |= !gm_set_add(&set, a, let_go - 1, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
     }
     struct gm_finding *f = NULL;
@@ -506,8 +622,11 @@ static void find_waiting(struct gm_case *c, const struct gm_rule *rule)
                            "stream, and the next ones are made meanwhile");
     else
         free(set.v);
-    if (f != NULL)
-        f->bytes = waiting;
+    if (f == NULL)
+        return;
+    f->bytes = waiting;
+    if (is_of_nobody && largest > 0)
+        f->site = gm_lives_place(c->lives, freed_by);
 }
 
 static const struct gm_rule rules[] = {
@@ -526,8 +645,10 @@ static const struct gm_rule rules[] = {
          "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
          "largest size, at least twice at the peak, is 4 times its other sizes and larger than what was made before, "
          "two in a row (a fused kernel makes one, its output); or, of any code, two blocks of the "
-         "largest size in a row, which no layer with a weight makes, 8 times as large as those before and after "
-         "them, twice, if most of that very size stands so",
+         "largest size in a row, which no layer with a weight and no resizing makes, 8 times as large as those before "
+         "and after "
+         "them, twice, if most of that very size stands so; between layers with weights also with a bias or a mask of "
+         "a quarter in the row",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",
@@ -544,12 +665,11 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info where the forward pass makes no more than logits and their logarithms",
      .when =
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
-         "each; where no "
-         "name tells of a loss, of the largest size, if the forward pass ends in it after something 32 times "
-         "smaller, and one of the largest weights has the first gradient; not where the first two gradients made of it "
-         "are "
-         "equally large and none stays (similarities of a batch with a batch); the saving is that of chunks of an "
-         "eighth",
+         "each; where no name tells of a loss, of the largest size, if the forward pass ends in it after something 6 "
+         "times smaller, of which one of the largest weights makes it by its sizes, and a number for each row is made "
+         "of it, or after something 32 times smaller, and one of the largest weights has the first gradient; not where "
+         "the first two gradients made of it are equally large and none stays (similarities of a batch with a batch); "
+         "the saving is that of chunks of an eighth",
      .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},
     {.id = "autocast-weight-casts",
      .title = "Casts of the weights are there beside the weights",
@@ -561,11 +681,11 @@ static const struct gm_rule rules[] = {
      .snippet = "- with torch.autocast(\"cuda\", torch.bfloat16):\n"
                 "+ model.bfloat16()  # or autocast(..., cache_enabled=False)",
      .cost = "accuracy of the weights; or a cast for each use",
-     .severity = "warning, or info where something is trained",
+     .severity = "warning, or info where something is trained and the backward pass lets go of them",
      .when = "at the peak there are at least 4 tensors half as large as the weights, hardly more than one for each, of "
              "60 % of "
              "their bytes",
-     .what_to_do = "`model.bfloat16()`, `cache_enabled=False`"},
+     .what_to_do = "`model.bfloat16()`, `cache_enabled=False`; in training `loss.backward()` after the region's end"},
     {.id = "pending-on-streams",
      .title = "Freed memory waits for another stream at the peak",
      .find = find_waiting,

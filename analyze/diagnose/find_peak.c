@@ -126,6 +126,8 @@ static void find_site(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
+enum { IDLE = 20 /* parts of the highest peak: what is less is no work of note */ };
+
 /* Whether a device holds something of that call site at its peak. */
 static bool has_site(const struct gm_device_timeline *t, const char *site)
 {
@@ -153,6 +155,18 @@ const char *gm_case_site_with_most(const struct gm_case *c, size_t d)
     return NULL;
 }
 
+bool gm_case_is_dealt(const struct gm_case *c, const char *site)
+{
+    uint64_t here = 0, elsewhere = 0;
+    for (size_t d = 0; d < c->report->device_count; d++)
+        for (size_t i = 0; i < c->report->timelines[d].peak.site_count; i++) {
+            const struct gm_group_row *row = &c->report->timelines[d].peak.sites[i];
+            uint64_t *sum = d == c->view.index ? &here : &elsewhere;
+            *sum = gm_max(*sum, strcmp(row->label, site) == 0 ? row->bytes : 0);
+        }
+    return elsewhere > 0 && elsewhere <= here / 2;
+}
+
 enum { PART_OF_OWN = 20 /* of the difference: what is less is no work of its own */ };
 
 /* Without what only that device makes, site by site. */
@@ -176,16 +190,27 @@ static const char *dealt_at(const struct gm_report *report, size_t most, size_t 
     const uint64_t others = gm_slice_named(other->roles, other->role_count, "Parameter").bytes;
     if (gm_slice_named(peak->roles, peak->role_count, "Parameter").bytes <= gm_sat_add(others, others / 4))
         return NULL;
-    for (size_t i = 0; i < peak->site_count; i++)
+    for (size_t i = 0; i < peak->site_count && peak->sites[i].bytes >= report->peaks[most].requested / IDLE; i++)
         if (peak->sites[i].role != NULL && strcmp(peak->sites[i].role, "Parameter") == 0 &&
             gm_site_has_stack(peak->sites[i].label))
             return peak->sites[i].label;
     return NULL;
 }
 
-/* What makes it even: without the call sites that no other device has, if they make three quarters of the difference;
+/* The largest tensor that stays: it is on one device, wherever that is. */
+static uint64_t largest_lasting(const struct gm_lives *l)
+{
+    uint64_t largest = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_is_lasting(l, a) && gm_lives_at_peak(l, a))
+            largest = gm_max(largest, gm_requested(l->h, a));
+    return largest;
+}
+
+/* What makes it even: without the call sites that no other device has, if they make three quarters of the difference,
+ * and all devices do the rest;
  * else with everything as much smaller as the mean is. */
-static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, uint64_t mean)
+static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, size_t other, uint64_t mean)
 {
     const uint64_t peak = c->report->peaks[most].requested, least = (peak - mean) / PART_OF_OWN;
     const struct gm_peak_detail *detail = &c->report->timelines[most].peak;
@@ -201,9 +226,11 @@ static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, uint6
         f->site = largest->label;
     if (c->lives == NULL || c->view.index != most)
         return;
-    const bool is_apart = own >= (peak - mean) / 4 * 3;
+    const bool is_apart = own >= (peak - mean) / 4 * 3 && c->report->peaks[other].requested >= peak / IDLE;
     if (is_apart)
         drop_own(c, &set, most, least);
+    else
+        mean = gm_max(mean, largest_lasting(c->lives));
     for (size_t a = 0; !c->failed && !is_apart && a < c->lives->h->allocation_count; a++)
         c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER,
                                  (uint64_t)((double)gm_requested(c->lives->h, a) * (double)mean / (double)peak));
@@ -217,7 +244,7 @@ enum { LEAST_UNEVEN_MIB = 128 };
 /* Whether it does a part of the work, by its peak or by how much it makes; not a stray tensor. */
 static bool has_work(const struct gm_report *report, size_t d, size_t highest)
 {
-    enum { OF_PEAK = 20, OF_ALLOCS = 10, LEAST = 4 /* allocations: fewer are no work */ };
+    enum { OF_PEAK = 20, OF_ALLOCS = 50, LEAST = 8 /* allocations: fewer are no work */ };
     const uint64_t allocs = report->devices[d].trace.allocs;
     return allocs > 0 && (report->peaks[d].requested >= report->peaks[highest].requested / OF_PEAK ||
                           (allocs >= LEAST && allocs >= report->devices[highest].trace.allocs / OF_ALLOCS));
@@ -281,7 +308,7 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
     }
     const char *dealt = dealt_at(c->report, most, least);
     f->site = dealt != NULL ? dealt : site;
-    put_even(c, f, most, mean);
+    put_even(c, f, most, least, mean);
 }
 
 static const struct gm_rule rules[] = {
@@ -315,7 +342,7 @@ static const struct gm_rule rules[] = {
      .severity = "warning",
      .when =
          "the highest peak of requested bytes of a device is 128 MiB and two fifths above the mean of the devices that "
-         "have a twentieth of it, or make a tenth as many allocations",
+         "have a twentieth of it, or make a fiftieth as many allocations",
      .what_to_do = "Split the batch, or the layers, by the memory that they take"},
 };
 const struct gm_theme gm_theme_peak = GM_THEME(rules);

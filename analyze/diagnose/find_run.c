@@ -51,15 +51,17 @@ enum {
     GOES_ON = 50 /* parts of what was made so far */,
     LEAST_CACHED = 10 /* parts of what is reserved */,
     LEAST_CACHED_MIB = 64,
-    LATER_ROUNDS = 2
+    LATER = 3 /* passes */
 };
 
 /* What stacks with frames made so far and did not keep, and what of it is made by code that still goes on. */
 struct phase {
-    uint64_t *made; /* [gm_stack_id] */
-    uint32_t *last; /* [gm_stack_id]: its last event */
+    uint64_t *made;  /* [gm_stack_id] */
+    uint32_t *last;  /* [gm_stack_id]: its last event */
+    uint32_t *later; /* [event]: how often what comes next does so from then on; 0: something is not over */
     uint64_t all, goes_on;
-    uint32_t most; /* the stack that made most of it */
+    uint32_t most;    /* the stack that made most of it */
+    uint32_t trained; /* the last event of a backward pass or an optimizer; 0: none */
 };
 
 static bool is_of_phase(const struct gm_lives *l, size_t a)
@@ -96,53 +98,87 @@ static uint64_t reserved_at_start(const struct gm_case *c, uint32_t *highest)
     return left > 0 ? (uint64_t)left : 0;
 }
 
-/* The moment with most cached memory, before most is reserved, at which the code that made nearly all so far is not to
- * run again. */
+/* Fills p->later, backwards: by calls of one line of a model, between which other lines make something; or rounds,
+ * where no modules are called. A recording of one step ends in a backward pass and the optimizer: that is no phase of
+ * its own. false: no memory. */
+static bool look_ahead(struct phase *p, const struct gm_lives *l)
+{
+    const size_t stacks = l->snapshot->stacks.count + 1;
+    uint64_t *calls = calloc(stacks, sizeof *calls), last = 0;
+    uint32_t *times = calloc(stacks, sizeof *times), later = 0;
+    const bool ok = calls != NULL && times != NULL && p->later != NULL, has_modules = gm_lives_has_modules(l);
+    for (uint32_t s = 0; ok && s < stacks; s++)
+        calls[s] = (l->by[s] & GM_BY_MODULE) != 0 ? gm_lives_module_call(l, s, 1) : 0;
+    for (uint32_t e = (uint32_t)l->h->count; ok && e-- > 0; p->later[e] = later) {
+        const uint32_t a = gm_made_by(l->h, e), stack = a == GM_NEVER ? 0 : gm_stack_of(l->h, a);
+        if (!has_modules)
+            later = 1 + gm_lives_round(l, (uint32_t)l->h->count) - gm_lives_round(l, e + 1);
+        if (a == GM_NEVER)
+            continue;
+        const bool is_backward = gm_lives_is_of_backward(l, a) || (l->by[stack] & GM_BY_ROOT) != 0;
+        if (p->trained == 0 && (is_backward || (l->by[stack] & GM_BY_OPTIMIZER) != 0))
+            p->trained = e;
+        if (has_modules && is_backward)
+            later = 0;
+        else if (calls[stack] != 0 && calls[stack] != last)
+            later = ++times[calls[stack] % stacks];
+        last = (l->by[stack] & GM_BY_NOBODY) == 0 ? calls[stack] : last;
+    }
+    free(calls);
+    free(times);
+    return ok;
+}
+
+/* Whether that may be the end of a phase: before most is reserved, which may be less then; or with as many passes to
+ * come as there were rounds, which others on the card have to wait for. After training most of what is reserved must be
+ * cached, and twice as many passes come: else they are but a look at what was trained. */
+static bool is_in_time(const struct gm_lives *l, const struct phase *p, const struct gm_change *change,
+                       uint32_t highest, bool is_mostly_cached)
+{
+    const uint32_t e = change->event, later = p->later[e], rounds = gm_lives_round(l, e);
+    if (later < LATER)
+        return false;
+    if (p->trained > 0 && e > p->trained)
+        return e > highest && is_mostly_cached && later / 2 >= rounds;
+    return e <= highest || later >= rounds;
+}
+
+/* The moment with most cached memory at which the code that made nearly all so far is not to run again, and other code
+ * begins. */
 static uint32_t end_of_phase(const struct gm_case *c, struct phase *p, uint64_t *cached, uint32_t *stack)
 {
     const struct gm_history *h = c->lives->h;
     struct gm_walk walk = gm_walk_start(h);
     struct gm_change change;
     uint32_t moment = GM_NEVER, highest;
-    uint64_t reserved = reserved_at_start(c, &highest), live = 0;
+    uint64_t reserved = reserved_at_start(c, &highest), growth = 0 /* for a request that is not served yet */;
+    uint64_t live = 0, goes_on = 0;
     *cached = 0;
     for (size_t a = 0; a < h->allocation_count; a++)
         live += h->born[a] == 0 ? gm_block_bytes(h, a) : 0;
-    while (gm_walk_next(&walk, &change) && change.event <= highest) {
-        reserved += (uint64_t)change.reserved;
+    while (gm_walk_next(&walk, &change)) {
+        *(change.reserved > 0 ? &growth : &reserved) += (uint64_t)change.reserved;
         if (change.kind == GM_CHANGE_FREE)
             live = gm_sat_sub(live, gm_block_bytes(h, change.allocation));
         if (change.kind != GM_CHANGE_ALLOC)
             continue;
-        if (p->goes_on <= p->all / GOES_ON && p->all > 0 &&
-            gm_sat_sub(reserved, live) > *cached + *cached / 8) { /* not the next phase's own */
-            *cached = reserved - live;
+        const uint64_t now = gm_sat_sub(reserved, live);
+        const bool is_new = p->made[gm_stack_of(h, change.allocation)] == 0;
+        const bool is_better = now > *cached + *cached / 8 /* not the next phase's own */ ||
+                               (now >= *cached && p->goes_on < goes_on /* the phase's last words */);
+        if (p->goes_on <= p->all / GOES_ON && p->all >= now && is_new && is_better &&
+            is_in_time(c->lives, p, &change, highest, now >= reserved / 4 * 3)) {
+            *cached = now;
+            goes_on = p->goes_on;
             *stack = p->most;
             moment = change.event;
         }
+        reserved += growth;
+        growth = 0;
         live += gm_block_bytes(h, change.allocation);
         see_birth(p, c->lives, change.allocation);
     }
     return moment;
-}
-
-/* Whether the loop goes on from then on, in training with a forward pass that ends in a backward pass: a recording of
- * one step ends in the optimizer. */
-static bool is_followed(const struct gm_lives *l, uint32_t moment)
-{
-    bool is_forward = false, is_found = !l->has_optimizer;
-    for (uint32_t e = moment; e < l->h->count && !is_found; e++) {
-        const uint32_t a = gm_made_by(l->h, e);
-        if (a == GM_NEVER)
-            continue;
-        const bool is_backward =
-            gm_lives_is_of_backward(l, a) || (gm_lives_by(l, a) & (GM_BY_BACKWARD | GM_BY_ROOT)) != 0;
-        if (is_backward && !is_forward)
-            return false;
-        is_found = is_backward;
-        is_forward |= !is_backward && (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0;
-    }
-    return is_found && gm_lives_round(l, (uint32_t)l->h->count) >= gm_lives_round(l, moment) + LATER_ROUNDS;
 }
 
 /* Setting up weights is no phase: a module has run, if any does. */
@@ -159,12 +195,14 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_lives *l = c->lives;
     const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
-    struct phase p = {.made = calloc(stacks, sizeof *p.made), .last = calloc(stacks, sizeof *p.last)};
+    struct phase p = {.made = calloc(stacks, sizeof *p.made),
+                      .last = calloc(stacks, sizeof *p.last),
+                      .later = malloc((l->h->count + 1) * sizeof *p.later)};
     struct gm_remedy_change *change = gm_arena_calloc(&c->report->arena, 1, sizeof *change);
     uint64_t cached = 0;
     uint32_t moment = GM_NEVER, stack = 0;
     char size[GM_SIZE_TEXT], n[GM_NUMBER_TEXT];
-    c->failed |= p.made == NULL || p.last == NULL || change == NULL;
+    c->failed |= p.made == NULL || p.last == NULL || change == NULL || !look_ahead(&p, l);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (is_of_phase(l, a) && l->h->born[a] > p.last[gm_stack_of(l->h, a)])
             p.last[gm_stack_of(l->h, a)] = l->h->born[a];
@@ -172,8 +210,9 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
         moment = end_of_phase(c, &p, &cached, &stack);
     free(p.made);
     free(p.last);
-    if (moment == GM_NEVER || c->has_oom || !is_after_setup(l, moment) || !is_followed(l, moment) ||
-        cached < LEAST_CACHED_MIB * GM_MIB || cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
+    free(p.later);
+    if (moment == GM_NEVER || c->has_oom || !is_after_setup(l, moment) || cached < LEAST_CACHED_MIB * GM_MIB ||
+        cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
         return;
     struct gm_finding *f = gm_case_say(
         c, rule, GM_WARNING, cached,
@@ -187,6 +226,7 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
     if (f->remedy != NULL) {
         f->remedy->changes = change;
         f->remedy->count = 1;
+        f->remedy->is_of_end = true;
     }
 }
 
@@ -249,10 +289,12 @@ static const struct gm_rule rules[] = {
      .cost = "none",
      .severity = "warning",
      .when =
-         "at some moment the stacks that made 98 % of all so far, of which one is a module's, if there are modules, "
-         "have run for the last time, a 20th of peak "
-         "reserved or "
-         "more is cached, two rounds of the loop follow, and reserved memory would be lower if it were given back then",
+         "at some moment other code begins, and the stacks that made 98 % of all so far, of which one is a module's, "
+         "if "
+         "there are modules, have run for the last time; a tenth of peak reserved or more is cached, three passes "
+         "follow (after training three quarters of what is reserved, and twice as many passes as there were steps), "
+         "and if it were given back then, the peak of reserved memory would be a 20th lower, or, where as many passes "
+         "follow as were before, what is reserved when the trace ends a quarter",
      .what_to_do = "`torch.cuda.empty_cache()` once, after the phase that needed it"},
     {.id = "plain-capacity",
      .title = "The device is too small for what the program keeps",

@@ -110,17 +110,18 @@ static bool look_at_shapes(struct gm_lives *l, struct variety *found)
     for (size_t i = 0; ok && i < roster->n; i++) {
         const struct gm_roster_row *row = &roster->v[i];
         const uint64_t bytes = gm_requested(l->h, row->allocation);
+        const uint32_t stack = gm_stack_of(l->h, row->allocation);
         const struct gm_roster_row *before =
-            row->round > 1 ? gm_roster_find(roster, row->stack, row->round - 1, row->place) : NULL;
+            row->round > 1 ? gm_roster_find(roster, stack, row->round - 1, row->place) : NULL;
         if (before == NULL)
             continue;
         of_round[2 * (size_t)row->round] += bytes;
         if (gm_requested(l->h, before->allocation) == bytes)
             continue;
         of_round[2 * (size_t)row->round + 1] += bytes;
-        of_stack[row->stack] += bytes;
-        if ((l->by[row->stack] & GM_BY_NOBODY) == 0 && of_stack[row->stack] > of_stack[found->most])
-            found->most = row->stack;
+        of_stack[stack] += bytes;
+        if ((l->by[stack] & GM_BY_NOBODY) == 0 && of_stack[stack] > of_stack[found->most])
+            found->most = stack;
     }
     for (size_t r = 0; ok && r <= l->rounds.n; r++) {
         found->all += of_round[2 * r];
@@ -145,8 +146,8 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
     struct variety shapes;
     char share[GM_NUMBER_TEXT], change[GM_SIZE_CHANGE_TEXT];
     if (advice == NULL || advice->verdict != GM_ADVICE_GIVEN || gm_case_found(c, "kv-cache-by-cat") != NULL ||
-        is_pinned(gm_case_found(c, "pinned-segments")))
-        return;
+        is_pinned(gm_case_found(c, "pinned-segments")) || gm_case_found(c, "empty-cache-in-loop") != NULL)
+        return; /* which leaves nothing of a round that the next one could not use */
     const struct gm_advice_trial *best = &advice->tried[advice->best];
     const uint64_t before = advice->before;
     if (best->saved < before / GM_MUCH_OF_SETTING)
@@ -165,6 +166,8 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
         gm_case_printf(c, "%s, or %s", gm_settings_name(best->settings), rule->brief); /* what was replayed first */
     f->site = gm_lives_place(c->lives, shapes.most);
     f->remedy = remedy_of(c, advice, best->settings);
+    if (f->remedy != NULL)
+        f->remedy->of_mistake = true;
 }
 
 static void find_replayed(struct gm_case *c, const struct gm_rule *rule)

@@ -5,9 +5,10 @@
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
-enum { LEAST_WORKSPACES = 3, WORKSPACES_MOST = 256, AT_ONCE = 2 /* events */, LEAST_POOLS = 2 };
+enum { LEAST_STREAMS = 3, WORKSPACES_MOST = 256, AT_ONCE = 2 /* events */, LEAST_POOLS = 2 };
 
 /* ---- workspaces -------------------------------------------------------------------------------------------------- */
 
@@ -19,8 +20,9 @@ static bool is_workspace(const struct gm_lives *l, size_t a)
            (gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) || (h->born[a] > 0 && h->freed[a] - h->born[a] <= AT_ONCE));
 }
 
-/* The size of workspace that most streams have. `streams` is how many. */
-static uint64_t common_size(const struct gm_lives *l, size_t *streams)
+/* The size of workspace that holds most, if every stream that asks for it keeps one; of how many streams. 0: none is on
+ * so many. */
+static uint64_t common_size(const struct gm_lives *l, uint64_t *streams)
 {
     const struct gm_history *h = l->h;
     uint64_t seen[WORKSPACES_MOST][2], common = 0; /* size and stream, each once */
@@ -30,7 +32,7 @@ static uint64_t common_size(const struct gm_lives *l, size_t *streams)
         if (!is_workspace(l, a))
             continue;
         const uint64_t size = gm_requested(h, a), stream = gm_history_stream(h, a).v;
-        size_t same = 1;
+        uint64_t same = 1;
         bool is_new = true;
         for (size_t i = 0; is_new && i < n; i++) {
             same += seen[i][0] == size;
@@ -40,35 +42,50 @@ static uint64_t common_size(const struct gm_lives *l, size_t *streams)
             continue;
         seen[n][0] = size;
         seen[n++][1] = stream;
-        common = same > *streams ? size : common;
-        *streams = same > *streams ? same : *streams;
+        if (same < LEAST_STREAMS || same * size <= *streams * common)
+            continue;
+        common = size;
+        *streams = same;
     }
     return common;
 }
 
-/* Those of the stream that has the first one stay. */
+/* On one stream the same memory would do for all: for the workspaces, of which the first stream's stay, and for
+ * whatever else is cached. */
 static void find_workspaces(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
+    const struct gm_history *h = l->h;
+    uint32_t *made = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *made), most = 0, own = GM_NEVER;
     struct gm_set set = {.v = NULL};
-    size_t streams;
-    uint32_t own = GM_NEVER;
+    uint64_t streams;
     char size[GM_SIZE_TEXT];
     const uint64_t common = common_size(l, &streams);
-    for (size_t a = 0; streams >= LEAST_WORKSPACES && a < l->h->allocation_count; a++) {
-        if (gm_requested(l->h, a) != common || !is_workspace(l, a))
+    c->failed |= made == NULL;
+    for (size_t a = 0; !c->failed && common > 0 && a < h->allocation_count; a++) {
+        if (gm_requested(h, a) != common || !is_workspace(l, a))
             continue;
-        const uint32_t stream = gm_history_stream(l->h, a).v;
+        const uint32_t stream = gm_history_stream(h, a).v, stack = gm_stack_of(h, a);
+        const bool is_kept = h->freed[a] - h->born[a] > AT_ONCE;
         own = own == GM_NEVER ? stream : own;
+        made[stack] += (l->by[stack] & GM_BY_NOBODY) == 0;
+        most = made[stack] > made[most] || most == 0 ? stack : most;
         if (stream != own)
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            c->failed |=
+                !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, is_kept ? 0 : (uint64_t)GM_REMEDY_AS_RECORDED);
     }
-    gm_case_accuse(
+    free(made);
+    struct gm_finding *f = gm_case_accuse(
         c, rule, &set, true,
         gm_case_printf(c,
-                       "the same work on %zu streams takes a workspace of %s for each, which no other stream "
-                       "can use",
+                       "the same work on %" PRIu64 " streams takes a workspace of %s for each, which no other stream "
+                       "can use, nor what else is cached",
                        streams, gm_size_format(size, common)));
+    if (f == NULL || f->remedy == NULL)
+        return;
+    f->remedy->on_one_stream = true;
+    f->bytes = (streams - 1) * common;
+    f->site = gm_lives_place(c->lives, most);
 }
 
 /* ---- private pools ----------------------------------------------------------------------------------------------- */
@@ -154,7 +171,7 @@ static const struct gm_rule rules[] = {
      .cost = "products that no longer run at the same time",
      .severity = "warning",
      .when = "workspaces of cuBLAS (or what is made and freed at once) of 1 MiB or more, of one size, on at least 3 "
-             "streams",
+             "streams; the saving is that of one stream for all",
      .what_to_do = "Fewer streams, or `CUBLAS_WORKSPACE_CONFIG=:4096:2`"},
     {.id = "cuda-graph-pools",
      .title = "Each CUDA graph has a memory pool of its own",

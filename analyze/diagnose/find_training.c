@@ -23,6 +23,14 @@ struct round {
     bool has_step;
 };
 
+/* Rounds in which an optimizer is known to step, and the first of them; whether gradients go after a later backward
+ * pass than their own. */
+struct steps {
+    size_t count;
+    uint32_t first;
+    bool is_accumulating;
+};
+
 static struct round *look_at_rounds(const struct gm_lives *l)
 {
     const size_t n = l->rounds.n + 1;
@@ -46,15 +54,16 @@ static struct round *look_at_rounds(const struct gm_lives *l)
     return rounds;
 }
 
-/* What the backward pass of a round makes to add it to that gradient, and frees: without the gradient it would be it.
- * GM_NEVER: there is none. Gradients come in the same order in each round. */
-static uint32_t addend_of(const struct gm_lives *l, struct round *round, size_t a)
+/* What the backward pass of a round makes for the weight of that gradient: to add it, and it goes at once, or to take
+ * its place; without the gradient it would be it. GM_NEVER: there is none. Gradients come in the same order in each
+ * round. */
+static uint32_t next_of(const struct gm_lives *l, struct round *round, size_t a)
 {
     const struct gm_history *h = l->h;
     for (uint32_t e = round->seen; e < h->count && e - round->seen < APART; e++) {
         const uint32_t other = gm_made_by(h, e);
         if (other == GM_NEVER || gm_requested(h, other) != gm_requested(h, a) || !gm_lives_is_of_engine(l, other) ||
-            h->freed[other] == GM_NEVER || gm_lives_round(l, h->freed[other]) != gm_lives_round(l, e + 1))
+            gm_lives_is_lasting(l, other))
             continue;
         round->seen = e + 1;
         return other;
@@ -62,27 +71,73 @@ static uint32_t addend_of(const struct gm_lives *l, struct round *round, size_t 
     return GM_NEVER;
 }
 
-/* A gradient is of no use from the end of a round to where the next backward pass makes it. */
-static bool add_gradient(struct gm_set *set, const struct gm_lives *l, struct round *rounds, size_t a, bool has_steps)
+/* The next round with a backward pass; the last one if there is none. */
+static uint32_t next_backward(const struct gm_lives *l, const struct round *rounds, uint32_t r)
 {
-    const uint32_t born = gm_lives_round(l, l->h->born[a]);
-    const uint32_t offset = rounds[born].backward < l->h->born[a] ? l->h->born[a] - rounds[born].backward : 0;
+    while (++r < l->rounds.n && rounds[r].backward == GM_NEVER) {}
+    return r;
+}
+
+/* Whether gradients of that round are added to those of the next: an optimizer is known to step in others; or it is
+ * known of one at most, where some make their states and nothing later, but gradients go, and not before each backward
+ * pass. */
+static bool is_without_step(const struct round *rounds, uint32_t r, const struct steps *steps)
+{
+    return !rounds[r].has_step &&
+           (steps->count > 1 || (steps->count > 0 && r < steps->first) || steps->is_accumulating);
+}
+
+static struct steps find_steps(const struct gm_lives *l, const struct round *rounds)
+{
+    struct steps steps = {.count = 0};
+    for (uint32_t r = 0; r <= l->rounds.n; r++) {
+        steps.first = rounds[r].has_step && steps.count == 0 ? r : steps.first;
+        steps.count += rounds[r].has_step;
+    }
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const uint32_t round = gm_lives_round(l, l->h->born[a]);
+        steps.is_accumulating |= l->role[a] == GM_ROLE_GRADIENT && round < l->rounds.n && !gm_lives_is_left(l, a) &&
+                                 l->h->freed[a] > rounds[next_backward(l, rounds, round)].backward;
+    }
+    return steps;
+}
+
+/* Whether that event is one of a backward pass, which may run parts of the forward pass again. */
+static bool is_within_backward(const struct gm_lives *l, uint32_t event)
+{
+    const uint32_t a = gm_made_by(l->h, event);
+    return (l->phase != NULL && l->phase[event] == GM_PHASE_BACKWARD) ||
+           (a != GM_NEVER && (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0);
+}
+
+/* A gradient is of no use from the end of a round to where the next backward pass makes it. */
+static bool add_gradient(struct gm_set *set, const struct gm_lives *l, struct round *rounds, size_t a,
+                         const struct steps *steps)
+{
+    const struct gm_history *h = l->h;
+    const uint32_t born = gm_lives_round(l, h->born[a]), freed = h->freed[a];
+    const uint32_t offset = rounds[born].backward < h->born[a] ? h->born[a] - rounds[born].backward : 0;
     bool ok = true;
-    for (uint32_t r = born; ok && r < l->rounds.n && gm_lives_round_end(l, r) < l->h->freed[a]; r++) {
-        const uint32_t backward = rounds[r + 1].backward, gone = gm_lives_round_end(l, r);
-        if ((has_steps && !rounds[r].has_step) ||
-            gone >= l->first_oom) /* they are accumulated, or of no use to anyone */
+    for (uint32_t r = born, next; ok && r < l->rounds.n && gm_lives_round_end(l, r) < freed; r = next) {
+        const uint32_t gone = gm_lives_round_end(l, r);
+        next = next_backward(l, rounds, r);
+        const uint32_t backward = rounds[next].backward;
+        if (gone >= l->first_oom || is_within_backward(l, gone))
+            continue; /* of no use to anyone; no step ends there */
+        if (freed <= backward) {
+            ok = freed == GM_NEVER || gm_set_add(set, a, gone, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
             continue;
-        if (backward == GM_NEVER) /* no forward pass that ends in one */
-            continue;
-        const uint32_t addend = l->h->freed[a] > backward ? addend_of(l, &rounds[r + 1], a) : GM_NEVER;
-        if (addend != GM_NEVER)
-            ok = gm_set_add(set, a, gone, l->h->born[addend], GM_REMEDY_AS_RECORDED) &&
-                 gm_set_add(set, addend, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-        else if (l->h->freed[a] > backward)
-            ok = gm_set_add(set, a, gone, backward + offset, GM_REMEDY_AS_RECORDED);
-        else if (l->h->freed[a] > gone)
+        }
+        const uint32_t other = next_of(l, &rounds[next], a);
+        if (other != GM_NEVER && h->freed[other] > freed)
             ok = gm_set_add(set, a, gone, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+        else if (is_without_step(rounds, r, steps))
+            continue; /* they are accumulated */
+        else if (other != GM_NEVER)
+            ok = gm_set_add(set, a, gone, h->born[other], GM_REMEDY_AS_RECORDED) &&
+                 gm_set_add(set, other, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+        else
+            ok = gm_set_add(set, a, gone, backward + offset, GM_REMEDY_AS_RECORDED);
     }
     return ok;
 }
@@ -144,23 +199,35 @@ static const char *forward_line(struct gm_case *c)
     return line;
 }
 
+/* Bytes that would not be there at the peak. */
+static uint64_t useless_at_peak(const struct gm_lives *l, const struct gm_set *set)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < set->n; i++)
+        if (gm_lives_at_peak(l, set->v[i].allocation) &&
+            (set->v[i].gone <= l->peak || set->v[i].gone == GM_REMEDY_NEVER) && l->peak < set->v[i].again)
+            bytes += gm_requested(l->h, set->v[i].allocation);
+    return bytes;
+}
+
 static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     struct round *rounds = look_at_rounds(l);
-    bool has_steps = false, has_backward = false;
+    const struct steps steps = rounds == NULL ? (struct steps){.count = 0} : find_steps(l, rounds);
+    bool has_backward = false;
     c->failed |= rounds == NULL;
-    for (size_t r = 0; rounds != NULL && r <= l->rounds.n; r++) {
-        has_steps |= rounds[r].has_step;
+    for (size_t r = 0; rounds != NULL && r <= l->rounds.n; r++)
         has_backward |= rounds[r].backward != GM_NEVER;
-    }
     const bool is_forward = !has_backward && has_forward(l);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        if (l->role[a] == GM_ROLE_GRADIENT && gm_lives_is_of_engine(l, a))
+        if (l->role[a] == GM_ROLE_GRADIENT && gm_lives_is_of_engine(l, a) && l->taken[a] != GM_TAKEN)
             c->failed |= is_forward ? l->h->born[a] == 0 && !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0)
-                                    : !add_gradient(&set, l, rounds, a, has_steps);
+                                    : !add_gradient(&set, l, rounds, a, &steps);
     free(rounds);
+    if (!gm_is_share(useless_at_peak(l, &set), l->at_peak, 1.0 / GM_LEAST_SHARE))
+        set.n = 0;
     bool are_two = false;
     const char *evidence = is_forward && set.n > 0
                                ? tell_older(c, &are_two)
@@ -485,8 +552,11 @@ static const struct gm_rule rules[] = {
                 "+ optimizer.step(); optimizer.zero_grad(set_to_none=True)",
      .cost = "none",
      .severity = "warning",
-     .when = "gradients that are there after an optimizer step are not freed before the next backward pass; or the "
-             "peak of a trace without a backward pass is in a forward pass, and gradients are older than the trace",
+     .when =
+         "gradients are there after the round that made them, go before the next backward pass, or are zeroed, or "
+         "replaced, by it, and hold 1 % of a peak at which nothing reads them; not where they are accumulated, which "
+         "rounds without an optimizer step tell, or gradients that go only after several backward passes; or the "
+         "peak of a trace without a backward pass is in a forward pass, and gradients are older than the trace",
      .what_to_do = "`optimizer.zero_grad(set_to_none=True)` right after `optimizer.step()`; not where they are "
                    "accumulated"},
     {.id = "foreach-transients",

@@ -5,6 +5,7 @@
 #include "analyze/base/order.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
+#include "analyze/diagnose/sizes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ struct member {
     uint64_t bytes;
     uint32_t allocation, born;
     unsigned by;
-    bool goes; /* it is freed later */
+    bool goes; /* it is freed later, for good */
 };
 struct members GM_VEC(struct member);
 
@@ -31,7 +32,7 @@ static bool is_of_start(const struct gm_lives *l, size_t a)
 {
     return !l->taken[a] && gm_lives_at_peak(l, a) && gm_requested(l->h, a) >= l->at_peak / 5000 &&
            (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 &&
-           (gm_lives_round(l, l->h->born[a]) <= 1 || is_copied(l, a));
+           (gm_lives_is_early(l, l->h->born[a]) || is_copied(l, a));
 }
 
 /* Whether it is made of what was read or set up, and given up before the first forward pass is over. */
@@ -49,17 +50,29 @@ static bool is_set_up(const struct gm_lives *l, size_t a)
                                  (gm_lives_by(l, a) & GM_BY_LOADING) != 0 || is_copied(l, a) || is_passing(l, a));
 }
 
-static struct members list_members(struct gm_case *c)
+/* Whether its stack makes as many in a later round: that is no set-up. */
+static bool is_made_again(const struct gm_lives *l, const struct gm_roster *roster, size_t a)
+{
+    bool is_again = false;
+    for (uint32_t r = gm_lives_round(l, l->h->born[a]) + 1; !is_again && r <= l->rounds.n; r++)
+        is_again = gm_roster_find(roster, gm_stack_of(l->h, a), r, 0) != NULL;
+    return is_again;
+}
+
+static struct members list_members(struct gm_case *c, bool (*is_wanted)(const struct gm_lives *, size_t))
 {
     struct gm_lives *l = c->lives;
+    const struct gm_roster *roster = gm_lives_roster(l);
     struct members found = {.v = NULL};
+    c->failed |= roster == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
-        if (!is_set_up(l, a))
+        if (!is_wanted(l, a))
             continue;
         const char *site = gm_names_site(&l->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
         c->failed |= site == NULL ||
                      !GM_VEC_PUSH(&found, ((struct member){site, gm_requested(l->h, a), (uint32_t)a, l->h->born[a],
-                                                           gm_lives_by(l, a), !gm_lives_is_left(l, a)}));
+                                                           gm_lives_by(l, a),
+                                                           !gm_lives_is_left(l, a) && !is_made_again(l, roster, a)}));
     }
     if (found.n > 0)
         qsort(found.v, found.n, sizeof *found.v, by_site);
@@ -89,34 +102,29 @@ static struct part part_at(const struct members *m, size_t from)
     return part;
 }
 
-/* Tensor by tensor the same sizes, or all of them half, twice, a quarter or four times as large; or each of `b` some
- * times in `a`, which read some files. */
+/* Tensor by tensor the same sizes, or all of them half, twice, a quarter or four times as large. */
 static bool are_alike(const struct members *m, const struct part *a, const struct part *b)
 {
-    const size_t n = b->to - b->from, times = (a->to - a->from) / n;
-    const double ratio = (double)a->bytes / (double)times / (double)b->bytes;
+    const size_t n = b->to - b->from;
+    const double ratio = (double)a->bytes / (double)b->bytes;
     size_t same = 0;
-    if ((n < 2 && ((a->by ^ b->by) & GM_BY_COPYING) == 0) || a->to - a->from != n * times ||
-        (times > 1 && (a->by & GM_BY_LOADING) == 0) ||
+    if ((n < 2 && ((a->by ^ b->by) & GM_BY_COPYING) == 0) || a->to - a->from != n ||
         (ratio != 1 && ratio != 2 && ratio != 4 && ratio != 0.5 && ratio != 0.25))
         return false;
-    for (size_t i = 0; i < n * times; i++)
-        same += (double)m->v[a->from + i].bytes == ratio * (double)m->v[b->from + i / times].bytes;
-    return same == n * times;
+    for (size_t i = 0; i < n; i++)
+        same += (double)m->v[a->from + i].bytes == ratio * (double)m->v[b->from + i].bytes;
+    return same == n;
 }
 
-/* What was read from a file, or is of another type: the model's own copy is the later one. */
+/* What was given up, or is of another type: the model's own copy is the later one. */
 static bool is_of_file(const struct gm_lives *l, const struct part *a, const struct part *b)
 {
-    return ((a->by | b->by) & GM_BY_COPYING) == 0 &&
-           (((a->by | b->by) & GM_BY_LOADING) != 0 || (!l->has_backward && a->bytes != b->bytes) || a->goes || b->goes);
+    return ((a->by | b->by) & GM_BY_COPYING) == 0 && ((!l->has_backward && a->bytes != b->bytes) || a->goes || b->goes);
 }
 
 /* The one of two that need not be there. */
 static const struct part *spare(const struct part *a, const struct part *b, bool is_file)
 {
-    if (is_file && ((a->by ^ b->by) & GM_BY_LOADING) != 0)
-        return (a->by & GM_BY_LOADING) != 0 ? a : b;
     if (is_file && a->goes != b->goes)
         return a->goes ? a : b;
     if (is_file)
@@ -213,14 +221,19 @@ static bool are_by_turns(const struct part *a, const struct part *b)
     return a->born < b->last && b->born < a->last;
 }
 
-/* What copies again and again leaves out all of them. */
+/* What copies again and again, or makes as much again later, leaves out all of them. */
 static void drop_part(struct gm_case *c, const struct members *m, const struct part *part, struct gm_set *set)
 {
     struct gm_lives *l = c->lives;
-    for (size_t i = part->from; i < part->to; i++)
+    const struct gm_roster *roster = gm_lives_roster(l);
+    bool is_again = (part->by & GM_BY_COPYING) != 0;
+    c->failed |= roster == NULL;
+    for (size_t i = part->from; !c->failed && i < part->to; i++) {
         c->failed |= !gm_set_add(set, m->v[i].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-    for (size_t a = 0; (part->by & GM_BY_COPYING) != 0 && !c->failed && a < l->h->allocation_count; a++) {
-        const char *site = !is_copied(l, a) || is_set_up(l, a)
+        is_again |= !gm_lives_is_left(l, m->v[i].allocation) && is_made_again(l, roster, m->v[i].allocation);
+    }
+    for (size_t a = 0; is_again && !c->failed && a < l->h->allocation_count; a++) {
+        const char *site = gm_lives_is_of_engine(l, a) || is_set_up(l, a)
                                ? ""
                                : gm_names_site(&l->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
         c->failed |= site == NULL || (strcmp(site, m->v[part->from].site) == 0 &&
@@ -242,19 +255,93 @@ static void add_made_of_file(struct gm_case *c, struct gm_set *set)
             c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
 }
 
+/* What was read from files and lies there at the peak, and all weights that were not. */
+static struct members list_weights(struct gm_case *c, bool is_read)
+{
+    const struct gm_lives *l = c->lives;
+    struct members found = {.v = NULL};
+    for (size_t a = 0; (l->by_any & GM_BY_LOADING) != 0 && !c->failed && a < l->h->allocation_count; a++) {
+        const unsigned by = gm_lives_by(l, a);
+        const bool is_weight =
+            (by & (GM_BY_NOBODY | GM_BY_OPTIMIZER | GM_BY_COPYING)) == 0 && gm_lives_is_role(l, a, GM_ROLE_PARAMETER);
+        if (((by & GM_BY_LOADING) != 0) == is_read && (is_read || is_weight) && !l->taken[a] &&
+            gm_lives_at_peak(l, a) && gm_requested(l->h, a) >= l->at_peak / 5000)
+            c->failed |=
+                !GM_VEC_PUSH(&found, ((struct member){.bytes = gm_requested(l->h, a), .allocation = (uint32_t)a}));
+    }
+    if (found.n > 0)
+        qsort(found.v, found.n, sizeof *found.v, by_size);
+    return found;
+}
+
+static uint64_t sum_of(const struct members *m)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < m->n; i++)
+        sum += m->v[i].bytes;
+    return sum;
+}
+
+/* The bytes of what was read for which there is a weight each, so many times as large; `goes` marks it. */
+static uint64_t match(struct members *read, const struct members *weights, double ratio)
+{
+    uint64_t matched = 0;
+    for (size_t i = 0, k = 0; i < read->n; i++) {
+        while (k < weights->n && (double)weights->v[k].bytes > ratio * (double)read->v[i].bytes)
+            k++;
+        read->v[i].goes = k < weights->n && (double)weights->v[k].bytes == ratio * (double)read->v[i].bytes;
+        matched += read->v[i].goes ? read->v[i].bytes : 0;
+        k += read->v[i].goes;
+    }
+    return matched;
+}
+
+/* Whether what was read beside weights may be states that an optimizer works with: it has made none itself. */
+static bool may_be_read_states(const struct gm_lives *l)
+{
+    bool has_own = !l->has_optimizer;
+    for (size_t a = 0; a < l->h->allocation_count && !has_own; a++)
+        has_own = gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE) && (gm_lives_by(l, a) & GM_BY_LOADING) == 0 &&
+                  gm_lives_at_peak(l, a) && gm_requested(l->h, a) >= l->at_peak / 5000;
+    return !has_own;
+}
+
+/* What was read from files, if most of it has its like among the weights that were not, or most of those among it, or
+ * both are as large (some layers lay theirs out anew). */
+static void collect_read(struct gm_case *c, struct gm_set *set)
+{
+    static const double ratios[] = {1, 2, 0.5, 4, 0.25};
+    struct members read = list_weights(c, true), weights = list_weights(c, false);
+    const double all = (double)sum_of(&read), model = (double)sum_of(&weights);
+    bool is_found = false;
+    for (size_t i = 0; i < sizeof ratios / sizeof *ratios && read.n > 1 && model > 0 && !is_found; i++) {
+        const double matched = (double)match(&read, &weights, ratios[i]), whole = all * ratios[i];
+        is_found = matched >= 0.8 * all || matched * ratios[i] >= 0.8 * model ||
+                   (whole >= 0.98 * model && whole <= 1.02 * model);
+        for (size_t k = 0; k < read.n && is_found && (whole <= 1.02 * model || !may_be_read_states(c->lives)); k++)
+            read.v[k].goes = true;
+    }
+    for (size_t i = 0; i < read.n && is_found && !c->failed; i++)
+        if (read.v[i].goes)
+            c->failed |= !gm_set_add(set, read.v[i].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    free(read.v);
+    free(weights.v);
+}
+
 static void find_twice(struct gm_case *c, const struct gm_rule *rule, bool is_wanted_of_file, const char *evidence)
 {
-    struct members m = list_members(c);
+    struct members m = list_members(c, is_set_up);
     struct gm_set set = {.v = NULL};
     const bool are_states = may_be_states(c);
-    for (size_t i = 0; !c->failed && i < m.n;) {
+    if (is_wanted_of_file)
+        collect_read(c, &set);
+    for (size_t i = set.n > 0 ? m.n : 0; !c->failed && i < m.n;) {
         const struct part a = part_at(&m, i);
         for (size_t k = a.to; !c->failed && k < m.n;) {
             const struct part b = part_at(&m, k);
             const bool is_file = is_of_file(c->lives, &a, &b);
             if (is_file == is_wanted_of_file && (are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) &&
-                (((a.by | b.by) & GM_BY_LOADING) != 0 || !are_by_turns(&a, &b)) &&
-                (is_file || !are_states || ((a.by | b.by) & GM_BY_COPYING) != 0))
+                !are_by_turns(&a, &b) && (is_file || !are_states || ((a.by | b.by) & GM_BY_COPYING) != 0))
                 drop_part(c, &m, spare(&a, &b, is_file), &set);
             k = b.to;
         }
@@ -275,30 +362,105 @@ static void find_checkpoint(struct gm_case *c, const struct gm_rule *rule)
                "was read from a file is still on the device");
 }
 
+/* Whether a backward pass lets it go, and goes on. */
+static bool is_for_backward(const struct gm_lives *l, size_t a)
+{
+    uint32_t e = l->h->freed[a];
+    while (e < l->h->count && gm_made_by(l->h, e) == GM_NEVER)
+        e++;
+    return e < l->h->count && gm_lives_is_of_backward(l, gm_made_by(l->h, e));
+}
+
+/* How many tensors that a backward pass needs are made before each event. NULL: no memory. */
+static uint32_t *count_kept(const struct gm_lives *l)
+{
+    const struct gm_history *h = l->h;
+    uint32_t *kept = calloc(h->count + 2, sizeof *kept);
+    for (uint32_t e = 0; kept != NULL && e < h->count; e++) {
+        const uint32_t a = gm_made_by(h, e);
+        kept[e + 1] = kept[e] + (a != GM_NEVER && gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && l->phase != NULL &&
+                                 h->freed[a] <= h->count && l->phase[h->freed[a] - 1] == GM_PHASE_BACKWARD);
+    }
+    return kept;
+}
+
+/* Whether the program made it, other than in a forward pass, and a forward pass runs until it goes. */
+static bool is_kept_beside(const struct gm_lives *l, const uint32_t *kept, size_t a)
+{
+    const struct gm_history *h = l->h;
+    const uint32_t end = h->freed[a] < h->count ? h->freed[a] : (uint32_t)h->count;
+    return !l->taken[a] && h->born[a] > 0 && !gm_lives_is_lasting(l, a) && !is_for_backward(l, a) &&
+           !gm_lives_is_role(l, a, GM_ROLE_PARAMETER) &&
+           (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_OPTIMIZER | GM_BY_MODULE | GM_BY_LOADING)) ==
+               0 &&
+           kept[end] >= kept[h->born[a]] + LEAST_MADE;
+}
+
+/* What one stack makes while the run goes on, and keeps through a forward pass, and is at the peak tensor by tensor as
+ * large as the weights: a backup, the best ones so far, those from before inner steps. */
+static void find_backup(struct gm_case *c, struct gm_set *set)
+{
+    const struct gm_lives *l = c->lives;
+    const size_t stacks = l->snapshot->stacks.count;
+    uint32_t *kept = count_kept(l);
+    uint64_t *bytes = calloc(stacks + 1, sizeof *bytes), weights = 0;
+    struct gm_sizes sizes = {.v = NULL};
+    c->failed |= kept == NULL || bytes == NULL || !gm_sizes_of_role(&sizes, l, GM_ROLE_PARAMETER);
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        if (!gm_lives_at_peak(l, a))
+            continue;
+        weights += gm_lives_is_role(l, a, GM_ROLE_PARAMETER) && gm_lives_is_lasting(l, a) ? gm_requested(l->h, a) : 0;
+        bytes[gm_stack_of(l->h, a)] += is_kept_beside(l, kept, a) ? gm_requested(l->h, a) : 0;
+    }
+    for (uint32_t s = 0; !c->failed && weights > 0 && s < stacks; s++) {
+        if (bytes[s] < weights - weights / 10)
+            continue;
+        uint64_t alike = 0;
+        memset(sizes.met, 0, (sizes.n + 1) * sizeof *sizes.met);
+        for (size_t a = 0; a < l->h->allocation_count; a++)
+            if (gm_stack_of(l->h, a) == s && gm_lives_at_peak(l, a) && is_kept_beside(l, kept, a) &&
+                gm_sizes_has_another(&sizes, gm_requested(l->h, a)))
+                alike += gm_requested(l->h, a);
+        for (size_t a = 0; alike >= weights - weights / 10 && !c->failed && a < l->h->allocation_count; a++)
+            if (gm_stack_of(l->h, a) == s && l->h->born[a] > 0)
+                c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    }
+    gm_sizes_free(&sizes);
+    free(bytes);
+    free(kept);
+}
+
 static void find_second_copy(struct gm_case *c, const struct gm_rule *rule)
 {
+    struct gm_set set = {.v = NULL};
     find_twice(c, rule, false,
                "tensor by tensor they have the sizes of the model's weights, which lie beside them: an "
                "average, a teacher or a reference");
+    if (c->lives->has_backward && gm_case_found(c, rule->id) == NULL)
+        find_backup(c, &set);
+    gm_case_accuse(c, rule, &set, false,
+                   "tensor by tensor they have the sizes of the model's weights, which are trained beside them: a "
+                   "backup, or the best ones so far");
 }
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
-enum { DATA_BLOCKS = 16 };
+enum {
+    FEW = 4,          /* tensors of a line: most of them have to be large */
+    STATES = 8,       /* of a weight, at most, that one line makes */
+    LEAST_LAYERS = 3, /* that a line makes weights for, */
+    OF_LAYER = 4      /* at most so many for each */
+};
 
-/* Whether gradients of that size are made: then it is a weight. */
-static bool has_gradient(const struct gm_lives *l, uint64_t bytes)
+/* What the program makes before it trains anything, for as long as it runs, and no module, optimizer or copy of
+ * weights. What outlives all of a run that is over looks like an activation. */
+static bool is_of_program(const struct gm_lives *l, size_t a)
 {
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (l->role[a] == GM_ROLE_GRADIENT && gm_requested(l->h, a) == bytes)
-            return true;
-    return false;
-}
-
-/* What outlives all of a run that is over looks like one. */
-static bool is_activation_of_setup(const struct gm_lives *l, size_t a)
-{
-    return gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && is_of_start(l, a) && l->h->born[a] <= l->first_forward;
+    const uint8_t role = l->role[a];
+    return !l->taken[a] && gm_lives_at_peak(l, a) && gm_lives_is_left(l, a) && l->h->born[a] <= l->first_backward &&
+           gm_requested(l->h, a) >= l->at_peak / 5000 &&
+           (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER | GM_BY_MODULE | GM_BY_LAYER)) == 0 &&
+           role != GM_ROLE_GRADIENT && role != GM_ROLE_WORKSPACE && role != GM_ROLE_COMMUNICATION;
 }
 
 /* The largest thing that a round makes and gives up: data of which a step takes a part are larger. */
@@ -312,23 +474,106 @@ static uint64_t largest_of_rounds(const struct gm_lives *l)
     return largest;
 }
 
+static size_t common_divisor(size_t a, size_t b)
+{
+    for (size_t rest; b > 0; a = b, b = rest)
+        rest = a % b;
+    return a;
+}
+
+/* Whether there are so many of one size for each of the layers that run from then on to the first backward pass:
+ * weights that are not trained. */
+static bool are_of_layers(struct gm_case *c, size_t n, uint32_t since)
+{
+    struct made {
+        size_t count;
+        uint64_t bytes;
+    };
+    const struct gm_lives *l = c->lives;
+    struct made *made = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *made);
+    uint64_t all = 0, of_layers = 0;
+    c->failed |= made == NULL;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+        if (l->h->born[a] > since && l->h->born[a] <= l->first_backward &&
+            gm_lives_round(l, l->h->born[a]) == gm_lives_round(l, l->first_backward)) {
+            made[gm_stack_of(l->h, a)].count++;
+            made[gm_stack_of(l->h, a)].bytes += gm_requested(l->h, a);
+        }
+    for (size_t i = 0; !c->failed && i < l->snapshot->stacks.count; i++) {
+        const size_t layers = common_divisor(n, made[i].count);
+        all += made[i].bytes;
+        of_layers += made[i].count > 0 && layers >= LEAST_LAYERS && n / layers <= OF_LAYER ? made[i].bytes : 0;
+    }
+    free(made);
+    return of_layers > all / 2;
+}
+
+/* How often the program looks up rows of a table by hand before the first backward pass, in its round: such tables may
+ * have sparse gradients, which are as large as what was looked up. */
+static size_t lookups(const struct gm_lives *l)
+{
+    size_t n = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        n += (gm_lives_by(l, a) & (GM_BY_LOOKUP | GM_BY_LAYER)) == GM_BY_LOOKUP && l->h->born[a] <= l->first_backward &&
+             gm_lives_round(l, l->h->born[a]) == gm_lives_round(l, l->first_backward);
+    return n;
+}
+
+/* Whether it is one tensor with room for all weights: a flat copy. */
+static bool is_flat(const struct gm_lives *l, const struct member *one)
+{
+    uint64_t weights = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        weights += a != one->allocation && gm_lives_is_role(l, a, GM_ROLE_PARAMETER) && gm_lives_at_peak(l, a)
+                       ? gm_requested(l->h, a)
+                       : 0;
+    return one->bytes >= weights - weights / 50 && one->bytes <= weights + weights / 50;
+}
+
+/* What one line made: many, or some that are larger than all that is made of them; weights have gradients (of one
+ * round: `gradients`), and their states, and are as many as layers. */
+static bool are_data(struct gm_case *c, const struct members *m, const struct part *part, struct gm_sizes *gradients,
+                     uint64_t of_rounds)
+{
+    const size_t n = part->to - part->from;
+    size_t most = 0, same = 0;
+    uint64_t trained = 0, large = 0;
+    if (!gm_is_share(part->bytes, c->lives->at_peak, 0.1) || (n == 1 && is_flat(c->lives, &m->v[part->from])) ||
+        n <= lookups(c->lives))
+        return false;
+    memset(gradients->met, 0, gradients->n * sizeof *gradients->met);
+    for (size_t i = part->from; i < part->to; i++) {
+        trained += gm_sizes_has_another(gradients, m->v[i].bytes) ? m->v[i].bytes : 0;
+        large += m->v[i].bytes >= of_rounds ? m->v[i].bytes : 0;
+        same = i > part->from && m->v[i].bytes == m->v[i - 1].bytes ? same + 1 : 1;
+        most = same > most ? same : most;
+    }
+    return trained < part->bytes / STATES &&
+           (large > part->bytes / 2 || (n >= FEW && !are_of_layers(c, most, part->last)));
+}
+
 static void find_data(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
+    struct gm_sizes gradients;
+    if (!l->has_backward)
+        return;
+    struct members m = list_members(c, is_of_program);
     const uint64_t of_rounds = largest_of_rounds(l);
-    for (size_t a = 0; !c->failed && l->has_backward && a < l->h->allocation_count; a++)
-        if ((is_set_up(l, a) || is_activation_of_setup(l, a)) && gm_lives_is_lasting(l, a) &&
-            (gm_lives_by(l, a) & (GM_BY_MODULE | GM_BY_LAYER)) == 0 &&
-            gm_is_share(gm_requested(l->h, a), l->at_peak, 0.1) && gm_requested(l->h, a) >= of_rounds &&
-            !has_gradient(l, gm_requested(l->h, a)))
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-    if (set.n <= DATA_BLOCKS)
-        gm_case_accuse(c, rule, &set, false,
-                       "few large tensors that are there from before the first step to the end, have no gradients and "
-                       "are no weights: data");
-    else
-        free(set.v);
+    c->failed |= !gm_sizes_of_round(&gradients, l, GM_ROLE_GRADIENT, gm_lives_round(l, l->first_backward));
+    for (size_t i = 0; !c->failed && i < m.n;) {
+        const struct part part = part_at(&m, i);
+        for (const bool are =
+                 are_data(c, &m, &part, &gradients, of_rounds) && !gm_case_is_dealt(c, m.v[part.from].site);
+             i < part.to; i++)
+            c->failed |= are && !gm_set_add(&set, m.v[i].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    }
+    free(m.v);
+    gm_sizes_free(&gradients);
+    gm_case_accuse(c, rule, &set, false,
+                   "tensors that are there from before the first step to the end, have no gradients and "
+                   "are no weights: data");
 }
 
 static const struct gm_rule rules[] = {
@@ -345,9 +590,12 @@ static const struct gm_rule rules[] = {
      .cost = "none",
      .severity = "warning",
      .when =
-         "two lines made tensors whose sizes agree one by one (or by a factor of 2 or 4, or those read from files some "
-         "times) before the first round, and one of them read a file, is freed later, or is of another type in "
-         "inference; what is made of what was read, and goes before the first forward pass, counts, too",
+         "most of what was read from files and lies there at the peak has the size of a weight each that was not (or "
+         "half "
+         "or twice, a quarter or four times that), or most of those weights have theirs among it, or both are as large "
+         "(within 2 %); or two lines made tensors whose sizes agree so, one by one, before the first round, and one of "
+         "them is freed later, or is of another type in inference; what is made of what was read, and goes before the "
+         "first forward pass, counts, too",
      .what_to_do = "`torch.load(path, map_location=\"cpu\")`, and `del` it after `load_state_dict`"},
     {.id = "second-copy-of-weights",
      .title = "The weights are there twice",
@@ -359,11 +607,11 @@ static const struct gm_rule rules[] = {
                 "+ teacher = copy.deepcopy(model).cpu()",
      .cost = "a copy to the device where it is used",
      .severity = "warning",
-     .when = "the same, of two lines of which none read a file, and not by turns, of a copy that is made at any time, "
-             "or of "
-             "one line and all weights that were made before; in "
-             "training without code of `torch.optim`, where one copies by its name, or a line of the forward pass runs "
-             "a second time without keeping anything: else they may be states of an optimizer",
+     .when = "the same, of two lines that stay, and not by turns, of a copy that is made at any time, or "
+             "of one line and all weights that were made before; in training without code of `torch.optim`, where one "
+             "copies by its name, or a line of the forward pass runs a second time without keeping anything: else they "
+             "may be states of an optimizer; or of what one line makes while the run goes on, at least nine tenths of "
+             "the weights, and keeps through a forward pass",
      .what_to_do = "The average or teacher on the host or in bf16; adapters instead of a reference model"},
     {.id = "data-set-on-gpu",
      .title = "Data lie on the device for the whole run",
@@ -377,8 +625,11 @@ static const struct gm_rule rules[] = {
                 "+     batch = batch.to(\"cuda\", non_blocking=True)",
      .cost = "a copy for each batch, which overlaps",
      .severity = "warning",
-     .when = "in training, at most 16 tensors of 10 % of the peak each, made before the first step by no module, never "
-             "freed, without gradients of their size, and larger than all that a round makes and gives up",
+     .when =
+         "in training, what a line makes before the first backward pass, in no module, is never freed, and holds "
+         "10 % of the peak, less than an eighth of it with gradients of its sizes in that round: at least 4 tensors, "
+         "not some of a size for each layer, or larger ones than all that a round makes and gives up; not one as "
+         "large as all weights, and no more of them than lookups in tables by a function alone",
      .what_to_do = "`pin_memory()`, and `batch.to(\"cuda\", non_blocking=True)`"},
 };
 const struct gm_theme gm_theme_weights = GM_THEME(rules);

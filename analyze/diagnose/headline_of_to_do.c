@@ -102,33 +102,45 @@ static void add_price(struct gm_case *c, struct gm_heading *line, const char *co
 
 enum { LARGER = 2 /* times what is to do first: then who reads one line must hear of it */ };
 
-/* The choice that saves most, if that is much more than what is to do first, which costs less; NULL: there is none. */
-static const struct gm_finding *larger_choice(const struct gm_case *c, const struct gm_finding *first)
+static bool is_told_beside(const struct gm_finding *f, const struct gm_finding *first)
+{
+    const uint64_t saves = first->remedy == NULL ? 0 : first->remedy->saving.alone;
+    const bool is_setting = gm_is_much_of_setting(f);
+    if ((!is_setting && !gm_is_large_choice(f)) || f->remedy->saving.alone == GM_REPORT_NONE)
+        return false;
+    return gm_is_choice(first) ? is_setting : saves != GM_REPORT_NONE && f->remedy->saving.alone / LARGER >= saves;
+}
+
+/* The choice or setting that saves most, if that is much more than what is to do first, which costs less, or mends
+ * more; beside a choice, a setting. NULL: there is none. */
+static const struct gm_finding *larger_one(const struct gm_case *c, const struct gm_finding *first)
 {
     const struct gm_finding *most = NULL;
-    if (first->remedy == NULL || first->remedy->saving.alone == GM_REPORT_NONE || gm_is_choice(first) ||
-        gm_remedy_tells_end(first->remedy))
+    if (first->rank != GM_RANK_MISTAKE && !gm_is_much_of_setting(first))
+        return NULL;
+    if (first->remedy != NULL && gm_remedy_tells_end(first->remedy))
         return NULL;
     for (size_t i = 0; i < c->to_do_count; i++) {
         const struct gm_finding *f = &c->to_do[i];
-        if (gm_is_large_choice(f) && f->remedy->saving.alone != GM_REPORT_NONE &&
-            f->remedy->saving.alone / LARGER >= first->remedy->saving.alone &&
+        if (f != first && is_told_beside(f, first) &&
             (most == NULL || f->remedy->saving.alone > most->remedy->saving.alone))
             most = f;
     }
     return most;
 }
 
-/* Both in one piece, since a narrow line drops its end: "fused attention saves 2.53 GiB; by choice checkpoint the
- * layers 7.49 GiB". */
+/* In one piece, since a narrow line drops its end: "fused attention saves 2.53 GiB; by choice checkpoint the layers
+ * 7.49 GiB". */
 static void add_both(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f,
-                     const struct gm_finding *choice)
+                     const struct gm_finding *other)
 {
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-    gm_headline_add(c, line, "%s saves %s; by choice %s %s", gm_to_do_brief(f),
-                    gm_bytes_format(a, f->remedy->saving.alone), gm_to_do_brief(choice),
-                    gm_bytes_format(b, choice->remedy->saving.alone));
-    add_price(c, line, choice->cost);
+    char size[GM_NUMBER_TEXT];
+    const char *saves =
+        f->remedy == NULL ? "" : gm_case_printf(c, " saves %s", gm_bytes_format(size, f->remedy->saving.alone));
+    gm_headline_add(c, line, "%s%s%s; by %s %s %s", gm_is_choice(f) ? "by choice: " : "", gm_to_do_brief(f), saves,
+                    gm_is_choice(other) ? "choice" : "setting", gm_to_do_brief(other),
+                    gm_bytes_format(size, other->remedy->saving.alone));
+    add_price(c, line, gm_is_choice(f) ? f->cost : other->cost);
 }
 
 /* Of a choice its price comes before what is reserved then: a narrow line drops its end. */
@@ -142,7 +154,7 @@ static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_
         gm_headline_add_nothing(c, line, "nothing");
         return;
     }
-    const struct gm_finding *larger = larger_choice(c, f);
+    const struct gm_finding *larger = larger_one(c, f);
     if (larger != NULL) {
         add_both(c, line, f, larger);
         return;
@@ -155,7 +167,8 @@ static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_
     if (f->rank != GM_RANK_MISTAKE || saving == NULL || saving->alone == GM_REPORT_NONE)
         return;
     if (gm_remedy_tells_end(f->remedy)) {
-        gm_headline_add(c, line, "saves %s at the end", gm_bytes_format(a, saving->at_end));
+        gm_headline_add(c, line, "saves %s %s", gm_bytes_format(a, saving->at_end),
+                        gm_remedy_is_of_cache(f->remedy) ? "from then on" : "at the end");
         gm_headline_add(c, line, "then %s reserved", gm_bytes_format(b, saving->end_before - saving->at_end));
         add_price(c, line, f->cost);
         return;

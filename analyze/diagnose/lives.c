@@ -41,6 +41,8 @@ static const struct {
     {"nn/modules/linear.py", GM_BY_LINEAR},
     {"nn/modules/conv.py", GM_BY_LINEAR},
     {"nn/modules/", GM_BY_LAYER},
+    {"interpolate", GM_BY_RESIZING},
+    {"upsample", GM_BY_RESIZING},
     {"_make_grads", GM_BY_ROOT},
     {"attn", GM_BY_ATTENTION},
     {"attention", GM_BY_ATTENTION},
@@ -195,9 +197,17 @@ static bool is_entry(const struct gm_lives *l, const struct loop_back *back)
     return true;
 }
 
-/* Those of one function [from, to), from one place. Where some return to its first line, it is called again then, and
- * the others are loops inside of it: they go to the end. Returns where those begin. */
-static size_t without_inner(const struct gm_lives *l, struct loop_back *from, size_t n)
+/* The steps of an optimizer end in the middle of a loop's body; there are as many of both, but for what an end of the
+ * trace cuts off. */
+static bool are_as_many(size_t rounds, size_t steps)
+{
+    return rounds + 2 >= steps && rounds <= steps;
+}
+
+/* Those of one function [from, to), from one place. Where some return to its first line, it is called again then, or
+ * they are as many as there are steps, and the others are loops inside of it: they go to the end. Returns where those
+ * begin. */
+static size_t without_inner(const struct gm_lives *l, struct loop_back *from, size_t n, size_t steps)
 {
     const struct loop_back *first = from;
     size_t kept = 0;
@@ -206,7 +216,8 @@ static size_t without_inner(const struct gm_lives *l, struct loop_back *from, si
     const struct loop_back entry = *first;
     for (size_t i = 0; i < n; i++)
         kept += from[i].line == entry.line;
-    if (kept < ROUNDS_LEAST || kept == n || !is_entry(l, &entry))
+    if (kept < ROUNDS_LEAST || kept == n ||
+        (!is_entry(l, &entry) && (steps <= ROUNDS_LEAST || !are_as_many(kept, steps))))
         return n;
     kept = 0;
     for (size_t i = 0; i < n; i++)
@@ -215,9 +226,28 @@ static size_t without_inner(const struct gm_lives *l, struct loop_back *from, si
     return kept;
 }
 
+/* How many of them, of one function and from one place, are of its first loop and of those inside of it: what returns
+ * to other lines, and only after the last return to the first line, is of a loop that comes later. */
+static size_t until_later(const struct loop_back *v, size_t n)
+{
+    size_t first = 0, last = 0;
+    for (size_t i = 1; i < n; i++)
+        first = v[i].line < v[first].line ? i : first;
+    for (size_t i = first; i < n; i++)
+        last = v[i].line == v[first].line ? i : last;
+    for (size_t i = last + 1; i < n; i++) {
+        bool is_inner = false;
+        for (size_t k = 0; k < last && !is_inner; k++)
+            is_inner = v[k].line == v[i].line;
+        if (!is_inner)
+            return i;
+    }
+    return n;
+}
+
 /* Loops from the outside in; one that lies inside another that was taken is part of its rounds, as in those that are
  * known already. */
-static bool take_loops(struct gm_lives *l, struct loop_backs *found)
+static bool take_loops(struct gm_lives *l, struct loop_backs *found, size_t steps)
 {
     struct {
         uint32_t first, last;
@@ -233,7 +263,8 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found)
         for (next = i + 1;
              next < found->n && found->v[next].depth == found->v[i].depth && found->v[next].above == found->v[i].above;)
             next++;
-        end = i + without_inner(l, &found->v[i], next - i);
+        next = i + until_later(&found->v[i], next - i);
+        end = i + without_inner(l, &found->v[i], next - i, steps);
         const uint32_t first = found->v[i].event, last = found->v[end - 1].event;
         bool is_inside = end - i < ROUNDS_LEAST;
         for (size_t k = 0; k < count && !is_inside; k++)
@@ -313,8 +344,8 @@ static uint64_t weight_of(const struct gm_lives *l, size_t e, bool is_by_bytes)
 }
 
 /* The frames that all allocations of Python in the middle half of the run have in common: the line of a loop, if its
- * body is one line. */
-static size_t line_of_most(const struct gm_lives *l, bool is_by_bytes, uint32_t line[DEPTH_MOST])
+ * body is one line. `is_met`: [gm_stack_id], false. */
+static size_t line_of_most(const struct gm_lives *l, bool is_by_bytes, bool *is_met, uint32_t line[DEPTH_MOST])
 {
     uint32_t frames[DEPTH_MOST];
     size_t n = SIZE_MAX;
@@ -324,9 +355,10 @@ static size_t line_of_most(const struct gm_lives *l, bool is_by_bytes, uint32_t 
     for (size_t e = 0; e < l->h->count; before += weight_of(l, e++, is_by_bytes)) {
         const uint32_t stack = stack_at(l, (uint32_t)e);
         const bool is_middle = before >= all / 4 && before < all - all / 4;
-        const size_t m = !is_middle || stack == GM_NEVER ? 0 : python_frames(l, stack, frames);
+        const size_t m = !is_middle || stack == GM_NEVER || is_met[stack] ? 0 : python_frames(l, stack, frames);
         if (m == 0)
             continue;
+        is_met[stack] = true;
         if (n == SIZE_MAX)
             memcpy(line, frames, (n = m) * sizeof *line);
         for (size_t k = 0; k < n; k++)
@@ -335,44 +367,51 @@ static size_t line_of_most(const struct gm_lives *l, bool is_by_bytes, uint32_t 
     return n == SIZE_MAX ? 0 : n;
 }
 
+/* Counts for each callee how often it is called after another one; calls of `wanted` are the beginnings of rounds.
+ * false: no memory. */
+static bool count_calls(struct gm_lives *l, const uint32_t *callee, uint32_t *calls, size_t wanted)
+{
+    uint32_t before = GM_NEVER;
+    bool ok = true;
+    for (uint32_t e = 0; ok && e < l->h->count; e++) {
+        const uint32_t stack = stack_at(l, e), now = stack == GM_NEVER ? GM_NEVER : callee[stack];
+        if (now == GM_NEVER || now == before)
+            continue;
+        calls[now]++;
+        ok = now != wanted || GM_VEC_PUSH(&l->rounds, e);
+        before = now;
+    }
+    return ok;
+}
+
 /* A round begins where that line calls what it calls least often. `is_sure`: only if that is an allocation of its own,
  * again and again, between calls. */
 static bool find_rounds_of_line(struct gm_lives *l, bool is_sure, bool is_by_bytes)
 {
     uint32_t line[DEPTH_MOST], frames[DEPTH_MOST];
-    const size_t depth = line_of_most(l, is_by_bytes, line), none = l->snapshot->frames.count;
-    uint32_t *calls = calloc(none + 1, sizeof *calls), *of_event = calloc(l->h->count + 1, sizeof *of_event);
-    bool ok = calls != NULL && of_event != NULL;
-    size_t least = none, before = none + 1;
-    for (uint32_t e = 0; ok && depth > 0 && !is_in_module(l, line, depth) && e < l->h->count; e++) {
-        const uint32_t a = gm_made_by(l->h, e);
-        const size_t n = a == GM_NEVER ? 0 : python_frames(l, gm_stack_of(l->h, a), frames);
-        if (n < depth || memcmp(frames, line, depth * sizeof *line) != 0)
-            continue;
-        const size_t callee = n > depth ? frames[depth] : none;
-        if (callee != before) {
-            calls[callee]++;
-            of_event[e] = (uint32_t)callee + 1;
-        }
-        before = callee;
+    const size_t none = l->snapshot->frames.count, stacks = l->snapshot->stacks.count;
+    uint32_t *calls = calloc(none + 1, sizeof *calls);
+    uint32_t *callee = malloc((stacks + 1) * sizeof *callee); /* [gm_stack_id]: what the line calls there; `none` */
+    bool *is_met = calloc(stacks + 1, sizeof *is_met);
+    bool ok = calls != NULL && callee != NULL && is_met != NULL;
+    const size_t depth = ok ? line_of_most(l, is_by_bytes, is_met, line) : 0;
+    const bool has_line = depth > 0 && !is_in_module(l, line, depth);
+    for (uint32_t s = 0; has_line && s < stacks; s++) {
+        const size_t n = python_frames(l, s, frames);
+        const bool is_through = n >= depth && memcmp(frames, line, depth * sizeof *line) == 0;
+        callee[s] = !is_through ? GM_NEVER : n > depth ? frames[depth] : (uint32_t)none;
     }
-    for (size_t f = 0; ok && f < none; f++)
+    ok = ok && (!has_line || count_calls(l, callee, calls, SIZE_MAX));
+    size_t least = none;
+    for (size_t f = 0; has_line && f < none; f++)
         if (calls[f] > ROUNDS_LEAST && (calls[least] <= ROUNDS_LEAST || calls[f] < calls[least]))
             least = f;
-    const bool is_found = ok && calls[least] > ROUNDS_LEAST && (!is_sure || least == none);
-    for (size_t e = 0; ok && is_found && e < l->h->count; e++)
-        if (of_event[e] == least + 1)
-            ok = GM_VEC_PUSH(&l->rounds, (uint32_t)e);
+    if (ok && has_line && calls[least] > ROUNDS_LEAST && (!is_sure || least == none))
+        ok = count_calls(l, callee, calls, least);
     free(calls);
-    free(of_event);
+    free(callee);
+    free(is_met);
     return ok;
-}
-
-/* The steps of an optimizer end in the middle of a loop's body; there are as many of both, but for what an end of the
- * trace cuts off. */
-static bool are_as_many(size_t rounds, size_t steps)
-{
-    return rounds + 2 >= steps && rounds <= steps;
 }
 
 /* Returns to earlier lines are exact; a period of allocations begins anywhere in a round. */
@@ -383,7 +422,8 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
     bool ok = (has_steps && !is_by_period) || find_rounds_of_line(l, true, false);
     const size_t of_line = l->rounds.n;
     if (ok)
-        ok = find_loop_backs(l, &found) && take_loops(l, &found) && (of_line > 0 || add_first_passes(l));
+        ok = find_loop_backs(l, &found) && take_loops(l, &found, kept->step_count) &&
+             (of_line > 0 || add_first_passes(l));
     free(found.v);
     const bool is_over = has_steps && l->rounds.n > 0 && l->rounds.v[l->rounds.n - 1] < kept->steps[1].first;
     if (is_over || (has_steps && !is_by_period && !are_as_many(l->rounds.n, kept->step_count)))
@@ -402,7 +442,7 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
 
 static void look_at_phases(struct gm_lives *l)
 {
-    l->first_forward = l->first_oom = (uint32_t)l->h->count;
+    l->first_forward = l->first_backward = l->first_oom = (uint32_t)l->h->count;
     for (uint32_t e = 0; e < l->h->count; e++) {
         const uint32_t a = l->h->of_event[e];
         const uint8_t phase = l->phase == NULL ? (uint8_t)GM_PHASE_OTHER : l->phase[e];
@@ -418,6 +458,8 @@ static void look_at_phases(struct gm_lives *l)
         }
         if (phase != GM_PHASE_OTHER && l->first_forward == l->h->count)
             l->first_forward = e;
+        if (phase == GM_PHASE_BACKWARD && l->first_backward == l->h->count)
+            l->first_backward = e;
     }
 }
 
@@ -488,7 +530,7 @@ const struct gm_roster *gm_lives_roster(struct gm_lives *l)
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)
 {
     const struct gm_history *h = l->h;
-    return gm_lives_is_left(l, a) && (h->born[a] == 0 || gm_lives_round(l, h->born[a]) <= 1);
+    return gm_lives_is_left(l, a) && gm_lives_is_early(l, h->born[a]);
 }
 
 bool gm_lives_is_by_torch(struct gm_lives *l, size_t a)
@@ -573,6 +615,21 @@ const char *gm_lives_parting(struct gm_lives *l, uint32_t stack, uint32_t other)
     return place_of(l, stack, frames, d < n ? d + 1 : n);
 }
 
+bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other)
+{
+    enum { INSIDE = 2 /* frames of PyTorch's own that a function is called through */ };
+    const struct gm_frames *f = &l->snapshot->frames;
+    uint32_t frames[DEPTH_MOST], others[DEPTH_MOST];
+    size_t n = python_frames(l, stack, frames);
+    const size_t m = python_frames(l, other, others);
+    while (n > 1 && (gm_file_kind(string_of(&l->names, f->filename[frames[n - 1]])) & GM_FILE_IS_TORCH) != 0)
+        n--;
+    if (n == 0 || m < n || m > n + INSIDE || shared_frames(frames, n, others, m) + 1 < n)
+        return false;
+    return f->name[frames[n - 1]].v == f->name[others[n - 1]].v &&
+           f->filename[frames[n - 1]].v == f->filename[others[n - 1]].v;
+}
+
 const char *gm_lives_backward(struct gm_lives *l, uint32_t moment)
 {
     const struct gm_history *h = l->h;
@@ -623,19 +680,23 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
 const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside)
 {
     uint32_t common[DEPTH_MOST], frames[DEPTH_MOST];
-    size_t n = DEPTH_MOST;
+    struct gm_frame_id inwards[DEPTH_MOST];
+    size_t n = 0, all = 0;
     for (size_t i = 0; i < set->n; i++) {
         const size_t m = python_frames(l, gm_stack_of(l->h, set->v[i].allocation), frames);
         if (i == 0)
-            memcpy(common, frames, (n = m) * sizeof *common);
+            memcpy(common, frames, (n = all = m) * sizeof *common);
         n = shared_frames(common, n, frames, m);
     }
+    for (size_t i = 0; i < all; i++)
+        inwards[all - 1 - i].v = common[i];
     for (; n > 0; n--) {
         const struct gm_frame_row frame = {string_of(&l->names, l->snapshot->frames.name[common[n - 1]]),
                                            string_of(&l->names, l->snapshot->frames.filename[common[n - 1]]),
                                            l->snapshot->frames.line[common[n - 1]]};
         const unsigned kind = gm_file_kind(frame.filename);
-        if (frame.line == GM_ABSENT || (kind & GM_FILE_IS_TORCH) != 0 || (is_outside && is_in_module(l, common, n - 1)))
+        if (frame.line == GM_ABSENT || (kind & GM_FILE_IS_TORCH) != 0 ||
+            !gm_names_is_told(&l->names, inwards, all, all - n) || (is_outside && is_in_module(l, common, n - 1)))
             continue;
         const char *label = gm_names_label(l->names.arena, &frame);
         const bool is_library = (kind & GM_FILE_IS_INSTALLED) != 0;

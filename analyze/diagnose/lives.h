@@ -33,10 +33,11 @@ enum {
     GM_BY_BACKWARD = 2048,
     GM_BY_NOBODY = 4096, /* no frame of Python */
     GM_BY_ATTENTION = 8192,
-    GM_BY_LOOKUP = 16384, /* of rows of a table */
-    GM_BY_ROOT = 32768,   /* the call of backward(): the gradient that it begins with */
-    GM_BY_LINEAR = 65536, /* a layer with a weight: no product of two activations */
-    GM_BY_LAYER = 131072  /* the code of modules: what they make or move before they run is theirs */
+    GM_BY_LOOKUP = 16384,   /* of rows of a table */
+    GM_BY_ROOT = 32768,     /* the call of backward(): the gradient that it begins with */
+    GM_BY_LINEAR = 65536,   /* a layer with a weight: no product of two activations */
+    GM_BY_LAYER = 131072,   /* the code of modules: what they make or move before they run is theirs */
+    GM_BY_RESIZING = 262144 /* makes maps larger: no product of two activations */
 };
 
 /* What mistakes that were found have of an allocation: nothing; a part of its bytes, so that it may be kept for too
@@ -64,9 +65,10 @@ struct gm_lives {
     struct gm_habit *habits; /* [gm_stack_id] */
     struct gm_roster roster; /* gm_lives_roster */
     bool has_backward, has_optimizer, has_oom;
-    uint32_t last_made;     /* event: what is freed later lasts to the end of the run */
-    uint32_t first_oom;     /* event; h->count: none */
-    uint32_t first_forward; /* the first event of a phase; h->count: none */
+    uint32_t last_made;      /* event: what is freed later lasts to the end of the run */
+    uint32_t first_oom;      /* event; h->count: none */
+    uint32_t first_forward;  /* the first event of a phase; h->count: none */
+    uint32_t first_backward; /* of a backward pass; h->count: none */
 };
 
 /* Of a device of the report, which owns the strings. false: no memory. Free also after failure. */
@@ -112,7 +114,12 @@ static inline bool gm_lives_is_left(const struct gm_lives *l, size_t a)
 {
     return l->h->freed[a] > l->last_made;
 }
-/* The same of what was made before the trace or in its first rounds. */
+/* Whether the run was still set up, or in its first round: loops may set it up, too. */
+static inline bool gm_lives_is_early(const struct gm_lives *l, uint32_t moment)
+{
+    return gm_lives_round(l, moment) <= 1 || (moment <= l->first_forward && l->first_forward < l->h->count);
+}
+/* The same of what was made before the trace or so early. */
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a);
 
 /* Whether the innermost line of Python that made it is PyTorch's own. */
@@ -140,6 +147,10 @@ const char *gm_lives_place(struct gm_lives *l, uint32_t stack);
 /* The same, from the line at which it parts from another stack. NULL: no memory. */
 const char *gm_lives_parting(struct gm_lives *l, uint32_t stack, uint32_t other);
 
+/* Whether the call of the program's function that made things with one stack made those of the other, too, by itself.
+ */
+bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other);
+
 /* The line that called backward() last before a moment; NULL: none does, or no allocation tells. */
 const char *gm_lives_backward(struct gm_lives *l, uint32_t moment);
 
@@ -162,6 +173,13 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
  * false: there is nothing of the kind. */
 struct gm_case;
 bool gm_kept_features(struct gm_case *c, struct gm_set *set);
+/* The same of what several layers made in a call of a model, that no graph holds, and that is there long after the
+ * call.
+ */
+void gm_kept_layers(struct gm_case *c, struct gm_set *set);
+/* find_gradients.c: what backward passes made beside gradients of weights, and is there later, though they gave up what
+ * the forward pass kept for them. */
+void gm_kept_gradients(struct gm_case *c, struct gm_set *set);
 
 /* The innermost line that all of them were called from, inside of modules or not; NULL: there is none. */
 const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside);

@@ -13,12 +13,13 @@
 struct gm_lives;
 
 struct gm_roster_row {
-    uint32_t stack, round, place, allocation;
+    uint32_t round, place, allocation;
 };
 /* By stack, round and place; without those from before the trace. */
 struct gm_roster {
     struct gm_roster_row *v;
     size_t n;
+    uint32_t *first; /* [gm_stack_id], and one more: the first row of the stack */
 };
 
 /* false: no memory. Free also then. */

@@ -53,7 +53,7 @@ struct gm_theme {
         rules, sizeof(rules) / sizeof *(rules)                                                                         \
     }
 extern const struct gm_theme gm_theme_kept, gm_theme_training, gm_theme_inference, gm_theme_features, gm_theme_weights,
-    gm_theme_operators, gm_theme_gradients, gm_theme_streams, gm_theme_odd, gm_theme_run;
+    gm_theme_operators, gm_theme_gradients, gm_theme_streams, gm_theme_pins, gm_theme_odd, gm_theme_run;
 extern const struct gm_theme gm_theme_file, gm_theme_oom, gm_theme_cache, gm_theme_allocator, gm_theme_peak,
     gm_theme_settings, gm_theme_healthy;
 
@@ -98,6 +98,9 @@ const char *gm_case_take(struct gm_case *c, struct gm_text *text); /* frees it *
 bool gm_case_has_allocs(const struct gm_case *c);
 /* The device for which `amount` is most; the first of equals. There must be timelines. */
 size_t gm_case_device_with_most(const struct gm_case *c, uint64_t (*amount)(const struct gm_device_timeline *));
+/* find_peak.c: whether that call site put at most half as much on any other device as on the one that is looked at, but
+ * something: parts of a model that were dealt out. */
+bool gm_case_is_dealt(const struct gm_case *c, const char *site);
 /* The call site that holds most at the peak of that device of the report; NULL: none has a name. */
 const char *gm_case_site_with_most(const struct gm_case *c, size_t d);
 static inline bool gm_is_share(uint64_t part, uint64_t whole, double at_least)
@@ -115,6 +118,8 @@ struct gm_remedy *gm_case_drop_site(struct gm_case *c, int64_t device, const cha
 /* Whether the cache at the end is mostly what the exception of an out-of-memory error released: it tells nothing about
  * how the program uses its cache. */
 bool gm_case_is_wreckage(const struct gm_case *c);
+/* find_cache.c: then says so. */
+void gm_case_put_wreckage(const struct gm_case *c, struct gm_text *detail);
 /* ignore.c: moves what falls under the report's rules from c->findings to `ignored`. */
 void gm_ignore_set_aside(struct gm_case *c);
 bool gm_case_ignores(const struct gm_case *c, const char *id);
@@ -145,6 +150,8 @@ size_t gm_site_innermost(const char *site);
 void gm_to_do_rank(struct gm_case *c);
 /* Whether it is a setting that a replay has shown to save enough to be something to do. */
 bool gm_is_worth_setting(const struct gm_finding *f);
+/* The same, if it saves a tenth. */
+bool gm_is_much_of_setting(const struct gm_finding *f);
 /* Whether it is no mistake, but what less memory would cost. */
 static inline bool gm_is_choice(const struct gm_finding *f)
 {

@@ -16,10 +16,15 @@ void gm_sizes_free(struct gm_sizes *sizes)
 
 bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role)
 {
+    return gm_sizes_of_round(sizes, l, role, GM_NEVER);
+}
+
+bool gm_sizes_of_round(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role, uint32_t round)
+{
     *sizes = (struct gm_sizes){.v = malloc((l->h->allocation_count + 1) * sizeof *sizes->v),
                                .met = calloc(l->h->allocation_count + 1, sizeof *sizes->met)};
     for (size_t a = 0; sizes->v != NULL && a < l->h->allocation_count; a++)
-        if (gm_lives_is_role(l, a, role))
+        if (gm_lives_is_role(l, a, role) && (round == GM_NEVER || gm_lives_round(l, l->h->born[a]) == round))
             sizes->v[sizes->n++] = gm_requested(l->h, a);
     if (sizes->n > 0)
         qsort(sizes->v, sizes->n, sizeof *sizes->v, by_bytes);

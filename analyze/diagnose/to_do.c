@@ -121,22 +121,28 @@ bool gm_is_worth_setting(const struct gm_finding *f)
     return is_setting(f) && is_replayed(f) && f->remedy->saving.alone >= f->remedy->saving.before / GM_LEAST_OF_SETTING;
 }
 
+bool gm_is_much_of_setting(const struct gm_finding *f)
+{
+    return gm_is_worth_setting(f) && gm_remedy_place(f->remedy) == GM_STANDS_CHOICE;
+}
+
 bool gm_is_large_choice(const struct gm_finding *f)
 {
     return gm_is_choice(f) &&
            (!is_replayed(f) || f->remedy->saving.alone >= f->remedy->saving.before / GM_LARGE_CHOICE);
 }
 
-/* Mistakes and settings that save much are one list, by what they save; what has a price comes after, and what saves
- * little for it after that nothing is wrong. */
+/* Mistakes, by what they save, then what has a price, and settings that save much; what saves little for its price
+ * comes after that nothing is wrong. */
 static int place_of(const struct gm_case *c, const struct gm_finding *f)
 {
-    const int place = is_replayed(f) ? gm_remedy_place(f->remedy) : f->severity == GM_INFO;
-    if (is_setting(f))
-        return PLACES * (is_replayed(f) && place == 0 ? (int)GM_RANK_MISTAKE : (int)f->rank);
+    const int place = is_replayed(f) ? (int)gm_remedy_place(f->remedy) : f->severity == GM_INFO;
+    const bool is_of_list = f->rank == GM_RANK_MISTAKE || (is_setting(f) && is_replayed(f));
     if (c->report->diagnosis.is_healthy && gm_is_choice(f) && !gm_is_large_choice(f))
         return PLACES * GM_RANK_OTHERS + 1;
-    return PLACES * (int)f->rank + (f->rank == GM_RANK_MISTAKE && place < PLACES ? place : 0);
+    if (is_of_list && place < PLACES)
+        return PLACES * GM_RANK_MISTAKE + place;
+    return PLACES * (int)f->rank;
 }
 
 static bool is_before(const struct gm_case *c, const struct gm_finding *f, const struct gm_finding *other)
@@ -281,12 +287,18 @@ static const char *detail_of(struct gm_case *c, const struct gm_finding *f)
     if (f->remedy != NULL && gm_remedy_tells_end(f->remedy)) {
         const struct gm_remedy_saving *saving = &f->remedy->saving;
         char less[2][GM_NUMBER_TEXT], all[GM_NUMBER_TEXT];
+        if (gm_remedy_is_of_cache(f->remedy))
+            return gm_case_printf(c,
+                                  "%s Replayed, the peak stays, but of %s that are reserved from then on to the end "
+                                  "that saves %s, which nothing uses again.",
+                                  f->detail, gm_bytes_format(all, saving->end_before),
+                                  gm_bytes_format(less[0], saving->at_end));
         return gm_case_printf(
             c,
             "%s Replayed with empty_cache() at the end: of %s reserved then it saves %s, or %s if what stays is "
-            "not on the device.",
+            "on the device all the same.",
             f->detail, gm_bytes_format(all, saving->end_before), gm_bytes_format(less[0], saving->at_end),
-            gm_bytes_format(less[1], saving->at_end + f->remedy->stays));
+            gm_bytes_format(less[1], gm_sat_sub(saving->at_end, f->remedy->stays)));
     }
     const char *why = why_other(f);
     const bool is_open = c->has_oom && f->rank == GM_RANK_MISTAKE && is_replayed(f) && f->remedy->settings == NULL;

@@ -59,17 +59,20 @@ struct gm_remedy_saving {
                                .end_before = UINT64_MAX,                                                               \
                                .rank = SIZE_MAX})
 
-/* Of one device: changes of its allocations, or other settings of the allocator (on all devices), or both. */
+/* Of one device: changes of its allocations, other settings of the allocator (on all devices), one stream, or several
+ * of these. */
 struct gm_remedy {
     int64_t device;
     const struct gm_remedy_change *changes;
     size_t count;
     const char *site;     /* a call site, all allocations of which are dropped: the program makes changes of it; NULL */
     const char *settings; /* as in PYTORCH_ALLOC_CONF; NULL: as recorded */
+    bool of_mistake;      /* those make up for a mistake that was found, and are not just better ones */
+    bool on_one_stream;   /* all that the device does is done on one stream */
     bool is_guess;        /* a call site that is worth a look, which nothing else accuses */
-    bool is_of_end;       /* it is about what is reserved at the end, after empty_cache(); */
-    uint64_t stays;       /* bytes of it that are there all the same, elsewhere */
-    bool has_price;       /* it costs time or accuracy: a choice, not a mistake that is mended */
+    bool is_of_end;       /* it is about what is reserved at the end: after empty_cache(), unless it is one itself; */
+    uint64_t stays; /* bytes of it that are there at the peak all the same, elsewhere; what saves less is in vain */
+    bool has_price; /* it costs time or accuracy: a choice, not a mistake that is mended */
     struct gm_remedy_saving saving;
 };
 
@@ -79,11 +82,8 @@ enum { GM_MUCH_OF_SETTING = 10, GM_LEAST_OF_SETTING = 20 };
 /* Of the peak: what saves less is no mistake worth a word; nor is what an empty cache may save by chance. */
 enum { GM_LEAST_OF_REMEDY = 100, GM_LEAST_OF_CACHE = 20, GM_LEAST_REMEDY_MIB = 8 };
 
-/* Whether it was replayed, and saves more of what is reserved at the end than at the peak. */
-static inline bool gm_remedy_tells_end(const struct gm_remedy *r)
-{
-    return r->is_of_end && r->saving.at_end != UINT64_MAX && r->saving.at_end > r->saving.alone;
-}
+/* Of what is reserved to the end: a cache that nothing uses any more is no harm but to others who share the card. */
+enum { GM_LEAST_OF_LEFT = 4 };
 
 /* Whether it gives memory back to the driver, and changes no allocation. */
 static inline bool gm_remedy_is_of_cache(const struct gm_remedy *r)
@@ -91,37 +91,65 @@ static inline bool gm_remedy_is_of_cache(const struct gm_remedy *r)
     return r->count > 0 && r->changes != NULL && r->changes[0].allocation == GM_REMEDY_NEVER;
 }
 
+/* Less than that part of what was there is nothing to speak of. */
+static inline bool gm_remedy_is_little(uint64_t saved, uint64_t before, uint64_t part)
+{
+    return saved < before / part || saved < (uint64_t)GM_LEAST_REMEDY_MIB << 20;
+}
+
+/* Whether it was replayed, and saves more of what is reserved at the end than at the peak; of a cache, for which the
+ * peak has use, too: at the end only. */
+static inline bool gm_remedy_tells_end(const struct gm_remedy *r)
+{
+    return r->is_of_end && r->saving.at_end != UINT64_MAX && r->saving.at_end > r->saving.alone &&
+           (!gm_remedy_is_of_cache(r) || gm_remedy_is_little(r->saving.alone, r->saving.before, GM_LEAST_OF_CACHE));
+}
+
 /* Whether a replay has shown that it saves nothing to speak of. */
 static inline bool gm_remedy_is_in_vain(const struct gm_remedy *r)
 {
+    const bool is_of_cache = gm_remedy_is_of_cache(r);
+    if ((gm_remedy_tells_end(r) ? r->saving.at_end / 2 : r->saving.alone) < r->stays)
+        return true;
     if (gm_remedy_tells_end(r))
-        return r->saving.at_end < r->saving.end_before / GM_LEAST_OF_REMEDY ||
-               r->saving.at_end < (uint64_t)GM_LEAST_REMEDY_MIB << 20;
-    return r->saving.alone < r->saving.before / (gm_remedy_is_of_cache(r) ? GM_LEAST_OF_CACHE : GM_LEAST_OF_REMEDY) ||
-           r->saving.alone < (uint64_t)GM_LEAST_REMEDY_MIB << 20;
+        return gm_remedy_is_little(r->saving.at_end, r->saving.end_before,
+                                   is_of_cache ? GM_LEAST_OF_LEFT : GM_LEAST_OF_REMEDY);
+    return gm_remedy_is_little(r->saving.alone, r->saving.before, is_of_cache ? GM_LEAST_OF_CACHE : GM_LEAST_OF_REMEDY);
 }
 
 /* Of the peak: what has a price and saves that much is told although nothing is wrong. */
 enum { GM_LARGE_CHOICE = 5 };
 
-/* Where one stands that was replayed alone: mistakes, and settings that save much (0), what has a price (1), settings
- * that save little (2), a guess, which is not advised beside any of these (3), what is not worth it (4), which nothing
- * that is told stands on top of. What costs nothing comes first, however little more than nothing it saves: nobody has
- * to weigh it, and the headline names the choice that saves more beside it. At one place those with more weight are
- * above the others; equals as they were given. */
-static inline int gm_remedy_place(const struct gm_remedy *r)
+/* Where one stands that was replayed alone: mistakes; what has a price, and settings that save much, which make up for
+ * no mistake that was found, and are no substitute for mending one; settings that save little; a guess, which is not
+ * advised beside any of these; what is not worth it, which nothing that is told stands on top of. Mistakes come first,
+ * however little more than nothing they save: nobody has to weigh that, and the headline names what saves more beside
+ * it. At one place those with more weight are above the others; equals as they were given. */
+enum gm_remedy_place {
+    GM_STANDS_MISTAKE,
+    GM_STANDS_CHOICE,
+    GM_STANDS_LITTLE,
+    GM_STANDS_GUESS,
+    GM_STANDS_NOWHERE,
+};
+static inline enum gm_remedy_place gm_remedy_place(const struct gm_remedy *r)
 {
-    if (r->settings != NULL)
-        return r->saving.alone >= r->saving.before / GM_MUCH_OF_SETTING    ? 0
-               : r->saving.alone >= r->saving.before / GM_LEAST_OF_SETTING ? 2
-                                                                           : 4;
-    return r->is_guess ? 3 : gm_remedy_is_in_vain(r) ? 4 : r->has_price;
+    if (r->settings != NULL && !r->of_mistake)
+        return r->saving.alone >= r->saving.before / GM_MUCH_OF_SETTING    ? GM_STANDS_CHOICE
+               : r->saving.alone >= r->saving.before / GM_LEAST_OF_SETTING ? GM_STANDS_LITTLE
+                                                                           : GM_STANDS_NOWHERE;
+    return r->is_guess               ? GM_STANDS_GUESS
+           : gm_remedy_is_in_vain(r) ? GM_STANDS_NOWHERE
+           : r->has_price            ? GM_STANDS_CHOICE
+                                     : GM_STANDS_MISTAKE;
 }
 
-/* What it saves alone; half of it for a setting, which only makes up for what a mistake does. */
+/* What it saves alone; half of it if it has a price, or is a setting that makes up for what a mistake does. */
 static inline uint64_t gm_remedy_weight(const struct gm_remedy *r)
 {
-    return r->settings != NULL ? r->saving.alone / 2 : gm_remedy_tells_end(r) ? r->saving.at_end : r->saving.alone;
+    return r->of_mistake || r->has_price ? r->saving.alone / 2
+           : gm_remedy_tells_end(r)      ? r->saving.at_end
+                                         : r->saving.alone;
 }
 
 #endif

@@ -55,6 +55,9 @@ unsigned gm_names_file_kind(struct gm_names *names, struct gm_string_id file);
 bool gm_names_is_own(struct gm_names *names, struct gm_string_id file);
 bool gm_names_is_noise(struct gm_names *names, struct gm_string_id name);
 const struct gm_frame_row *gm_names_frames(struct gm_names *names, struct gm_stack_id stack, size_t *count);
+/* Whether frame i of such a stack, innermost first, is a line to be named: Python's, and neither PyTorch's own nor what
+ * only passes a call on, as decorators do, and what a library puts around a module's forward. */
+bool gm_names_is_told(struct gm_names *names, const struct gm_frame_id *ids, size_t count, size_t i);
 /* Where a block with this stack was made, short: "forward  model/attention.py:88"; "no stack recorded". Equal labels
  * have equal pointers only for equal stacks. */
 const char *gm_names_site(struct gm_names *names, struct gm_stack_id stack);

@@ -162,16 +162,52 @@ static unsigned weight(struct gm_names *names, struct gm_string_id name, struct 
     return is_plain && (file_bits(names, file) & FILE_PYTHON) != 0 ? (unsigned)TELLS_PYTHON : tells;
 }
 
+static bool is_machine(struct gm_names *names, struct gm_frame_id frame)
+{
+    return (name_bits(names, names->snapshot->frames.name[frame.v]) & NAME_MACHINERY) != 0;
+}
+
+static bool is_named(struct gm_names *names, struct gm_frame_id frame, const char *name)
+{
+    const char *its = gm_names_string(names, names->snapshot->frames.name[frame.v]);
+    return its != NULL && strcmp(its, name) == 0;
+}
+
+/* Whether frame i is what a library put around a module's forward: the module's call has it called, and it calls a
+ * forward without another call of a module, whatever decorators are between them. */
+static bool is_around_forward(struct gm_names *names, const struct gm_frame_id *ids, size_t count, size_t i)
+{
+    size_t in = i, out = i + 1;
+    while (in > 0 && is_machine(names, ids[in - 1]) && !is_named(names, ids[in - 1], "_call_impl"))
+        in--;
+    while (out < count && is_machine(names, ids[out]) && !is_named(names, ids[out], "_call_impl"))
+        out++;
+    return in > 0 && is_named(names, ids[in - 1], "forward") && out < count && is_named(names, ids[out], "_call_impl");
+}
+
+/* Whether no code of Python is called from frame i: it makes what there is, whatever its name. */
+static bool is_innermost(struct gm_names *names, const struct gm_frame_id *ids, size_t i)
+{
+    while (i > 0 && (file_bits(names, names->snapshot->frames.filename[ids[i - 1].v]) & FILE_PYTHON) == 0)
+        i--;
+    return i == 0;
+}
+
+bool gm_names_is_told(struct gm_names *names, const struct gm_frame_id *ids, size_t count, size_t i)
+{
+    const unsigned file = file_bits(names, names->snapshot->frames.filename[ids[i].v]);
+    return (file & FILE_PYTHON) != 0 && (file & FILE_LIBRARY) == 0 &&
+           (!is_machine(names, ids[i]) || is_innermost(names, ids, i)) &&
+           ((file & GM_FILE_IS_INSTALLED) == 0 || !is_around_forward(names, ids, count, i));
+}
+
 /* The index of the frame that is shown. */
 static size_t choose(struct gm_names *names, const struct gm_frame_id *ids, size_t count)
 {
     const struct gm_frames *frames = &names->snapshot->frames;
-    for (size_t i = 0; i < count; i++) {
-        unsigned file = file_bits(names, frames->filename[ids[i].v]);
-        if ((file & FILE_PYTHON) != 0 && (file & FILE_LIBRARY) == 0 &&
-            (name_bits(names, frames->name[ids[i].v]) & NAME_MACHINERY) == 0)
+    for (size_t i = 0; i < count; i++)
+        if (gm_names_is_told(names, ids, count, i))
             return i;
-    }
     size_t best = 0;
     unsigned best_weight = 0;
     for (size_t i = 0; i < count; i++) {

@@ -102,6 +102,7 @@ static bool add_changes(struct gm_trial_requests *to, const struct gm_search_dev
     const struct gm_history *h = device->history;
     if (!make_room(to, device, remedy->count))
         return false;
+    to->on_one_stream |= remedy->on_one_stream;
     for (size_t i = 0; i < remedy->count; i++) {
         const struct gm_remedy_change *c = &remedy->changes[i];
         if (c->allocation == GM_REMEDY_NEVER && c->gone <= h->count)
@@ -148,7 +149,7 @@ static bool add(struct work *w, size_t trial, const struct gm_remedy *remedy)
     const struct gm_search_device *device = &w->search->devices[d];
     struct gm_trial_requests *to = &w->requests[trial * w->search->device_count + d];
     return add_settings(&w->trials[trial], device, remedy) && add_changes(to, device, remedy) &&
-           (!remedy->is_of_end || empty_at_end(to, device));
+           (!remedy->is_of_end || gm_remedy_is_of_cache(remedy) || empty_at_end(to, device));
 }
 
 static void forget_requests(struct work *w)
@@ -180,9 +181,16 @@ static uint64_t peak(const struct work *w, const struct gm_trial *trial, const s
     return trial->devices[device_of(w, remedy)].peak_reserved;
 }
 
+/* Of a cache that goes back earlier, what is reserved without another empty_cache(). */
+static uint64_t at_end(const struct work *w, const struct gm_trial *trial, const struct gm_remedy *remedy)
+{
+    const struct gm_trial_device *device = &trial->devices[device_of(w, remedy)];
+    return gm_remedy_is_of_cache(remedy) ? device->left_reserved : device->end_reserved;
+}
+
 static bool is_above(const struct gm_remedy *r, const struct gm_remedy *other)
 {
-    const int place = gm_remedy_place(r), others = gm_remedy_place(other);
+    const enum gm_remedy_place place = gm_remedy_place(r), others = gm_remedy_place(other);
     return place != others ? place < others : gm_remedy_weight(r) > gm_remedy_weight(other);
 }
 
@@ -206,7 +214,7 @@ static void set_saving(const struct work *w, struct gm_remedy *remedy, uint64_t 
     const uint64_t recorded = w->search->devices[device_of(w, remedy)].recorded;
     remedy->saving.recorded = recorded > 0 && recorded < baseline ? recorded : UINT64_MAX;
     remedy->saving.before = before_of(remedy, baseline);
-    remedy->saving.alone = less(remedy->saving.before, now);
+    remedy->saving.alone = less(remedy->saving.before, now + remedy->stays);
 }
 
 /* trials[0] is the baseline, trials[1 + i] the i-th of those that can be replayed. */
@@ -242,10 +250,9 @@ static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, str
             continue;
         set_saving(w, w->remedies[r], peak(w, &w->trials[0], w->remedies[r]), peak(w, &w->trials[i], w->remedies[r]));
         if (w->remedies[r]->is_of_end) {
-            const size_t d = device_of(w, w->remedies[r]);
-            w->remedies[r]->saving.end_before = w->trials[0].devices[d].end_reserved;
-            w->remedies[r]->saving.at_end = less(w->trials[0].devices[d].end_reserved,
-                                                 w->trials[i].devices[d].end_reserved + w->remedies[r]->stays);
+            struct gm_remedy_saving *saving = &w->remedies[r]->saving;
+            saving->end_before = at_end(w, &w->trials[0], w->remedies[r]);
+            saving->at_end = less(saving->end_before, at_end(w, &w->trials[i], w->remedies[r]));
         }
         put_in_order(w, r); /* writes only where what was there has been read */
         w->first = w->order[0] == r ? i : w->first;

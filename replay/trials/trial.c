@@ -55,6 +55,7 @@ static void run_unit(const struct gm_search *search, const struct gm_trial *tria
         options.requested = other->requested != NULL ? other->requested : d->requested;
         options.moves = other->moves;
         options.move_count = other->move_count;
+        options.on_one_stream = other->on_one_stream;
     }
     if (d->refused != NULL)
         refused = as_changed(d, options.requested);
@@ -162,8 +163,8 @@ static void add_unit(struct gm_trial *trial, size_t device, const struct unit *u
     trial->device_allocs += (uint64_t)r->stats.num_device_alloc;
     trial->retries += (uint64_t)r->stats.num_alloc_retries;
     if (trial->devices != NULL)
-        trial->devices[device] = (struct gm_trial_device){peak, r->start_bytes_at_peak,
-                                                          (uint64_t)r->stats.reserved_bytes[GM_STAT_ALL].current};
+        trial->devices[device] = (struct gm_trial_device){
+            peak, r->start_bytes_at_peak, (uint64_t)r->stats.reserved_bytes[GM_STAT_ALL].current, r->left_reserved};
 }
 
 enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *trials, size_t count,

@@ -57,12 +57,14 @@ struct gm_trial_range {
 };
 struct gm_trial_device {
     uint64_t peak_reserved, start_at_peak, end_reserved;
+    uint64_t left_reserved; /* gm_whatif_result */
 };
 /* Other requests than a device's. */
 struct gm_trial_requests {
     uint64_t *requested; /* [allocation]; NULL: the device's */
     struct gm_whatif_move *moves;
     size_t move_count;
+    bool on_one_stream; /* gm_whatif_options */
 };
 /* One choice of settings and memory, replayed on every device. */
 struct gm_trial {

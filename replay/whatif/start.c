@@ -46,7 +46,7 @@ static bool start_from_requests(struct gm_playing *w)
         uint32_t a = list[i].allocation;
         if (gm_playing_request(w, a) == 0 || (w->away != NULL && w->away[a] > 0))
             continue;
-        uint32_t stream = gm_follow_stream(&w->follow, gm_history_stream(h, a).v);
+        uint32_t stream = gm_playing_stream(w, gm_history_stream(h, a).v);
         ok = !w->model.has_no_memory;
         if (ok && (w->follow.block_of[a] = gm_playing_ask(w, a, stream, w->options->hooks)) == GM_SPACE_NONE)
             gm_playing_fail_alloc(w, 0, a, true);

@@ -121,7 +121,7 @@ static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a
     const uint32_t before = w->follow.block_of[a]; /* of the turn before, if the step is played again */
     if (before != GM_SPACE_NONE && w->is_once[a])
         return;
-    uint32_t stream = gm_follow_stream(&w->follow, gm_rare_at(&e->stream, w->h->first + event));
+    uint32_t stream = gm_playing_stream(w, gm_rare_at(&e->stream, w->h->first + event));
     uint32_t block = serve(w, event, a, stream, hooks);
     if (block != GM_SPACE_NONE && before != GM_SPACE_NONE)
         replace(w, a, before, block);
@@ -146,7 +146,7 @@ static void move(struct gm_playing *w)
         follow_free(w, a, true, NULL);
         *block = GM_SPACE_NONE;
     } else if (m->is_back && w->away[a] == 0 && *block == GM_SPACE_NONE) {
-        serve(w, m->moment, a, gm_follow_stream(&w->follow, gm_history_stream(w->h, a).v), NULL);
+        serve(w, m->moment, a, gm_playing_stream(w, gm_history_stream(w->h, a).v), NULL);
     }
 }
 
@@ -191,6 +191,7 @@ static inline bool play_with(struct gm_playing *w, uint32_t end, const struct gm
             return false;
         }
     }
+    w->result->left_reserved = w->model.total;
     const bool is_end = end >= w->h->count && w->next_move < w->options->move_count;
     return !is_end || play_moves(w, (uint32_t)w->h->count);
 }

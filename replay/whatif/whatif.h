@@ -150,6 +150,7 @@ struct gm_whatif_options {
     const uint64_t *requested;          /* [allocation]: bytes, 0: left out; NULL: as recorded */
     const struct gm_whatif_move *moves; /* [move_count], by moment; not with from_layout, device, hooks, repeat */
     size_t move_count;
+    bool on_one_stream;           /* all is asked for on the stream of the first allocation; not with from_layout */
     struct gm_whatif_part *parts; /* ascending, not overlapping but for those that are played again; may be NULL */
     size_t part_count;
     const struct gm_repeat *repeat; /* of the parts that are played again; NULL: there are none */
@@ -192,6 +193,7 @@ struct gm_whatif_result {
     uint64_t start_bytes;         /* ... their block bytes ... */
     uint64_t start_bytes_at_peak; /* ... and what of them is there at the peak of active bytes */
     uint64_t start_reserved;      /* what is reserved when the trace begins */
+    uint64_t left_reserved;       /* after the last event, before what options->moves do then */
     uint64_t empty_caches;
     uint64_t recorded_ooms;
     uint64_t recorded_releases; /* how often memory went back in the recording because of a request */

@@ -101,6 +101,12 @@ static inline uint64_t gm_playing_request(const struct gm_playing *w, uint32_t a
     return gm_whatif_request(w->requested, w->h, a);
 }
 
+/* The model's stream for a gm_stream_id. */
+static inline uint32_t gm_playing_stream(struct gm_playing *w, uint32_t stream)
+{
+    return gm_follow_stream(&w->follow, w->options->on_one_stream ? gm_history_stream(w->h, 0).v : stream);
+}
+
 /* `hooks` are the options', so that a caller without can be compiled without. */
 static inline uint32_t gm_playing_ask(struct gm_playing *w, uint32_t a, uint32_t stream,
                                       const struct gm_whatif_hooks *hooks)

@@ -145,6 +145,12 @@ class Allocator:
                 after.after.before = block
         self.insert(block)
 
+    def empty_cache(self):
+        for segment in [s for s in self.segments if s.first.after is None and s.first.state == "inactive"]:
+            self.remove(segment.first)
+            self.segments.remove(segment)
+            self.record("segment_free", segment.address, segment.size, segment.stream, [])
+
     # ---- the snapshot
 
     def snapshot_segments(self):

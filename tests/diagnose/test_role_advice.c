@@ -121,7 +121,7 @@ TEST(activations_without_a_backward_pass)
 }
 
 /* Of a hundred gigabytes at the peak. */
-static int place_of(uint64_t gigabytes, bool has_price)
+static enum gm_remedy_place place_of(uint64_t gigabytes, bool has_price)
 {
     const struct gm_remedy remedy = {.has_price = has_price,
                                      .saving = {.alone = gigabytes << 30, .before = UINT64_C(100) << 30}};
@@ -130,8 +130,22 @@ static int place_of(uint64_t gigabytes, bool has_price)
 
 TEST(what_costs_nothing_stands_before_a_large_choice)
 {
-    assert_int_equal(place_of(1, false), 0);
-    assert_int_equal(place_of(20, true), 1);
-    assert_int_equal(place_of(19, true), 1);
-    assert_int_equal(place_of(0, false), 4);
+    assert_int_equal(place_of(1, false), GM_STANDS_MISTAKE);
+    assert_int_equal(place_of(20, true), GM_STANDS_CHOICE);
+    assert_int_equal(place_of(19, true), GM_STANDS_CHOICE);
+    assert_int_equal(place_of(0, false), GM_STANDS_NOWHERE);
+}
+
+TEST(a_setting_is_no_substitute_for_mending)
+{
+    struct gm_remedy setting = {.settings = "expandable_segments:True",
+                                .saving = {.alone = UINT64_C(40) << 30, .before = UINT64_C(100) << 30}};
+    assert_int_equal(gm_remedy_place(&setting), GM_STANDS_CHOICE);
+    assert_int_equal(gm_remedy_weight(&setting), UINT64_C(40) << 30); /* of a choice half counts */
+    setting.of_mistake = true;
+    assert_int_equal(gm_remedy_place(&setting), GM_STANDS_MISTAKE);
+    assert_int_equal(gm_remedy_weight(&setting), UINT64_C(20) << 30);
+    setting.of_mistake = false;
+    setting.saving.alone = UINT64_C(9) << 30;
+    assert_int_equal(gm_remedy_place(&setting), GM_STANDS_LITTLE);
 }

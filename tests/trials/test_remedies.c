@@ -184,7 +184,7 @@ TEST(ranked)
         {.changes = &half_large, .count = 1}, {.settings = "expandable_segments:True"},
         {.settings = "no such thing"},        {.device = 7, .changes = &no_kept, .count = 1}};
     replay(&t, remedies, 6);
-    /* 100 + 200; 100 + 150; 150; 8 pages. A setting weighs half of what it saves. */
+    /* 100 + 200; 100 + 150; 150; 8 pages. A setting is no substitute for what mends. */
     const struct {
         uint64_t alone, on_top, peak;
         size_t rank;

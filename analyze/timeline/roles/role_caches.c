@@ -238,11 +238,112 @@ static void claim_pool(struct gm_role_work *w)
         w->claim[largest] = GM_CLAIM_SLOTS;
 }
 
+/* ---- what was made once and is read by pass after pass ---------------------------------------------------------- */
+
+enum { PASSES = 4, APART = 3 /* of what passes make most often, between two of a set: a layer's own */ };
+
+/* How often the line that runs most often has made something before each moment, and how often each line has. */
+struct passes {
+    uint32_t *before, *made; /* [event + 1], [stack] */
+};
+
+static bool count_passes(struct gm_role_work *w, struct passes *p)
+{
+    const struct gm_history *h = w->h;
+    uint32_t most = 0;
+    bool has_forward = false; /* else all that the program makes is its forward */
+    p->made = calloc((size_t)h->snapshot->stacks.count + 1, sizeof *p->made);
+    p->before = calloc(h->count + 2, sizeof *p->before);
+    if (p->made == NULL || p->before == NULL)
+        return false;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        const bool is_forward = gm_role_says(w, a) == GM_SAYS_FORWARD;
+        const uint32_t stack = gm_stack_of(h, a), times = h->born[a] > 0 ? ++p->made[stack] : 0;
+        if (times > 0 && (is_forward == has_forward ? times > p->made[most] : is_forward))
+            most = stack;
+        has_forward |= is_forward && times > 0;
+    }
+    for (uint32_t e = 0; e < h->count; e++) {
+        const uint32_t a = gm_made_by(h, e);
+        p->before[e + 1] = p->before[e] + (a != GM_NEVER && gm_stack_of(h, a) == most);
+    }
+    return true;
+}
+
+/* Where weights were loaded, what other code makes, or a module once and for all; else what is given up again, for
+ * weights are not. */
+static bool may_serve(struct gm_role_work *w, size_t a, bool has_loaded)
+{
+    const enum gm_says says = gm_role_says(w, a);
+    const bool stays = gm_life_of(w, a) >= GM_LIFE_LASTING;
+    return w->h->born[a] > 0 && (w->claim[a] == GM_CLAIM_NONE || !stays) && gm_requested(w->h, a) >= LEAST_SLOTS &&
+           gm_life_of(w, a) != GM_LIFE_BRIEF && (has_loaded || !stays) &&
+           (says == GM_SAYS_OTHER || says == GM_SAYS_OBJECT || (says == GM_SAYS_FORWARD && stays));
+}
+
+/* The next set of sets[from, n): of one size, made in one go. Returns where it ends; `until`: when the first of it
+ * goes. */
+static size_t set_at(const struct gm_history *h, const struct passes *p, const struct first *sets, size_t from,
+                     size_t n, uint32_t *until)
+{
+    size_t to = from;
+    *until = (uint32_t)h->count;
+    while (to < n && sets[to].bytes == sets[from].bytes &&
+           (to == from ||
+            p->before[h->born[sets[to].allocation]] - p->before[h->born[sets[to - 1].allocation]] <= APART)) {
+        const uint32_t let_go = h->let_go[sets[to++].allocation];
+        *until = let_go < *until ? let_go : *until;
+    }
+    return to;
+}
+
+/* Several of a size that are made in one go, and that many more passes see than there are of them: keys and values, of
+ * whatever is answered then. They are together at least as large as the largest weight. */
+static bool claim_served(struct gm_role_work *w)
+{
+    const struct gm_history *h = w->h;
+    struct GM_VEC(struct first) sets = {0};
+    struct passes p = {NULL, NULL};
+    uint64_t heaviest = 0;
+    bool ok = true;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if (gm_role_says(w, a) == GM_SAYS_LOADING && gm_life_of(w, a) >= GM_LIFE_LASTING &&
+            gm_requested(h, a) > heaviest)
+            heaviest = gm_requested(h, a);
+    for (uint32_t a = 0; ok && a < h->allocation_count; a++)
+        ok = !may_serve(w, a, heaviest > 0) || GM_VEC_PUSH(&sets, ((struct first){gm_requested(h, a), a}));
+    if (sets.n > 1)
+        qsort(sets.v, sets.n, sizeof *sets.v, by_bytes);
+    ok = ok && (sets.n < SLOTS || count_passes(w, &p));
+    for (size_t i = 0, to = 0; ok && sets.n >= SLOTS && i < sets.n; i = to) {
+        uint32_t until;
+        to = set_at(h, &p, sets.v, i, sets.n, &until);
+        const uint32_t last = h->born[sets.v[to - 1].allocation];
+        bool serves = to - i >= SLOTS && until > last && p.before[until] - p.before[last] >= PASSES * (to - i) &&
+                      sets.v[i].bytes >= heaviest / (to - i);
+        for (size_t k = i; serves && k < to; k++)
+            serves = gm_role_says(w, sets.v[k].allocation) != GM_SAYS_FORWARD ||
+                     p.made[gm_stack_of(h, sets.v[k].allocation)] <= to - i;
+        for (size_t k = i; serves && k < to; k++)
+            w->claim[sets.v[k].allocation] = GM_CLAIM_SLOTS;
+        const bool is_last = to == sets.n || sets.v[to].bytes != sets.v[i].bytes;
+        const uint32_t stack = gm_stack_of(h, sets.v[i].allocation);
+        for (size_t a = 0; serves && is_last && heaviest == 0 && a < h->allocation_count;
+             a++) /* and what the end of the run left */
+            if (gm_stack_of(h, a) == stack && gm_requested(h, a) == sets.v[i].bytes && h->born[a] > last)
+                w->claim[a] = GM_CLAIM_SLOTS;
+    }
+    free(p.before);
+    free(p.made);
+    free(sets.v);
+    return ok;
+}
+
 bool gm_role_caches(struct gm_role_work *w)
 {
     if (w->world != GM_WORLD_INFERENCE)
         return true;
-    if (!claim_series(w) || !claim_firsts(w) || !claim_early(w))
+    if (!claim_series(w) || !claim_firsts(w) || !claim_early(w) || !claim_served(w))
         return false;
     claim_pool(w);
     return true;

@@ -76,7 +76,7 @@ static const struct rule rules[] = {
     {GM_ROLE_KV_CACHE, 75, ANY, ANY, C(GROWING), ANY, W(INFERENCE),
      "one of several of its size, and the next ones are longer by the same number of bytes"},
     {GM_ROLE_KV_CACHE, 55, ANY, ANY, C(SLOTS), ANY, W(INFERENCE),
-     "made to stay when the weights were there, before the first forward, by the program's own code"},
+     "made by the program's own code beside the weights, to stay, or for many passes of the model to read"},
 
     /* weights, input */
     {GM_ROLE_OPTIMIZER_STATE, 70, ANY, ANY, C(COPY), ANY, ANY,

@@ -56,9 +56,9 @@ class Run:
         for step in range(first, first + steps):
             mel = torch.randn(8, 400, 80, device=self.device)
             loss = F.l1_loss(self.model(mel + 0.1 * torch.randn_like(mel)), mel)
-            self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
+            self.optimizer.zero_grad()
             del loss
         print("stopped at", first + steps)
 

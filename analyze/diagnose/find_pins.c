@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Small blocks that stay where something large was: they keep its segments from going back, and from serving what is
+ * larger than what lies beside them. It is asked before what is kept for too long: who keeps little of every round is
+ * told what that costs.
+ */
+#include "analyze/diagnose/lives.h"
+#include "analyze/diagnose/rules.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum {
+    LEAST_MIB = 64,
+    LEAST_PINNED = 10 /* parts of what is reserved then */,
+    LARGE = 16 /* of what is pinned: no small block */
+};
+
+/* A moment at which the program has given its cache back, and what stays reserved then without being in use. */
+struct given_back {
+    uint32_t moment; /* GM_NEVER: there is none */
+    uint64_t stranded, reserved;
+};
+
+/* The last moment at which about most stays, and a tenth of what is reserved. The end counts as one, where no backward
+ * pass may follow, which has use for all of it. */
+static struct given_back most_stranded(const struct gm_case *c)
+{
+    const struct gm_history *h = c->lives->h;
+    struct given_back most = {.moment = GM_NEVER};
+    struct gm_walk walk = gm_walk_start(h);
+    struct gm_change change;
+    int64_t grown = 0;
+    uint64_t live = 0;
+    bool is_back = false;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        live += h->born[a] == 0 ? gm_block_bytes(h, a) : 0;
+    while (gm_walk_next(&walk, &change))
+        grown += change.reserved;
+    const int64_t at_start = (int64_t)c->view.device->totals.reserved - grown;
+    uint64_t reserved = at_start > 0 ? (uint64_t)at_start : 0;
+    for (walk = gm_walk_start(h); gm_walk_next(&walk, &change);) {
+        const uint64_t stranded = gm_sat_sub(reserved, live);
+        if (is_back && change.reserved >= 0 && stranded >= most.stranded / 4 * 3 && stranded >= reserved / LEAST_PINNED)
+            most = (struct given_back){change.event, stranded, reserved};
+        is_back = change.reserved < 0;
+        reserved += (uint64_t)change.reserved;
+        if (change.kind == GM_CHANGE_FREE)
+            live = gm_sat_sub(live, gm_block_bytes(h, change.allocation));
+        else if (change.kind == GM_CHANGE_ALLOC)
+            live += gm_block_bytes(h, change.allocation);
+    }
+    const uint64_t at_end = is_back ? gm_sat_sub(reserved, live) : c->report->evidence.stranded_fixed;
+    if ((is_back || !c->lives->has_backward) && at_end > most.stranded &&
+        gm_is_share(at_end, c->view.device->totals.reserved, 1.0 / LEAST_PINNED))
+        most = (struct given_back){(uint32_t)h->count, at_end, c->view.device->totals.reserved};
+    return most;
+}
+
+/* The moment at which something larger than the small pool's was freed first: what was made before lies in no hole. */
+static uint32_t first_freed(const struct gm_history *h)
+{
+    uint32_t first = GM_NEVER;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if (gm_block_bytes(h, a) > GM_MIB && h->freed[a] < first)
+            first = h->freed[a];
+    return first;
+}
+
+/* The small blocks that the program has made until then, and that are no part of what is trained or run; their bytes.
+ */
+static uint64_t collect_survivors(struct gm_case *c, const struct given_back *back, struct gm_set *set)
+{
+    const struct gm_lives *l = c->lives;
+    const uint32_t first = first_freed(l->h);
+    uint64_t bytes = 0;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        if (l->h->born[a] <= first || l->h->born[a] > back->moment || l->h->freed[a] <= back->moment ||
+            gm_block_bytes(l->h, a) > back->stranded / LARGE || gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
+            gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE) || gm_lives_is_role(l, a, GM_ROLE_GRADIENT) ||
+            (gm_lives_by(l, a) & GM_BY_NOBODY) != 0)
+            continue;
+        bytes += gm_block_bytes(l->h, a);
+        c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    }
+    return bytes;
+}
+
+static bool has_private_pools(const struct gm_snapshot *s)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < s->segments.count && !has; i++)
+        has = gm_segment_is_private(s, i);
+    return has;
+}
+
+/* Of survivors that hold at most half of what they keep. false: there are none. */
+static bool tell_as_mistake(struct gm_case *c, const struct gm_rule *rule)
+{
+    char size[3][GM_SIZE_TEXT], n[GM_NUMBER_TEXT];
+    struct gm_set set = {.v = NULL};
+    if (c->lives == NULL || c->has_oom || gm_case_is_wreckage(c) || c->report->expandable_is_on ||
+        has_private_pools(c->lives->snapshot))
+        return false;
+    const struct given_back most = most_stranded(c);
+    if (most.moment == GM_NEVER || most.stranded < LEAST_MIB * GM_MIB)
+        return false;
+    const uint64_t held = collect_survivors(c, &most, &set);
+    if (held > most.stranded / 2)
+        set.n = 0;
+    struct gm_finding *f = gm_case_accuse(
+        c, rule, &set, true,
+        gm_case_printf(c,
+                       "%s of them are there at event %s, where %s of the %s that are reserved are not in use and "
+                       "cannot go back",
+                       gm_size_format(size[0], held), gm_count_format(n, most.moment),
+                       gm_size_format(size[1], most.stranded), gm_size_format(size[2], most.reserved)));
+    if (f == NULL || f->remedy == NULL)
+        return false;
+    f->bytes = most.stranded;
+    f->remedy->is_of_end = true;
+    f->remedy->stays = held;
+    return true;
+}
+
+static void find_pinned(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_evidence *e = &c->report->evidence;
+    const struct gm_fragmentation *f = &c->report->fragmentation;
+    struct gm_text t = {0};
+    if (tell_as_mistake(c, rule) || e->thin_inactive < LEAST_MIB * GM_MIB ||
+        !gm_is_share(e->thin_inactive, c->report->totals.reserved, 0.02))
+        return;
+    gm_text_printf(&t, "%" PRIu64 " segment%s with at most a tenth in use hold%s ", e->thin_segments,
+                   gm_plural(e->thin_segments), e->thin_segments == 1 ? "s" : "");
+    gm_put_size(&t, e->thin_inactive);
+    gm_text_printf(&t, " of cached memory; %" PRIu64 " live block%s (%" PRIu64 " of at most 1 MiB) keep%s them. ",
+                   e->thin_live, gm_plural(e->thin_live), e->thin_small, e->thin_live == 1 ? "s" : "");
+    if (f->pin_count > 0)
+        gm_text_printf(&t, "The block that pins most was made at: %s.", f->pins[0].block.site);
+    gm_text_add(&t, " Allocating long-lived tensors before the large temporary ones, or copying the survivors (x = "
+                    "x.clone()) before torch.cuda.empty_cache(), frees such segments.");
+    gm_case_put_wreckage(c, &t);
+    gm_case_add(c, rule, gm_case_is_wreckage(c) || c->lives != NULL ? GM_INFO : GM_WARNING, e->thin_inactive, &t);
+}
+
+static const struct gm_rule rules[] = {
+    {.id = "pinned-segments",
+     .title = "A few live blocks keep whole segments from going back",
+     .find = find_pinned,
+     .brief = "make what stays first",
+     .fix = "Make what stays before what is large and passes, or keep it on the host",
+     .snippet = "- big = activations(); keep = torch.zeros(n, device=\"cuda\")\n"
+                "+ keep = torch.zeros(n, device=\"cuda\"); big = activations()",
+     .cost = "none",
+     .severity = "warning, or info after an error, and where a trace was looked at without that",
+     .when = "where the program gave its cache back, or in the end without a backward pass, 64 MiB and a tenth of what "
+             "is reserved are not in use, and blocks of at most a 16th of that which were made until then, without "
+             "weights, "
+             "gradients and states of optimizers, hold at most half of it. Else `cudaMalloc` segments with 10 MiB or "
+             "more inactive and at most a "
+             "tenth as much active: together at least 64 MiB inactive and 2 % of reserved",
+     .what_to_do = "Allocate long-lived tensors before large temporary ones, or copy the survivors before "
+                   "`empty_cache()`"},
+};
+const struct gm_theme gm_theme_pins = GM_THEME(rules);
