@@ -24,7 +24,7 @@ struct compressor {
 
 static void *compressor_new(void)
 {
-    return malloc(sizeof(struct compressor));
+    return calloc(1, sizeof(struct compressor)); /* nothing sets hist_bits, and bytes would depend on it */
 }
 
 static void compressor_free(void *compressor)

@@ -10,6 +10,7 @@
 #include "tests/render/samples.h"
 #include "tests/unit.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <png.h>
 #include <pthread.h>
@@ -387,6 +388,37 @@ TEST(palette_overflow)
     free(rows);
     free(palette);
     gm_png_scratch_free(&scratch);
+}
+
+/* Whatever was in the memory that the compressor got. */
+TEST(bytes_depend_on_the_picture_alone)
+{
+    enum { W = 1000, H = 500 };
+    struct gm_palette *palette = malloc(sizeof *palette);
+    uint8_t *rows = calloc(H, W + 1);
+    assert_true(palette != NULL && rows != NULL);
+    gm_palette_clear(palette);
+    for (uint32_t i = 0; i < 8; i++)
+        gm_palette_enter(palette, i * 0x202020);
+    const struct gm_pixels pixels = {rows, W, H};
+    for (uint32_t i = 0, seed = 1; i < W * H; i++) {
+        seed = seed * 1664525U + 1013904223U;
+        gm_pixels_row(&pixels, i / W)[i % W] = i % 64 < 32 ? (uint8_t)(seed >> 29) : (uint8_t)(i / W % 8);
+    }
+    struct gm_png png[2];
+    for (int i = 0; i < 2; i++) {
+        struct gm_png_scratch scratch = {0};
+        mallopt(M_PERTURB, i == 0 ? 0x01 : 0xA5); /* what fresh memory is filled with */
+        assert_int_equal(gm_png_compress(&png[i], &scratch, palette, &pixels, NULL), GM_OK);
+        gm_png_scratch_free(&scratch);
+    }
+    mallopt(M_PERTURB, 0);
+    assert_int_equal(png[1].length, png[0].length);
+    assert_memory_equal(png[1].data, png[0].data, png[0].length);
+    free(png[0].data);
+    free(png[1].data);
+    free(rows);
+    free(palette);
 }
 
 AROUND_ALL(setup, teardown)
