@@ -137,8 +137,8 @@ static void add_both(struct gm_case *c, struct gm_heading *line, const struct gm
     char size[GM_NUMBER_TEXT];
     const char *saves =
         f->remedy == NULL ? "" : gm_case_printf(c, " saves %s", gm_bytes_format(size, f->remedy->saving.alone));
-    gm_headline_add(c, line, "%s%s%s; by %s %s %s", gm_is_choice(f) ? "by choice: " : "", gm_to_do_brief(f), saves,
-                    gm_is_choice(other) ? "choice" : "setting", gm_to_do_brief(other),
+    gm_headline_add(c, line, "%s%s%s; %s%s %s", gm_is_choice(f) ? "by choice: " : "", gm_to_do_brief(f), saves,
+                    gm_is_choice(other) ? "by choice " : "", gm_to_do_brief(other),
                     gm_bytes_format(size, other->remedy->saving.alone));
     add_price(c, line, gm_is_choice(f) ? f->cost : other->cost);
 }
