@@ -40,7 +40,9 @@ static void find_avoidable_growth(struct gm_case *c, const struct gm_rule *rule)
     /* Growths are those of the whole trace, whatever part of it the peaks are of. */
     const uint64_t whole = c->report->devices[d].trace.peak_reserved, bytes = f->growth_avoidable_bytes;
     const uint64_t peak = whole != GM_REPORT_NONE ? whole : timeline->peak_reserved.levels.reserved;
-    const bool is_much = bytes >= GM_GIB && gm_is_share(bytes, peak, 0.1);
+    /* What was in use at most has to be reserved all the same. */
+    const uint64_t spared = gm_min(bytes, gm_less(peak, timeline->peak_active.levels.active));
+    const bool is_much = spared >= GM_GIB && gm_is_share(spared, peak, 0.1);
     char n[2][GM_NUMBER_TEXT], size[3][GM_SIZE_TEXT];
     struct gm_text t = {0};
     if (bytes < 256 * GM_MIB || !gm_is_share(bytes, peak, 0.05))
@@ -193,7 +195,7 @@ static const struct gm_rule rules[] = {
      .title = "Reserved memory grew although enough was cached",
      .find = find_avoidable_growth,
      .needs_trace = true,
-     .severity = "warning, or info below 1 GiB or 10 % of peak reserved",
+     .severity = "warning, or info where less than 1 GiB or 10 % of peak reserved could be spared",
      .when = "avoidable growths ([fragmentation](fragmentation.md)) of a device are at least 256 MiB and 5 % of its "
              "peak of reserved bytes",
      .what_to_do = "Allocate long-lived tensors first; whether another setting helps, a replay tells"},

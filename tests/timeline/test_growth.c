@@ -322,6 +322,41 @@ TEST(findings)
     gm_traced_end(&t);
 }
 
+/* Ten times the size; `reused` is what the holes serve later. */
+static enum gm_severity severity_of_growth(uint64_t reused)
+{
+    const uint64_t other = A + MIB(10000);
+    struct traced t = {0};
+    gm_traced_event(&t, "segment_alloc", A, MIB(6200), NULL);
+    gm_traced_event(&t, "alloc", A, MIB(3000), "attend");
+    gm_traced_event(&t, "alloc", A + MIB(3000), MIB(200), "keeper");
+    gm_traced_free(&t, A, MIB(3000));
+    gm_traced_event(&t, "segment_alloc", other, MIB(5000), NULL);
+    gm_traced_event(&t, "alloc", other, MIB(5000), "attend");
+    gm_traced_event(&t, "alloc", A, reused, "attend");
+    gm_traced_event(&t, "alloc", A + MIB(3200), reused, "attend");
+    gm_traced_segment(&t, A, MIB(6200), "large");
+    gm_traced_block(&t, reused, reused, "attend");
+    gm_traced_block(&t, MIB(3000) - reused, 0, NULL);
+    gm_traced_block(&t, MIB(200), MIB(200), "keeper");
+    gm_traced_block(&t, reused, reused, "attend");
+    gm_traced_block(&t, MIB(3000) - reused, 0, NULL);
+    gm_traced_segment(&t, other, MIB(5000), "large");
+    gm_traced_block(&t, MIB(5000), MIB(5000), "attend");
+    gm_traced_analyze(&t);
+    const struct gm_finding *f = finding(&t, "growth-despite-cache");
+    assert_non_null(f);
+    const enum gm_severity severity = f->severity;
+    gm_traced_end(&t);
+    return severity;
+}
+
+TEST(what_is_in_use_at_most_has_to_be_reserved)
+{
+    assert_int_equal(severity_of_growth(MIB(1000)), GM_WARNING);
+    assert_int_equal(severity_of_growth(MIB(2600)), GM_INFO); /* 11,000 are needed of 11,200 */
+}
+
 TEST(without_segments)
 {
     struct traced t = {0};
