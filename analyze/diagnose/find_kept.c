@@ -9,6 +9,7 @@
 #include "analyze/base/size.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     LEAST_ROUNDS = 3, /* of which something is left, or it does not pile up */
@@ -16,6 +17,7 @@ enum {
     LEAST_AFTER = 3,  /* of a call: then it made no output */
     LEAK_ROUNDS = 10, /* of which little is left each: a slow leak */
     LEAK_SHARE = 20,  /* parts of what a round needs else, */
+    BEGINNING = 3,    /* parts of a round: what is made before the last one of them is used in it */
     LEAK_OUTPUT = 50, /* where nothing is trained: results are collected */
     GRAPH_BLOCKS = 3, /* in a round, of them */
     GRAPH_ALIKE = 2,  /* of one stack: of a graph; fewer are single tensors */
@@ -26,6 +28,7 @@ enum {
     TELLING = 100,      /* parts of the largest of them: smaller ones say nothing of what is between two */
     CONSUMED = 4,       /* parts of its bytes that a backward pass has used: it is none */
     DENSE = 4,          /* one of five that are made is there later, or more */
+    LOSS_BYTES = 8,     /* of a number */
     LEAST_FEATURES = 4  /* outputs of layers, in a round */
 };
 
@@ -39,14 +42,24 @@ struct gm_habit {
     uint32_t second;                  /* and of the one after that */
 };
 
+static bool is_made(const struct gm_lives *l, size_t a)
+{
+    return l->taken[a] != GM_TAKEN && l->h->born[a] > 0 && gm_requested(l->h, a) > 0 &&
+           (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_COPYING | GM_BY_LOADING)) == 0;
+}
+
+/* What there is to the end from before a loop, or as the first of one, may look like it. */
+static bool is_set_up(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) || gm_lives_is_role(l, a, GM_ROLE_INPUT);
+}
+
 /* Whether it is made in every round to be done with: not what a run keeps by intent. */
 static bool is_of_round(const struct gm_lives *l, size_t a)
 {
     const uint8_t role = l->role[a];
-    return l->taken[a] != GM_TAKEN && l->h->born[a] > 0 && gm_requested(l->h, a) > 0 && role != GM_ROLE_PARAMETER &&
-           role != GM_ROLE_GRADIENT && role != GM_ROLE_OPTIMIZER_STATE && role != GM_ROLE_WORKSPACE &&
-           role != GM_ROLE_KV_CACHE && role != GM_ROLE_COMMUNICATION && role != GM_ROLE_INPUT &&
-           (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_COPYING | GM_BY_LOADING)) == 0;
+    return is_made(l, a) && !is_set_up(l, a) && role != GM_ROLE_GRADIENT && role != GM_ROLE_OPTIMIZER_STATE &&
+           role != GM_ROLE_WORKSPACE && role != GM_ROLE_KV_CACHE && role != GM_ROLE_COMMUNICATION;
 }
 
 /* So many rounds begin between its birth and its end. */
@@ -71,9 +84,11 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
     uint8_t *kinds = calloc(h->allocation_count + 1, 1);
     for (uint32_t e = (uint32_t)h->count; kinds != NULL && e > 0; e--) {
         const uint32_t a = h->of_event[e - 1];
-        if (a == GM_NEVER || h->born[a] != e || !is_of_round(l, a))
+        if (a == GM_NEVER || h->born[a] != e)
             continue;
         struct gm_habit *habit = &habits[gm_stack_of(h, a)];
+        if (!is_of_round(l, a) && (habit->piled < LEAST_ROUNDS || !is_set_up(l, a) || !is_made(l, a)))
+            continue;
         const uint32_t round = gm_lives_round(l, e), rounds = outlived(l, a);
         if (habit->round != round) {
             habit->second = habit->successor;
@@ -121,13 +136,20 @@ struct beside {
                              lives on, but tensors that somebody holds; and from the last one on, so far */
     size_t kept, passing; /* blocks in the same call of a model, and until the next: of the set; gone sooner, without
                              a backward pass: a graph would have kept most */
+    size_t most;          /* of the set in one call: those with less than half as many may just hand it their output */
 };
 
 static void end_call(struct beside *all, struct beside *call)
 {
-    all->kept += call->kept;
-    all->passing += call->kept > 0 ? call->passing : 0;
-    call->kept = call->passing = 0;
+    if (call->kept > 2 * all->most)
+        all->used = all->kept = all->passing = 0;
+    all->most = gm_max(all->most, call->kept);
+    if (2 * call->kept >= all->most) {
+        all->used += call->used;
+        all->kept += call->kept;
+        all->passing += call->kept > 0 ? call->passing : 0;
+    }
+    call->used = call->kept = call->passing = 0;
 }
 
 /* Of one that is not in the set. */
@@ -168,7 +190,7 @@ static struct beside look_beside(const struct gm_lives *l, const struct gm_set *
         if (set->v[i].allocation == a) {
             i++;
             call.kept += is_large;
-            all.used += is_open && (is_large || call.kept > 0) ? call.later : 0;
+            call.used += is_open && (is_large || call.kept > 0) ? call.later : 0;
             call.later = is_large || call.kept > 0 ? 0 : call.later;
             is_open |= is_large;
         } else if (!is_backward && kinds[a] == 0) {
@@ -323,6 +345,41 @@ static const char *root_of(struct gm_case *c)
     return most == 0 ? NULL : gm_names_site(&l->names, (struct gm_stack_id){most});
 }
 
+/* A sum or a loss that holds a graph is made after what it holds, before a forward pass of the next round, and lives
+ * on: the stack that makes the last such number of most rounds, which may begin at the optimizer's step; 0: there is
+ * none. The set is in the order of birth. */
+static uint32_t number_of(struct gm_case *c, const struct gm_set *set)
+{
+    const struct gm_lives *l = c->lives;
+    uint32_t *votes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *votes);
+    uint32_t round = GM_NEVER, last = 0, most = 0; /* the round of what is held; GM_NEVER: it is over */
+    size_t i = 0;
+    c->failed |= votes == NULL;
+    for (uint32_t e = 0; votes != NULL && e < l->h->count; e++) {
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER || gm_lives_is_of_engine(l, a) || (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0)
+            continue;
+        const uint32_t now = gm_lives_round(l, e + 1);
+        const bool is_large = gm_requested(l->h, a) >= l->at_peak / 1000;
+        while (i < set->n && set->v[i].allocation < a)
+            i++;
+        if (round != GM_NEVER && is_large && now != round) {
+            votes[last]++;
+            most = last != 0 && votes[last] > votes[most] ? last : most;
+            round = GM_NEVER;
+            last = 0;
+        }
+        if (round == GM_NEVER && is_large && i < set->n && set->v[i].allocation == a)
+            round = now;
+        if (round != GM_NEVER && gm_requested(l->h, a) <= LOSS_BYTES && l->kinds[a] >= STALE &&
+            (gm_lives_by(l, a) & GM_BY_MODULE) == 0)
+            last = gm_stack_of(l->h, a);
+    }
+    most = votes != NULL && most != 0 && votes[most] >= LEAST_STALE ? most : 0;
+    free(votes);
+    return most;
+}
+
 /* Whether most of what that line makes goes in its round: it holds nothing, and is only the last to make something
  * before a round ends. */
 static bool is_bystander(struct gm_case *c, const char *line)
@@ -443,20 +500,26 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
     struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     const char *root = NULL;
+    uint32_t number = 0;
     if (collect_kind(c, kind, &set) != shape || set.n == 0) {
         free(set.v);
         return;
     }
-    if (shape == GRAPH && kind == PILED)
-        root = root_of(c);
+    if (shape == GRAPH && kind == PILED) {
+        number = number_of(c, &set);
+        root = number == 0 ? root_of(c) : gm_names_site(&l->names, (struct gm_stack_id){number});
+    }
     if (shape == GRAPH && kind == STALE) {
         c->failed |= l->phase != NULL && !add_held(l, l->kinds, l->habits, &set);
         qsort(set.v, set.n, sizeof *set.v, by_allocation);
         root = gm_lives_backward(l, next_forward(l, go_with_backward(c, &set)));
     }
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
-    if (f != NULL && root != NULL && (kind != PILED || !is_bystander(c, root)))
-        f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root, f->site);
+    if (f == NULL || root == NULL || (kind == PILED && is_bystander(c, root)))
+        return;
+    const char *from = number != 0 ? strstr(f->site, ", from ") : NULL;
+    f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root,
+                             from != NULL ? from + strlen(", from ") : f->site);
 }
 
 static uint64_t bytes_at_peak(const struct gm_lives *l, const struct gm_set *set)
@@ -481,35 +544,96 @@ static bool is_inside_call(const struct gm_lives *l, size_t a)
     return n == LEAST_AFTER;
 }
 
-/* A leak is small; or nobody wants what is kept: in training it was made in the midst of the model, or it is not of
- * every round. */
+/* What a set is left of: rounds, how far apart; and what these make when all that they leave is there. */
+struct left {
+    uint32_t rounds, first, last; /* the numbers of the first and the last one */
+    uint32_t alike;               /* as far after the one before as that one */
+    uint32_t used;  /* in which modules make a third or more of what they make after that: it is no result */
+    bool is_joined; /* all of it was put into one, for which it was collected */
+};
+
+static void end_round(struct left *left, uint32_t round, uint32_t *gap, size_t before, size_t work)
+{
+    left->alike += left->rounds > 1 && round - left->last == *gap;
+    *gap = left->rounds > 0 ? round - left->last : 0;
+    left->first = left->rounds == 0 ? round : left->first;
+    left->last = round;
+    left->rounds++;
+    left->used += work > before && (work - before) * BEGINNING >= work;
+}
+
+/* The set is in the order of birth. */
+static struct left look_at_left(const struct gm_lives *l, const struct gm_set *set, uint64_t bytes)
+{
+    struct left left = {.rounds = 0};
+    uint32_t round = 0, gap = 0;
+    size_t i = 0, from = 0, work = 0, before = 0;
+    for (uint32_t e = 0; e <= l->h->count; e++) {
+        const uint32_t a = e < l->h->count ? gm_made_by(l->h, e) : GM_NEVER;
+        const uint32_t now = a != GM_NEVER ? gm_lives_round(l, e + 1) : round;
+        if (e == l->h->count || now != round) {
+            if (i > from)
+                end_round(&left, round, &gap, before, work);
+            round = now;
+            from = i;
+            work = before = 0;
+        }
+        if (a == GM_NEVER)
+            continue;
+        work += (gm_lives_by(l, a) & GM_BY_MODULE) != 0 && !gm_lives_is_of_engine(l, a);
+        left.is_joined |= i == set->n && gm_requested(l->h, a) >= bytes / 2;
+        if (i < set->n && set->v[i].allocation == a) {
+            before = work;
+            i++;
+        }
+    }
+    return left;
+}
+
+/* A leak is small; or nobody wants what is kept: in training it was made in the midst of the model, or it is of rounds
+ * here and there, as if some key was new to a cache; or its own round uses it, and nothing does later. */
 static void find_leak(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    uint64_t bytes = 0, inside = 0;
-    uint32_t rounds = 0, last = 0;
+    uint64_t bytes = 0, inside = 0, at_end = 0;
     const enum shape shape = collect_kind(c, PILED, &set);
+    if (l->rounds.n < LEAK_ROUNDS || set.n == 0) {
+        free(set.v);
+        return;
+    }
     for (size_t i = 0; i < set.n; i++) {
-        const uint32_t a = set.v[i].allocation, round = gm_lives_round(l, l->h->born[a]);
+        const uint32_t a = set.v[i].allocation;
         bytes += gm_requested(l->h, a);
         inside += l->has_backward && is_inside_call(l, a) ? gm_requested(l->h, a) : 0;
-        rounds += round != last;
-        last = round;
+        at_end += gm_lives_is_left(l, a) ? gm_requested(l->h, a) : 0;
     }
     const uint64_t of_round =
         gm_sat_sub(l->at_peak, bytes_at_peak(l, &set)) / (l->has_backward ? LEAK_SHARE : LEAK_OUTPUT);
-    const bool is_unwanted =
-        shape == SINGLE && rounds >= LEAK_ROUNDS && (inside > bytes / 2 || rounds * 2 < l->rounds.n);
-    if (l->rounds.n >= LEAK_ROUNDS && (bytes / l->rounds.n <= of_round || is_unwanted))
-        gm_case_accuse(c, rule, &set, false, "a little more is left of every round of the loop, to its end");
+    const struct left left = look_at_left(l, &set, bytes);
+    const bool is_odd = left.rounds * 2 < left.last - left.first && left.alike * 2 < left.rounds;
+    const bool is_used = !l->has_backward && left.used * 2 > left.rounds && at_end > bytes / 2 && !left.is_joined;
+    const bool is_cache = left.rounds >= LEAK_ROUNDS && shape != GRAPH && (is_used || (is_odd && shape == SINGLE));
+    const bool is_inside = left.rounds >= LEAK_ROUNDS && shape == SINGLE && inside > bytes / 2;
+    struct gm_rule bounded = *rule;
+    if (is_cache) {
+        bounded.brief = "bound that cache";
+        bounded.fix = "Bound what is kept for later rounds: the oldest goes when there are enough";
+        bounded.snippet = "  cache[key] = make(key)\n"
+                          "+ if len(cache) > 16: cache.pop(next(iter(cache)))";
+    }
+    if (bytes / l->rounds.n <= of_round || is_inside || is_cache)
+        gm_case_accuse(c, &bounded, &set, false,
+                       is_cache ? "it is left of rounds of the loop, to its end, and is used in its own, like a cache "
+                                  "that nothing bounds"
+                                : "a little more is left of every round of the loop, to its end");
     else
         free(set.v);
 }
 
 /* ---- graphs of one round ----------------------------------------------------------------------------------------- */
 
-enum { LEAST_PASSES = 3, LEAST_OF_PASS = 3, LOSS_BYTES = 8, INPUT_PART = 10000 /* of the peak */ };
+enum { LEAST_PASSES = 3, LEAST_OF_PASS = 3, INPUT_PART = 10000 /* of the peak */ };
 
 /* Passes of a forward, each with an input and a loss of its own. */
 struct passes {
@@ -905,7 +1029,7 @@ static void find_stale(struct gm_case *c, const struct gm_rule *rule)
 
 static const struct gm_rule rules[] = {
     {.id = "slow-leak",
-     .title = "Something small is left of every round",
+     .title = "Something is left of every round",
      .find = find_leak,
      .needs_lives = true,
      .brief = "keep numbers, not tensors",
@@ -914,11 +1038,13 @@ static const struct gm_rule rules[] = {
                 "+ history.append(value.item())",
      .cost = "none",
      .severity = "warning",
-     .when = "what was made in a round of the loop is there three rounds later, or two at the end, of at least 10 "
-             "rounds, at "
-             "most a 20th of what a round needs else (a 50th where nothing is trained); or of at least 10, but not of "
-             "every "
-             "second one, or, in training, made in the midst of a call of a model; if these are single tensors",
+     .when =
+         "what was made in a round of the loop is there three rounds later, or two at the end, of at least 10 "
+         "rounds, at "
+         "most a 20th of what a round needs else (a 50th where nothing is trained); or of at least 10: here and there, "
+         "of less than every second one, or, in training, made in the midst of a call of a model, or, where nothing "
+         "is trained, before modules make a third or more of what the round makes, if it stays to the end, and "
+         "nothing is made of all of it; if these are single tensors",
      .what_to_do = "`history.append(value.item())`; a bound for caches"},
     {.id = "loss-keeps-graph",
      .title = "Graphs of past rounds are kept",

@@ -127,8 +127,8 @@ class Mistakes(unittest.TestCase):
         self.assertRegex(diagnosed(second_graph())["Do this"], r"^no create_graph=True, saves 1\d\d\.\d MiB, .*: <module>  train\.py:22")
 
     def test_headline_names_what_saves_more(self):
-        self.assertRegex(diagnosed(second_graph(12, 12))["Do this"], r"^no create_graph=True saves \d+\.\d+ MiB; by choice optimizer states on the host "
-                         r"256\.0 MiB, price: time: <module>  train\.py:22")
+        self.assertRegex(diagnosed(second_graph(12, 12))["Do this"], r"^no create_graph=True saves \d+\.\d+ MiB; by choice 8-bit optimizer states "
+                         r"\d\d\d\.\d MiB, price: accuracy with 8 bits: <module>  train\.py:22")
 
     def test_create_graph(self):
         self.expect(second_graph(), "create-graph", 140, 160, "train.py:22")
@@ -270,7 +270,82 @@ class Mistakes(unittest.TestCase):
                     t.free(page)
             return t
         self.expect(serve(3), "slow-leak", 40, 60, "serve.py:11")
-        self.expect(serve(1), "tensors-in-a-list", 140, 160, "serve.py:11")
+        self.expect(serve(1), "slow-leak", 140, 160, "serve.py:11")  # the model works after it: a cache of what it needs
+        self.assertIn("bound that cache", diagnosed(serve(1))["Do this"])
+
+    def test_results_of_some_rounds_are_no_leak(self):
+        """A frame of every third round is wanted; what is of rounds here and there is a cache that some keys are new to. What the
+        model needs is no cache, either, if all of it is put into one in the end."""
+        def simulate(keeps):
+            t = Trace()
+            t.alloc(16, WEIGHTS)
+            for r in range(40):
+                t.free(*[t.alloc(16, FORWARD) for _ in range(4)], t.alloc(1, [("<module>", "train.py", 23)]))
+                if keeps(r):
+                    t.alloc(12, [("<module>", "train.py", 24)])
+            return t
+        self.expect(simulate(lambda r: r % 3 == 0), "tensors-in-a-list", 130, 220, "train.py:24")
+        self.expect(simulate(lambda r: r in (0, 1, 4, 8, 9, 13, 15, 20, 21, 27, 30, 38)), "slow-leak", 110, 220, "train.py:24")
+
+        def rollout(joins):
+            t, states = Trace(), []
+            t.alloc(16, WEIGHTS)
+            for _ in range(14):
+                states.append(t.alloc(8, [("observe", "train.py", 18), ("<module>", "train.py", 19)]))
+                t.free(*[t.alloc(16, FORWARD) for _ in range(4)])
+            if joins:
+                t.alloc(14 * 8, [("<module>", "train.py", 25)])
+            return t
+        self.expect(rollout(True), "tensors-in-a-list", 50, 120, "train.py:18")
+        self.expect(rollout(False), "slow-leak", 90, 120, "train.py:18")
+
+    def test_stale_tensor_that_is_made_after_the_step(self):
+        """Rounds are those of the loop, though weights were moved to the device one by one before it: steps end in its midst."""
+        probs = [("softmax", TORCH + "functional.py", 2), ("<module>", "train.py", 25)]
+
+        def trained(keeps):
+            t, old = Trace(), []
+            for line in (3, 2, 3, 2, 3, 2, 3, 2, 3):
+                t.alloc(1, [("_apply", TORCH + "nn/modules/module.py", line), *FORWARD[-1:]])
+
+            def after(t, _):
+                new = t.alloc(64, probs)
+                t.free(*old, *([] if keeps else [new]))
+                old[:] = [new] if keeps else []
+            return train(6, lambda t, r: [t.alloc(4, [("<module>", "train.py", 18)])], after=after, t=t)
+        self.expect(trained(True), "stale-reference", 60, 70, "train.py:25")
+        self.expect_none(trained(False), "stale-reference")
+
+    def test_number_that_is_watched_beside_the_loss(self):
+        """A sum holds the graph of a distance that is not trained on; the model beside it hands over its output only, and what it
+        kept is used. Weights that were moved to the device one by one make no rounds, and the first one is like the others."""
+        watch = [("forward", "net.py", 30), ("_call_impl", TORCH + "nn/modules/module.py", 1), ("<module>", "train.py", 26)]
+        total = [("update", "meter.py", 8), ("<module>", "train.py", 27)]
+
+        def trained(keeps):
+            t, old, state = Trace(), [], []
+            for line in (3, 2, 3, 2, 3, 2, 3, 2, 3):
+                t.alloc(8, [("_apply", TORCH + "nn/modules/module.py", line), *FORWARD[-1:]])
+            for r in range(8):
+                image = t.alloc(8, [("<module>", "train.py", 18)])
+                hidden = [t.alloc(24, FORWARD) for _ in range(6)]
+                t.free(*[t.alloc(24, FORWARD) for _ in range(6)])
+                out, root = t.alloc(4, FORWARD), t.alloc(1 / 1024, ROOT)
+                grads = []
+                for block in reversed(hidden):
+                    grads.append(t.alloc(8, AUTOGRAD))
+                    t.free(block)
+                state = state or [t.alloc(8, STEP) for _ in range(6)]
+                t.free(t.alloc(1 / 1024, STEP), *grads, root)
+                graph = [t.alloc(16, watch) for _ in range(6)]
+                t.free(*[t.alloc(16, watch) for _ in range(6)])
+                number = t.alloc(1 / (1 << 18), total)
+                t.free(image, *old, *([] if keeps else [out, *graph]))
+                old = [number]
+            return t
+        self.expect(trained(True), "loss-keeps-graph", 690, 970, "meter.py:8, which keeps what is made in train.py:26")
+        self.expect_none(trained(True), "hooks-keep-features")
+        self.expect_none(trained(False), "loss-keeps-graph")
 
     def test_retained_graph_is_of_the_backward_pass_that_walks_it(self):
         """A critic's graph stays through the generator's pass and into the next step; in the last step, too."""
@@ -395,29 +470,6 @@ class Mistakes(unittest.TestCase):
         three = train(5, forward, lambda t, r: [t.alloc(256, AUTOGRAD) for _ in range(3)])
         self.expect(three, "dense-embedding-gradients", 650, 850)
 
-    def test_small_tables(self):
-        """Each is little of the peak, and of what is trained; together they are most of it."""
-        def hashed(sizes):
-            def forward(t, r):
-                for size in sizes if r == 0 else ():
-                    t.alloc(size, [("__init__", TORCH + "nn/modules/sparse.py", 3), ("make", "train.py", 7), ("<module>", "train.py", 8)])
-                return [t.alloc(1, FORWARD[1:])]
-
-            def backward(t, r):
-                made = []
-                for size in sizes:
-                    made.append(t.alloc(size, AUTOGRAD))
-                    t.free(*[t.alloc(1 / 64, AUTOGRAD) for _ in range(3)], t.alloc(1, AUTOGRAD))
-                return made
-            states = [size for size in sizes for _ in range(2)]
-            return train(5, forward, backward, weights=1, size=40, after=lambda t, r: [t.alloc(size, STEP) for size in (states if r == 0 else ())])
-        for sizes in [16] * 24, [16] * 12 + [24] * 12:
-            found = diagnosed(hashed(sizes))["dense-embedding-gradients"]
-            self.assertGreater(found["saves_bytes"], (sum(sizes) - 60) * MIB)
-            self.assertRegex(found["site"], r"make +train\.py:7, looked up in <module> +train\.py:20")
-            self.assertTrue(found["snippet"].startswith("@@ make  train.py:7 @@"))
-        self.expect_none(hashed([16]), "dense-embedding-gradients")
-
     def test_outlier(self):
         def batch(t, r):
             return [t.alloc(400 if r == 3 else 64, FORWARD)]
@@ -453,7 +505,7 @@ class Mistakes(unittest.TestCase):
         def at(line):
             return [("<module>", "train.py", line)]
 
-        def run(zeroed, group=1, states=True, frees=()):
+        def run(zeroed, group=1, states=True):
             t, grads = Trace(), []
             for _ in range(4):
                 t.alloc(32, at(3))
@@ -466,8 +518,6 @@ class Mistakes(unittest.TestCase):
                 hidden = [t.alloc(48, [*FORWARD[:-1], *at(7)]) for _ in range(4)]
                 if zeroed == "after" and r % group == 0:
                     t.free(*grads)
-                    for event in t.trace[len(t.trace) - 2 * len(grads) if frees else len(t.trace):]:
-                        event["frames"] = frees
                     grads = []
                 root, made = t.alloc(1 / 1024, [*ROOT[:-1], *at(8)]), []
                 while hidden:
@@ -485,9 +535,6 @@ class Mistakes(unittest.TestCase):
         self.expect_none(run("before"), "gradients-through-forward")
         self.expect_none(run("before", 4), "gradients-through-forward")  # they are accumulated
         self.expect(run("never", states=False), "gradients-through-forward", 100, 178, "train.py:8")
-        late = [{"name": "clear", "filename": "train.py", "line": 2}, {"name": "<module>", "filename": "train.py", "line": 9}]
-        told = diagnosed(run("after", frees=late))["gradients-through-forward"]
-        self.assertRegex(told["site"], r"clear +train\.py:2, which frees what <module> +train\.py:8 made")
 
     def test_gradients_of_before_the_trace(self):
         """A trace of a forward pass alone; the weights and their gradients are older."""
@@ -749,7 +796,7 @@ class Mistakes(unittest.TestCase):
         def flat(mib):
             t = train(5)
             return t if mib == 0 else self.with_flat(mib)
-        self.expect(flat(128), "flat-gradient-buckets", 60, 70, "train.py:6")  # two gradients are there beside it
+        self.expect(flat(128), "flat-gradient-buckets", 126, 130, "train.py:6")
         self.expect_none(flat(0), "flat-gradient-buckets")
         self.expect_none(flat(80), "flat-gradient-buckets")
         self.expect_none(flat(128), "data-set-on-gpu")
@@ -1535,29 +1582,6 @@ class Mistakes(unittest.TestCase):
         self.expect(engine(True), "stale-reference", 70, 130, "data.py:4")
         self.expect_none(engine(True), "retain-graph")
         self.expect_none(engine(False), "stale-reference")
-
-    def test_temporaries_of_one_weight_after_another_are_no_list(self):
-        def one_by_one(t, r):
-            if r == 0:
-                t.alloc(256, WEIGHTS)
-            return [t.alloc(256, AUTOGRAD)]
-
-        def step(t, r):
-            for size in [256] + [32] * 4:
-                t.free(*[t.alloc(size, [("_single_tensor", TORCH + "optim/adagrad.py", 30), *STEP[1:]]) for _ in range(2)])
-        self.expect_none(train(5, in_backward=one_by_one, after=step), "foreach-transients")
-
-    def test_gradients_of_kernels_that_python_chooses(self):
-        """They have frames of PyTorch's own Python in autograd's thread, and are no copies that a program makes."""
-        chosen = [("eager_router", "/opt/" + TORCH + "_native/registry.py", 5)]
-
-        def gradients(t, r):
-            return [t.alloc(32, chosen) for _ in range(9)]
-        self.expect_none(train(5, weights=9, gradients=gradients), "foreach-transients")
-
-    def test_optimizer_states(self):
-        """None of them would be there on the host."""
-        self.expect(train(5), "optimizer-state-dominates", 250, 330, "train.py:23")
 
     def test_little_is_no_mistake(self):
         def copied(mib):
