@@ -305,8 +305,9 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
     struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     struct gm_sizes gradients = {.v = NULL};
-    c->failed |= !gm_sizes_of_role(&gradients, l, GM_ROLE_GRADIENT) || !find_kept_buckets(&set, l, &gradients) ||
-                 (set.n == 0 && !find_copies(&set, l, &gradients));
+    c->failed |= !gm_sizes_of_role(&gradients, l, GM_ROLE_GRADIENT) || !find_kept_buckets(&set, l, &gradients);
+    const bool is_kept = set.n > 0;
+    c->failed |= !c->failed && !is_kept && !find_copies(&set, l, &gradients);
     gm_sizes_free(&gradients);
     const bool is_wrapped = set.n > 0 && gm_lives_is_role(l, set.v[0].allocation, GM_ROLE_COMMUNICATION);
     for (size_t i = 0; i < set.n; i++) /* they are no data */
@@ -315,8 +316,14 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
         set.n = 0;
         c->failed |= !are_views(l) && !add_views(&set, l);
     }
+    struct gm_set views = {.v = NULL};
+    c->failed |= is_kept && !is_wrapped && !add_views(&views, l);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false, "a buffer as large as all gradients together is there beside them");
+    if (f != NULL && views.n > 0) { /* it is the gradients that go */
+        f->remedy = gm_case_remedy_of(c, &views);
+        free(views.v);
+    }
     const char *wrapped = f == NULL || !is_wrapped ? NULL : wrapped_at(l, all_gradients(l, 0));
     if (wrapped != NULL)
         f->site = wrapped;
@@ -551,7 +558,7 @@ static uint64_t rows_of_gradient(const struct gm_lives *l, size_t a)
         const uint32_t other = h->of_event[e];
         const uint64_t size = other == GM_NEVER ? 0 : gm_requested(h, other);
         const bool is_made = gm_made_by(h, e) != GM_NEVER, is_freed = other != GM_NEVER && h->freed[other] == e + 1;
-        if (is_made && lists > 0 && gone == lists) /* another node */
+        if (is_made && (lists > 0 ? gone == lists : size > gm_requested(h, a) / TABLE_PER_LOOKUP)) /* another node */
             break;
         if (is_made && list == 0 && size > TINY && size % sizeof(uint64_t) == 0)
             list = size;
@@ -559,13 +566,13 @@ static uint64_t rows_of_gradient(const struct gm_lives *l, size_t a)
         gone += is_freed && list > 0 && size == list && gone < lists;
         rows = is_freed && gm_lives_is_of_engine(l, other) && size > rows && size < gm_requested(h, a) ? size : rows;
     }
-    return lists >= LEAST_LISTS ? rows : 0;
+    return lists >= LEAST_LISTS && gone == lists ? rows : 0;
 }
 
-/* Of the pass of a gradient of a table: bytes of rows that were looked up of all tables of its size; gradients of other
- * sizes; whether a layer makes one of its size, too, as the head of a model of words does. */
+/* Of the pass of a gradient of a table: bytes of rows that were looked up of all tables of its size; gradients of all
+ * tables, and of anything else; whether a layer makes one of its size, too, as the head of a model of words does. */
 struct pass {
-    uint64_t rows, others;
+    uint64_t rows, tables, others;
     bool has_layer;
 };
 static struct pass pass_of(const struct gm_lives *l, size_t table)
@@ -576,33 +583,80 @@ static struct pass pass_of(const struct gm_lives *l, size_t table)
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         if (!gm_lives_is_of_engine(l, a) || gm_lives_round(l, l->h->born[a]) != round)
             continue;
-        const uint64_t rows = gm_requested(l->h, a) == size ? rows_of_gradient(l, a) : 0;
-        pass.rows += rows;
-        pass.has_layer |= gm_requested(l->h, a) == size && rows == 0;
-        pass.others += is_gradient(l, a) && gm_requested(l->h, a) != size ? gm_requested(l->h, a) : 0;
+        const bool is_alike = gm_requested(l->h, a) == size;
+        const uint64_t rows = is_alike || is_gradient(l, a) ? rows_of_gradient(l, a) : 0;
+        pass.rows += is_alike ? rows : 0;
+        pass.has_layer |= is_alike && rows == 0;
+        *(rows > 0 ? &pass.tables : &pass.others) += is_alike || is_gradient(l, a) ? gm_requested(l->h, a) : 0;
     }
     return pass;
 }
 
-/* Bytes of the rows of a table that were looked up, of which that is the gradient; 0: it is none, or those are no small
- * part of it. `looked_up`: by code whose name tells it; `tables`: so many times in a forward pass. Where an optimizer
- * keeps states for each row, it may have gradients of all, unless tables are most of what it trains. */
-static uint64_t rows_of(const struct gm_lives *l, size_t a, uint64_t looked_up, size_t tables)
+#define LEAST_OF_TABLE 0.001 /* of the peak: a gradient of one; all of them: */
+#define LEAST_OF_TABLES 0.05
+
+/* What is known of gradients of a size, which every pass makes anew. */
+struct kind {
+    uint64_t size;
+    struct table table;
+    enum { PASS_NOT_SEEN, PASS_OF_TABLES, PASS_OF_OTHERS } pass;
+};
+struct kinds GM_VEC(struct kind);
+
+/* NULL: no memory. */
+static struct kind *kind_of(struct kinds *kinds, const struct gm_lives *l, uint64_t size)
+{
+    for (size_t i = 0; i < kinds->n; i++)
+        if (kinds->v[i].size == size)
+            return &kinds->v[i];
+    return GM_VEC_PUSH(kinds, ((struct kind){.size = size, .table = table_of(l, size)})) ? &kinds->v[kinds->n - 1]
+                                                                                         : NULL;
+}
+
+/* Whether its pass looks up a small part of its tables. Where an optimizer keeps states for each row, it may have
+ * gradients of all, unless tables are most of what it trains. */
+static bool is_of_tables(const struct gm_lives *l, size_t a, const struct table *table)
 {
     const uint64_t size = gm_requested(l->h, a);
-    if (!gm_lives_is_of_backward(l, a) || !gm_lives_is_of_engine(l, a) || !gm_is_share(size, l->at_peak, 0.05))
+    const struct pass pass = table->count == 0 ? (struct pass){.rows = UINT64_MAX} : pass_of(l, a);
+    return gm_is_share(pass.tables, l->at_peak, LEAST_OF_TABLES) &&
+           pass.rows <= table->count * (size / TABLE_PER_LOOKUP) &&
+           (!table->has_states || (!pass.has_layer && pass.tables >= pass.others));
+}
+
+/* Bytes of the rows of a table that were looked up, of which that is the gradient; 0: it is none, or those are no small
+ * part of it. `looked_up`: by code whose name tells it; `tables`: so many times in a forward pass. */
+static uint64_t rows_of(struct gm_case *c, struct kinds *kinds, size_t a, uint64_t looked_up, size_t tables)
+{
+    const struct gm_lives *l = c->lives;
+    const uint64_t size = gm_requested(l->h, a);
+    if (!gm_lives_is_of_backward(l, a) || !gm_lives_is_of_engine(l, a) ||
+        !gm_is_share(size, l->at_peak, LEAST_OF_TABLE))
         return 0;
-    const struct table table = table_of(l, size);
-    const uint64_t sorted = table.count == 0 ? 0 : rows_of_gradient(l, a);
-    if (sorted > 0) {
-        const struct pass pass = pass_of(l, a);
-        if (pass.rows <= table.count * (size / TABLE_PER_LOOKUP) &&
-            (!table.has_states || (!pass.has_layer && size >= pass.others)))
-            return sorted;
+    const bool is_large = gm_is_share(size, l->at_peak, LEAST_OF_TABLES);
+    const uint64_t sorted = rows_of_gradient(l, a);
+    struct kind *kind = sorted > 0 || is_large ? kind_of(kinds, l, size) : NULL;
+    if (kind == NULL) {
+        c->failed |= sorted > 0 || is_large;
+        return 0;
     }
-    const bool is_told =
-        table.count > 0 && !table.has_states && size / TABLE_PER_LOOKUP >= looked_up && gradients_after(l, a) < tables;
+    if (sorted > 0 && kind->pass == PASS_NOT_SEEN)
+        kind->pass = is_of_tables(l, a, &kind->table) ? PASS_OF_TABLES : PASS_OF_OTHERS;
+    if (sorted > 0 && kind->pass == PASS_OF_TABLES)
+        return sorted;
+    const bool is_told = is_large && kind->table.count > 0 && !kind->table.has_states &&
+                         size / TABLE_PER_LOOKUP >= looked_up && gradients_after(l, a) < tables;
     return is_told ? looked_up : 0;
+}
+
+/* The stack of a weight of that size; 0: none is known. */
+static uint32_t made_with(const struct gm_lives *l, uint64_t bytes)
+{
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_requested(l->h, a) == bytes && gm_lives_is_lasting(l, a) && gm_lives_is_role(l, a, GM_ROLE_PARAMETER) &&
+            (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
+            return gm_stack_of(l->h, a);
+    return 0;
 }
 
 /* What made the rows, or, if its name tells it, any lookup. */
@@ -613,9 +667,10 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
     const size_t tables = count_lookups(l);
     struct gm_set set = {.v = NULL}, lookups = {.v = NULL};
     struct gm_blame blame = {.bytes = 0};
+    struct kinds kinds = {.v = NULL};
     uint64_t most = 0;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
-        const uint64_t rows = rows_of(l, a, by_name, tables);
+        const uint64_t rows = rows_of(c, &kinds, a, by_name, tables);
         most = rows > most ? rows : most;
         if (rows > 0)
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, rows);
@@ -627,11 +682,15 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
             c->failed |= !gm_set_add(&lookups, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     c->failed |= lookups.n > 0 && !gm_lives_blame(c->lives, &lookups, &blame);
     free(lookups.v);
+    free(kinds.v);
+    const uint32_t table = set.n > 0 ? made_with(l, gm_requested(l->h, set.v[0].allocation)) : 0;
     struct gm_finding *f = gm_case_accuse_backward(
         c, rule, &set, set.n > 0 ? l->h->born[set.v[0].allocation] : 0,
         "gradients as large as a whole table, of which a step looks up at most an eighth as many bytes");
     if (f != NULL && blame.site != NULL)
-        f->site = blame.site;
+        f->site = table == 0 ? blame.site
+                             : gm_case_printf(c, "%s, looked up in %s", gm_lives_own_line(c->lives, table),
+                                              gm_lives_own_line(c->lives, blame.stack));
 }
 
 static const struct gm_rule rules[] = {
@@ -676,11 +735,12 @@ static const struct gm_rule rules[] = {
                 "+ optimizer = torch.optim.SparseAdam(table.parameters())",
      .cost = "an optimizer that takes sparse gradients",
      .severity = "warning",
-     .when = "a gradient of a table is 5 % of the peak, and at least 8 times what was looked up of it. It is known by "
+     .when = "gradients of tables are 5 % of the peak, and those of a size at least 8 times what was looked up. They "
+             "are known by "
              "the lists of indices that its backward pass sorts, or, if no optimizer keeps states of its size, by the "
              "name of a lookup, where fewer gradients of weights come after it in its pass than there are lookups; "
-             "where an optimizer keeps states of its size, it must be half of all gradients, and no layer make "
-             "another of its size",
+             "where an optimizer keeps states of its size, tables must have half of all gradients, and no layer "
+             "make another of its size",
      .what_to_do = "`nn.Embedding(rows, width, sparse=True)`"},
     {.id = "create-graph",
      .title = "The backward pass keeps a graph of itself",

@@ -199,6 +199,29 @@ static const char *forward_line(struct gm_case *c)
     return line;
 }
 
+/* The line of the program that frees most of them; NULL: none is known to. */
+static const char *freed_by(struct gm_case *c, const struct gm_set *set)
+{
+    struct gm_lives *l = c->lives;
+    uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
+    uint64_t all = 0;
+    uint32_t most = 0;
+    c->failed |= bytes == NULL;
+    for (size_t i = 0; bytes != NULL && i < set->n; i++) {
+        const uint32_t a = set->v[i].allocation, freed = l->h->let_go[a];
+        const uint32_t stack =
+            freed == GM_NEVER || freed == 0 || gm_lives_is_left(l, a) || is_within_backward(l, freed - 1)
+                ? 0
+                : l->snapshot->events.stack[l->h->first + freed - 1].v;
+        all += gm_requested(l->h, a);
+        bytes[stack] += stack == gm_stack_of(l->h, a) ? 0 : gm_requested(l->h, a);
+        most = (l->by[stack] & GM_BY_NOBODY) == 0 && bytes[stack] > bytes[most] ? stack : most;
+    }
+    const bool is_known = bytes != NULL && most > 0 && bytes[most] >= all / 2;
+    free(bytes);
+    return is_known ? gm_lives_own_line(l, most) : NULL;
+}
+
 /* Bytes that would not be there at the peak. */
 static uint64_t useless_at_peak(const struct gm_lives *l, const struct gm_set *set)
 {
@@ -229,16 +252,19 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
     if (!gm_is_share(useless_at_peak(l, &set), l->at_peak, 1.0 / GM_LEAST_SHARE))
         set.n = 0;
     bool are_two = false;
+    const char *freed = freed_by(c, &set);
     const char *evidence = is_forward && set.n > 0
                                ? tell_older(c, &are_two)
                                : "they are gradients of the step before, kept through the forward pass, where nothing "
                                  "reads them";
     struct gm_finding *f =
         gm_case_accuse_backward(c, rule, &set, set.n > 0 ? l->h->born[set.v[0].allocation] : 0, evidence);
-    const char *line =
-        f != NULL && is_forward && gm_lives_backward(c->lives, (uint32_t)l->h->count) == NULL ? forward_line(c) : NULL;
+    const char *backward = f == NULL ? NULL : gm_lives_own_backward(c->lives, (uint32_t)l->h->count);
+    const char *line = f != NULL && is_forward && backward == NULL ? forward_line(c) : NULL;
     if (line != NULL) /* autograd's own frames are no place to change something */
         f->site = line;
+    else if (backward != NULL && freed != NULL && !is_forward)
+        f->site = gm_case_printf(c, "%s, which frees what %s made", freed, backward);
     if (f != NULL && are_two)
         f->brief = "zero_grad(), or del a model";
 }
@@ -303,8 +329,9 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
     c->failed |= !gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT) || bursts == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         const struct burst *burst = &bursts[gm_stack_of(l->h, a)];
-        const bool is_list = burst->blocks >= LIST && gm_is_share(burst->most, gradients, 0.5) &&
-                             (gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_sizes_has(&sizes, gm_requested(l->h, a)) &&
+        const bool is_list = burst->blocks >= LIST && burst->blocks_most >= LEAST_AT_ONCE &&
+                             gm_is_share(burst->most, gradients, 0.5) && (gm_lives_by(l, a) & GM_BY_MODULE) == 0 &&
+                             gm_sizes_has(&sizes, gm_requested(l->h, a)) &&
                              rounds[gm_lives_round(l, l->h->born[a])].backward < l->h->born[a];
         const bool is_of_step = (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_CLIPPING)) != 0;
         if (!is_brief(l, a) || (!is_list && (!is_of_step || burst->blocks_most < LEAST_AT_ONCE)))
@@ -330,7 +357,7 @@ static void find_states(struct gm_case *c, const struct gm_rule *rule)
         if (l->role[a] != GM_ROLE_OPTIMIZER_STATE || l->taken[a])
             continue;
         bytes += gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
-        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, gm_requested(l->h, a) / 4);
+        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     }
     if (gm_is_share(bytes, l->at_peak, 0.3))
         gm_case_accuse(c, rule, &set, false, "states of the optimizer are the largest part of what lasts");
@@ -402,13 +429,20 @@ static void find_anchor(const struct gm_lives *l, uint32_t *counts, uint64_t *by
     }
 }
 
+/* Whether a backward pass frees it, as far as phases are known. */
+static bool is_of_pass(const struct gm_lives *l, size_t a)
+{
+    const uint32_t freed = l->h->freed[a];
+    return l->phase == NULL || freed > l->h->count || l->phase[freed - 1] == GM_PHASE_BACKWARD;
+}
+
 /* The activations of one layer: away from the end of its forward to where its backward begins, but for its last. */
 static bool add_layer(struct gm_set *set, const struct gm_lives *l, const uint32_t *layer, size_t n, uint32_t end)
 {
     uint32_t again = GM_NEVER;
     bool ok = true;
     for (size_t i = 0; i < n; i++)
-        if (l->h->freed[layer[i]] > end + 1 && l->h->freed[layer[i]] < again)
+        if (l->h->freed[layer[i]] > end + 1 && l->h->freed[layer[i]] < again && is_of_pass(l, layer[i]))
             again = l->h->freed[layer[i]];
     for (size_t i = 0; ok && i + 1 < n && again != GM_NEVER; i++)
         if (l->h->freed[layer[i]] >= again)
@@ -481,9 +515,17 @@ static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsign
     return calls;
 }
 
+static uint64_t bytes_at_peak(const struct gm_lives *l, const struct gm_set *set)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < set->n; i++)
+        bytes += gm_lives_at_peak(l, set->v[i].allocation) ? gm_requested(l->h, set->v[i].allocation) : 0;
+    return bytes;
+}
+
 /* What layers keep, of the kind that the peak's forward pass shows: they repeat, are passes of one line, or differ.
  * Returns whether they repeat. */
-static bool collect_kept(struct gm_case *c, struct gm_set *set)
+static bool collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activations)
 {
     const struct gm_lives *l = c->lives;
     uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts);
@@ -496,8 +538,10 @@ static bool collect_kept(struct gm_case *c, struct gm_set *set)
     while (segments * segments < anchor.layers)
         segments++;
     ok = ok && (anchor.stack == 0 || collect_layers(set, l, anchor.stack, anchor.each));
-    if (ok && set->n == 0 && anchor.layers >= LONG_LOOP) /* each is one line */
+    if (ok && anchor.layers >= LONG_LOOP && bytes_at_peak(l, set) < activations - activations / 4) {
+        set->n = 0; /* what single passes begin with is too much of them */
         ok = collect_layers(set, l, anchor.stack, anchor.each * segments);
+    }
     for (unsigned level = 2; anchor.stack == 0 && level <= DEEPEST && ok; level++)
         if (collect_calls(set, l, level, &ok) >= LEAST_CALLS)
             break;
@@ -519,11 +563,8 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
         all_bytes += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) ? size : 0;
     }
     if (l->has_backward && gm_is_share(bytes, l->at_peak, 0.5))
-        is_repeated = collect_kept(c, &set);
-    bytes = 0;
-    for (size_t i = 0; i < set.n; i++)
-        bytes += gm_lives_at_peak(l, set.v[i].allocation) ? gm_requested(l->h, set.v[i].allocation) : 0;
-    if (!gm_is_share(bytes, l->at_peak, 0.25))
+        is_repeated = collect_kept(c, &set, bytes);
+    if (!gm_is_share(bytes_at_peak(l, &set), l->at_peak, 0.25))
         set.n = 0;
     const char *site = set.n == 0 || !is_repeated ? NULL : gm_lives_caller(c->lives, &set, false);
     char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
@@ -594,13 +635,15 @@ static const struct gm_rule rules[] = {
      .find = find_states,
      .needs_lives = true,
      .is_choice = true,
-     .brief = "8-bit optimizer states",
-     .fix = "Keep them in 8 bits (bitsandbytes.optim.AdamW8bit), shard them over ranks, or use an optimizer with fewer",
+     .brief = "optimizer states on the host",
+     .fix =
+         "Keep them on the host (torchao.optim.CPUOffloadOptimizer), or use an optimizer with next to none (Adafactor, "
+         "SGD); in 8 bits (bitsandbytes.optim.AdamW8bit) a quarter of 32-bit ones stays, sharded a part for each rank",
      .snippet = "- optimizer = torch.optim.AdamW(params)\n"
-                "+ optimizer = bitsandbytes.optim.AdamW8bit(params)",
-     .cost = "accuracy with 8 bits; communication if they are sharded",
+                "+ optimizer = CPUOffloadOptimizer(params, torch.optim.AdamW)",
+     .cost = "time: gradients go to the host, and weights back; or accuracy",
      .severity = "info",
-     .when = "optimizer state holds 30 % of the peak; the saving is that of a quarter of the bytes",
-     .what_to_do = "8 bits, sharding (ZeRO), Adafactor, SGD"},
+     .when = "optimizer state holds 30 % of the peak; the saving is that of all its bytes",
+     .what_to_do = "On the host, Adafactor, SGD; 8 bits, sharding (ZeRO)"},
 };
 const struct gm_theme gm_theme_training = GM_THEME(rules);

@@ -141,14 +141,6 @@ struct made {
     uint32_t kept, all;
 };
 
-static bool is_same_line(struct gm_names *names, uint32_t a, uint32_t b)
-{
-    const struct gm_frame_row *one = gm_names_telling_frame(names, (struct gm_stack_id){a});
-    const struct gm_frame_row *other = gm_names_telling_frame(names, (struct gm_stack_id){b});
-    return one != NULL && other != NULL && one->line == other->line && one->filename != NULL &&
-           other->filename != NULL && strcmp(one->filename, other->filename) == 0;
-}
-
 /* Whether in most rounds in which the one stack makes something the other one does. */
 static bool are_together(const struct gm_roster *roster, size_t rounds, uint32_t one, uint32_t other)
 {
@@ -179,7 +171,7 @@ static bool has_second_forward(struct gm_case *c)
     for (uint32_t s = 0; !c->failed && s < stacks; s++)
         for (uint32_t t = 0; made[s].kept >= LEAST_MADE && !is_found && t < stacks; t++)
             is_found = made[t].kept == 0 && made[t].all >= LEAST_MADE && made[t].all >= made[s].kept &&
-                       is_same_line(&l->names, s, t) && are_together(roster, l->rounds.n, s, t);
+                       gm_lives_is_line_elsewhere(l, s, t) && are_together(roster, l->rounds.n, s, t);
     free(made);
     return is_found;
 }

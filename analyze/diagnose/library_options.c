@@ -38,10 +38,10 @@ static const struct gm_library_option options[] = {
      "Pass use_liger_kernel=True, whose loss works in chunks, or logits_to_keep=n where only the last positions count",
      "- args = TrainingArguments(output)\n"
      "+ args = TrainingArguments(output, use_liger_kernel=True)"},
-    {"optimizer-state-dominates", "transformers/trainer", "optim=\"adamw_bnb_8bit\"",
-     "Pass TrainingArguments(optim=\"adamw_bnb_8bit\"), or optim=\"adafactor\"",
+    {"optimizer-state-dominates", "transformers/trainer", "optim=\"adafactor\"",
+     "Pass TrainingArguments(optim=\"adafactor\"), or optim=\"adamw_bnb_8bit\", which keeps a quarter",
      "- args = TrainingArguments(output)\n"
-     "+ args = TrainingArguments(output, optim=\"adamw_bnb_8bit\")"},
+     "+ args = TrainingArguments(output, optim=\"adafactor\")"},
     {"foreach-transients", "transformers/trainer", "optim=\"adamw_torch_fused\"",
      "Pass TrainingArguments(optim=\"adamw_torch_fused\")",
      "- args = TrainingArguments(output, optim=\"adamw_torch\")\n"

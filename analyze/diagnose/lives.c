@@ -44,6 +44,7 @@ static const struct {
     {"interpolate", GM_BY_RESIZING},
     {"upsample", GM_BY_RESIZING},
     {"_make_grads", GM_BY_ROOT},
+    {"torch/_native/", GM_BY_NOBODY}, /* chooses kernels, in autograd's threads, too */
     {"attn", GM_BY_ATTENTION},
     {"attention", GM_BY_ATTENTION},
     {"attend", GM_BY_ATTENTION},
@@ -555,6 +556,8 @@ bool gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again, uin
     return GM_VEC_PUSH(set, ((struct gm_remedy_change){(uint32_t)a, gone, again, bytes}));
 }
 
+#define FROM ", from "
+
 /* The label, and the line of the program's own that it was called from, of frames[0, n) outside of it: the innermost.
  * Of the program's own code that is a module it is the innermost outside of modules, which is the call of the model. */
 static const char *with_origin(struct gm_lives *l, const char *label, const uint32_t *frames, size_t n, bool is_library)
@@ -566,9 +569,32 @@ static const char *with_origin(struct gm_lives *l, const char *label, const uint
             from = i;
     if (from == n)
         return label;
-    return gm_arena_printf(l->names.arena, "%s, from %s:%llu", label,
+    return gm_arena_printf(l->names.arena, "%s" FROM "%s:%llu", label,
                            gm_path_base(string_of(&l->names, f->filename[frames[from]])),
                            (unsigned long long)f->line[frames[from]]);
+}
+
+/* How many of the first n frames of a stack call the line that tells; n: none of them is it. */
+static size_t above_telling(struct gm_lives *l, const struct gm_frame_row *telling, const uint32_t *frames, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (l->snapshot->frames.line[frames[i]] == telling->line &&
+            strcmp(string_of(&l->names, l->snapshot->frames.filename[frames[i]]), telling->filename) == 0)
+            n = i;
+    return n;
+}
+
+bool gm_lives_is_line_elsewhere(struct gm_lives *l, uint32_t stack, uint32_t other)
+{
+    uint32_t frames[DEPTH_MOST], others[DEPTH_MOST];
+    const struct gm_frame_row *one = gm_names_telling_frame(&l->names, (struct gm_stack_id){stack});
+    const struct gm_frame_row *two = gm_names_telling_frame(&l->names, (struct gm_stack_id){other});
+    if (one == NULL || two == NULL || one->filename == NULL || two->filename == NULL || one->line != two->line ||
+        strcmp(one->filename, two->filename) != 0)
+        return false;
+    const size_t n = above_telling(l, one, frames, python_frames(l, stack, frames));
+    const size_t m = above_telling(l, two, others, python_frames(l, other, others));
+    return n != m || shared_frames(frames, n, others, m) < n;
 }
 
 /* The site of a stack, and where it was called from, by the first n of its frames. */
@@ -578,17 +604,25 @@ static const char *place_of(struct gm_lives *l, uint32_t stack, const uint32_t *
     const struct gm_frame_row *telling = gm_names_telling_frame(&l->names, (struct gm_stack_id){stack});
     if (site == NULL || telling == NULL || telling->filename == NULL)
         return site;
-    for (size_t i = 0; i < n; i++)
-        if (l->snapshot->frames.line[frames[i]] == telling->line &&
-            strcmp(string_of(&l->names, l->snapshot->frames.filename[frames[i]]), telling->filename) == 0)
-            n = i;
-    return with_origin(l, site, frames, n, (gm_file_kind(telling->filename) & GM_FILE_IS_INSTALLED) != 0);
+    return with_origin(l, site, frames, above_telling(l, telling, frames, n),
+                       (gm_file_kind(telling->filename) & GM_FILE_IS_INSTALLED) != 0);
 }
 
 const char *gm_lives_place(struct gm_lives *l, uint32_t stack)
 {
     uint32_t frames[DEPTH_MOST];
     return place_of(l, stack, frames, python_frames(l, stack, frames));
+}
+
+const char *gm_lives_own_line(struct gm_lives *l, uint32_t stack)
+{
+    const struct gm_frame_row *telling = gm_names_telling_frame(&l->names, (struct gm_stack_id){stack});
+    const char *place = gm_lives_place(l, stack), *from = place == NULL ? NULL : strstr(place, FROM);
+    if (from == NULL || telling == NULL || telling->filename == NULL)
+        return place;
+    return (gm_file_kind(telling->filename) & GM_FILE_IS_INSTALLED) != 0
+               ? from + strlen(FROM)
+               : gm_arena_printf(l->names.arena, "%.*s", (int)(from - place), place);
 }
 
 /* How many of the frames of a stack, from the outermost on, nine tenths of the bytes (of each stack) came through. */
@@ -630,7 +664,8 @@ bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other)
            f->filename[frames[n - 1]].v == f->filename[others[n - 1]].v;
 }
 
-const char *gm_lives_backward(struct gm_lives *l, uint32_t moment)
+/* The stack that called backward() last before a moment; GM_NEVER: none. */
+static uint32_t last_backward(const struct gm_lives *l, uint32_t moment)
 {
     const struct gm_history *h = l->h;
     size_t last = h->allocation_count;
@@ -638,7 +673,19 @@ const char *gm_lives_backward(struct gm_lives *l, uint32_t moment)
         if ((gm_lives_by(l, a) & GM_BY_ROOT) != 0 && h->born[a] <= moment &&
             (last == h->allocation_count || h->born[a] >= h->born[last]))
             last = a;
-    return last == h->allocation_count ? NULL : gm_lives_place(l, gm_stack_of(h, last));
+    return last == h->allocation_count ? GM_NEVER : gm_stack_of(h, last);
+}
+
+const char *gm_lives_backward(struct gm_lives *l, uint32_t moment)
+{
+    const uint32_t stack = last_backward(l, moment);
+    return stack == GM_NEVER ? NULL : gm_lives_place(l, stack);
+}
+
+const char *gm_lives_own_backward(struct gm_lives *l, uint32_t moment)
+{
+    const uint32_t stack = last_backward(l, moment);
+    return stack == GM_NEVER ? NULL : gm_lives_own_line(l, stack);
 }
 
 bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame)
@@ -679,15 +726,17 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
 
 const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside)
 {
-    uint32_t common[DEPTH_MOST], frames[DEPTH_MOST];
+    uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
+    uint32_t common[DEPTH_MOST], most = 0;
     struct gm_frame_id inwards[DEPTH_MOST];
-    size_t n = 0, all = 0;
-    for (size_t i = 0; i < set->n; i++) {
-        const size_t m = python_frames(l, gm_stack_of(l->h, set->v[i].allocation), frames);
-        if (i == 0)
-            memcpy(common, frames, (n = all = m) * sizeof *common);
-        n = shared_frames(common, n, frames, m);
+    for (size_t i = 0; bytes != NULL && i < set->n; i++) {
+        const uint32_t stack = gm_stack_of(l->h, set->v[i].allocation);
+        bytes[stack] += gm_requested(l->h, set->v[i].allocation);
+        most = bytes[stack] > bytes[most] ? stack : most;
     }
+    const size_t all = bytes == NULL || set->n == 0 ? 0 : python_frames(l, most, common);
+    size_t n = all == 0 ? 0 : common_frames(l, bytes, common, all);
+    free(bytes);
     for (size_t i = 0; i < all; i++)
         inwards[all - 1 - i].v = common[i];
     for (; n > 0; n--) {
@@ -699,8 +748,9 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool i
             !gm_names_is_told(&l->names, inwards, all, all - n) || (is_outside && is_in_module(l, common, n - 1)))
             continue;
         const char *label = gm_names_label(l->names.arena, &frame);
-        const bool is_library = (kind & GM_FILE_IS_INSTALLED) != 0;
-        return label == NULL || !is_library ? label : with_origin(l, label, common, n - 1, true);
+        return label == NULL || (is_outside && (kind & GM_FILE_IS_INSTALLED) == 0)
+                   ? label
+                   : with_origin(l, label, common, n - 1, true);
     }
     return NULL;
 }

@@ -144,15 +144,23 @@ const struct gm_roster *gm_lives_roster(struct gm_lives *l);
 /* The user's line, and, if it is another, the one that the run came from. NULL: no memory. */
 const char *gm_lives_place(struct gm_lives *l, uint32_t stack);
 
+/* Of these two the program's own that is nearer. NULL: no memory. */
+const char *gm_lives_own_line(struct gm_lives *l, uint32_t stack);
+
 /* The same, from the line at which it parts from another stack. NULL: no memory. */
 const char *gm_lives_parting(struct gm_lives *l, uint32_t stack, uint32_t other);
+
+/* Whether the same line of the program tells of both, and other frames called it. */
+bool gm_lives_is_line_elsewhere(struct gm_lives *l, uint32_t stack, uint32_t other);
 
 /* Whether the call of the program's function that made things with one stack made those of the other, too, by itself.
  */
 bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other);
 
-/* The line that called backward() last before a moment; NULL: none does, or no allocation tells. */
+/* The line that called backward() last before a moment, or the program's own that is nearer; NULL: none does, or no
+ * allocation tells. */
 const char *gm_lives_backward(struct gm_lives *l, uint32_t moment);
+const char *gm_lives_own_backward(struct gm_lives *l, uint32_t moment);
 
 /* Allocations of a mistake, and what mending it does to them. */
 struct gm_set GM_VEC(struct gm_remedy_change);
@@ -181,7 +189,8 @@ void gm_kept_layers(struct gm_case *c, struct gm_set *set);
  * the forward pass kept for them. */
 void gm_kept_gradients(struct gm_case *c, struct gm_set *set);
 
-/* The innermost line that all of them were called from, inside of modules or not; NULL: there is none. */
+/* The innermost line that nine tenths of their bytes were called from, and the program's own that called it; outside of
+ * modules, or anywhere. NULL: there is none. */
 const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside);
 
 #endif

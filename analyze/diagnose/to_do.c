@@ -251,8 +251,13 @@ const char *gm_to_do_brief(const struct gm_finding *f)
 
 size_t gm_site_innermost(const char *site)
 {
-    const char *keeps = strstr(site, ", which keeps "), *end = keeps != NULL ? keeps : strstr(site, ", from ");
-    return end == NULL ? strlen(site) : (size_t)(end - site);
+    static const char *const others[] = {", which keeps ", ", which frees ", ", looked up in ", ", from "};
+    size_t length = strlen(site);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const char *end = strstr(site, others[i]);
+        length = end != NULL && (size_t)(end - site) < length ? (size_t)(end - site) : length;
+    }
+    return length;
 }
 
 /* A diff with the place that is blamed above it; of settings, how they are passed. */

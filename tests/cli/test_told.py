@@ -114,7 +114,7 @@ class Told(Case):
         path = os.path.join(ZOO, "healthy_checkpointed@2.15.0.gmtrace")
         lines = self.run_it("--no-charts", path).stdout.decode().splitlines()
         self.assertRegex(lines[2], r"^Why +No known mistake; states of the optimizer make much of the peak \(216\.2 MiB\)$")
-        self.assertRegex(lines[3], r"^Do this nothing; by choice: 8-bit optimizer states, saves [\d.]+ MiB, price: accuracy")
+        self.assertRegex(lines[3], r"^Do this nothing; by choice: optimizer states on the host, saves [\d.]+ MiB, price: time")
         with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
             text = file.read()
         self.assertIn("By choice, at a price. Peak of reserved bytes", text)
