@@ -126,9 +126,12 @@ enum gm_status gm_judge_end(struct gm_judged *judged, const struct gm_snapshot *
 {
     struct gm_report *report = &judged->report;
     struct gm_kept *kept = &judged->kept;
-    enum gm_status status =
-        judged->needs_replay ? gm_advice_replay(report, snapshot, kept, judged->threads, err) : GM_OK;
+    struct gm_diagnosing *diagnosing;
+    enum gm_status status = gm_diagnose_begin(&diagnosing, report, snapshot, kept->count > 0 ? kept : NULL, err);
+    if (status == GM_OK && judged->needs_replay)
+        status = gm_advice_replay(report, snapshot, kept, judged->threads, err);
     report->oom_card = card_of_oom(report);
-    GM_THEN(status, gm_diagnose(report, snapshot, kept->count > 0 ? kept : NULL, err));
+    GM_THEN(status, gm_diagnose_end(diagnosing, err));
+    gm_diagnosing_free(diagnosing);
     return status == GM_OK ? replay_remedies(judged, snapshot, err) : status;
 }

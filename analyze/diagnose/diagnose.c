@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/diagnose/diagnose.h"
 
+#include "analyze/diagnose/ahead.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 #include "analyze/report/remedy.h"
@@ -183,6 +184,8 @@ size_t gm_case_device_with_most(const struct gm_case *c, uint64_t (*amount)(cons
 
 const struct gm_finding *gm_case_found(const struct gm_case *c, const char *id)
 {
+    if (c->asked != NULL && strcmp(c->asked, id) != 0)
+        *c->asks_of_others = true;
     for (size_t i = 0; i < c->n; i++)
         if (strcmp(c->findings[i].id, id) == 0)
             return &c->findings[i];
@@ -302,44 +305,89 @@ enum gm_status gm_diagnose_tell(struct gm_report *report, struct gm_error *err)
     return end(&c, err);
 }
 
+struct gm_diagnosing {
+    struct gm_case c;
+    struct gm_lives lives;
+    struct gm_ahead *ahead; /* NULL: there is no history to look at */
+};
+
 /* The device's allocations, if they were kept and a peak shows. */
-static bool start_lives(struct gm_case *c, struct gm_lives *lives, const struct gm_snapshot *snapshot,
-                        const struct gm_kept *kept)
+static bool start_lives(struct gm_diagnosing *d, const struct gm_snapshot *snapshot, const struct gm_kept *kept,
+                        bool is_ahead)
 {
+    struct gm_case *c = &d->c;
     const bool is_there = c->has_view && kept != NULL && c->view.index < kept->count && c->view.peak->requested > 0 &&
                           c->view.device->trace.allocs > 0;
-    *lives = (struct gm_lives){.h = NULL};
     if (!is_there)
         return true;
-    c->lives = lives;
-    return gm_lives_start(lives, c->report, snapshot, &kept->v[c->view.index], c->view.peak, &c->view.timeline->steps);
+    c->lives = &d->lives;
+    d->ahead = gm_ahead_start(c, &d->lives, snapshot, &kept->v[c->view.index], is_ahead);
+    return d->ahead != NULL;
+}
+
+static enum gm_status begin(struct gm_diagnosing **begun, struct gm_report *report, const struct gm_snapshot *snapshot,
+                            const struct gm_kept *kept, bool is_ahead, struct gm_error *err)
+{
+    struct gm_diagnosing *d = *begun = calloc(1, sizeof *d);
+    if (d == NULL)
+        return gm_no_memory(err);
+    d->c = (struct gm_case){.report = report, .room = 1};
+    find_view(&d->c);
+    d->c.failed = !start_lives(d, snapshot, kept, is_ahead);
+    return end(&d->c, err);
+}
+
+enum gm_status gm_diagnose_begin(struct gm_diagnosing **begun, struct gm_report *report,
+                                 const struct gm_snapshot *snapshot, const struct gm_kept *kept, struct gm_error *err)
+{
+    return begin(begun, report, snapshot, kept, true, err);
+}
+
+static void ask_all(struct gm_diagnosing *d)
+{
+    struct gm_case *c = &d->c;
+    const bool has_trace = c->report->timelines != NULL && c->report->device_count > 0;
+    for (size_t i = 0; gm_rule_at(i) != NULL; i++)
+        c->room++;
+    c->findings = gm_arena_calloc(&c->report->arena, c->room, sizeof *c->findings);
+    c->failed = c->findings == NULL || (d->ahead != NULL && !gm_ahead_wait(d->ahead));
+    for (size_t i = 0; gm_rule_at(i) != NULL && !c->failed; i++)
+        if (!gm_rule_at(i)->is_last && (has_trace || !gm_rule_at(i)->needs_trace) &&
+            (c->lives != NULL || !gm_rule_at(i)->needs_lives) && !gm_ahead_finds_nothing(d->ahead, i))
+            gm_rule_at(i)->find(c, gm_rule_at(i));
+}
+
+void gm_diagnosing_free(struct gm_diagnosing *d)
+{
+    if (d == NULL)
+        return;
+    gm_ahead_free(d->ahead);
+    gm_lives_free(&d->lives);
+    free(d);
+}
+
+enum gm_status gm_diagnose_end(struct gm_diagnosing *d, struct gm_error *err)
+{
+    struct gm_case *c = &d->c;
+    struct gm_diagnosis *diagnosis = &c->report->diagnosis;
+    ask_all(d);
+    if (c->failed)
+        return end(c, err);
+    qsort(c->findings, c->n, sizeof *c->findings, gm_finding_order);
+    gm_ignore_set_aside(c);
+    diagnosis->of_site = NULL;
+    diagnosis->is_judged = c->lives != NULL;
+    diagnosis->findings = c->findings;
+    diagnosis->finding_count = c->n;
+    return gm_diagnose_tell(c->report, err);
 }
 
 enum gm_status gm_diagnose(struct gm_report *report, const struct gm_snapshot *snapshot, const struct gm_kept *kept,
                            struct gm_error *err)
 {
-    struct gm_case c = {.report = report, .room = 1};
-    struct gm_lives lives;
-    for (size_t i = 0; gm_rule_at(i) != NULL; i++)
-        c.room++;
-    c.findings = gm_arena_calloc(&report->arena, c.room, sizeof *c.findings);
-    if (c.findings == NULL)
-        return gm_no_memory(err);
-    find_view(&c);
-    c.failed = !start_lives(&c, &lives, snapshot, kept);
-    const bool has_trace = report->timelines != NULL && report->device_count > 0;
-    for (size_t i = 0; gm_rule_at(i) != NULL && !c.failed; i++)
-        if (!gm_rule_at(i)->is_last && (has_trace || !gm_rule_at(i)->needs_trace) &&
-            (c.lives != NULL || !gm_rule_at(i)->needs_lives))
-            gm_rule_at(i)->find(&c, gm_rule_at(i));
-    gm_lives_free(&lives);
-    if (c.failed)
-        return end(&c, err);
-    qsort(c.findings, c.n, sizeof *c.findings, gm_finding_order);
-    gm_ignore_set_aside(&c);
-    report->diagnosis.of_site = NULL;
-    report->diagnosis.is_judged = c.lives != NULL;
-    report->diagnosis.findings = c.findings;
-    report->diagnosis.finding_count = c.n;
-    return gm_diagnose_tell(report, err);
+    struct gm_diagnosing *d;
+    enum gm_status status = begin(&d, report, snapshot, kept, false, err);
+    GM_THEN(status, gm_diagnose_end(d, err));
+    gm_diagnosing_free(d);
+    return status;
 }

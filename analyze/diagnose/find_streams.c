@@ -176,6 +176,7 @@ static const struct gm_rule rules[] = {
     {.id = "cuda-graph-pools",
      .title = "Each CUDA graph has a memory pool of its own",
      .find = find_pools,
+     .is_in_turn = true,
      .needs_lives = true,
      .brief = "one pool for all graphs",
      .fix = "Capture with torch.cuda.graph(graph, pool=first.pool()), the largest first",

@@ -474,34 +474,73 @@ bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct g
                            .peak = peak->event == GM_REPORT_NONE ? 0 : (uint32_t)peak->event + 1,
                            .at_peak = peak->requested};
     l->taken = calloc(l->h->allocation_count + 1, 1);
-    if (l->taken == NULL || !gm_names_init(&l->names, snapshot, &report->arena) || !read_stacks(l) ||
-        !find_rounds(l, kept, steps->period_events > 0) || !make_guide(l))
+    l->roster = calloc(1, sizeof *l->roster);
+    if (l->roster != NULL)
+        pthread_mutex_init(&l->roster->lock, NULL);
+    if (l->taken == NULL || l->roster == NULL || !gm_names_init(&l->names, snapshot, &report->arena) ||
+        !read_stacks(l) || !find_rounds(l, kept, steps->period_events > 0) || !make_guide(l))
         return false;
     look_at_phases(l);
     return true;
 }
 
+bool gm_lives_twin(struct gm_lives *twin, struct gm_lives *l, struct gm_arena *arena)
+{
+    *twin = *l;
+    twin->taken = calloc(l->h->allocation_count + 1, 1);
+    return gm_names_init(&l->names, l->snapshot, arena) && twin->taken != NULL;
+}
+
+void gm_lives_free_twin(struct gm_lives *twin)
+{
+    gm_names_free(&twin->names);
+    free(twin->taken);
+    free(twin->kinds);
+    free(twin->habits);
+    *twin = (struct gm_lives){.h = NULL};
+}
+
+static void forget_kinds(struct gm_lives *l)
+{
+    free(l->kinds);
+    free(l->habits);
+    l->kinds = NULL;
+    l->habits = NULL;
+}
+
+void gm_lives_take_as(struct gm_lives *twin, const struct gm_lives *other)
+{
+    memcpy(twin->taken, other->taken, other->h->allocation_count);
+    twin->takes = other->takes;
+    forget_kinds(twin);
+}
+
 void gm_lives_free(struct gm_lives *l)
 {
     gm_names_free(&l->names);
+    free(l->taken);
+    forget_kinds(l);
     free(l->by);
     free(l->frame_by);
-    free(l->taken);
-    free(l->kinds);
-    free(l->habits);
     free(l->rounds.v);
     free(l->guide);
-    gm_roster_free(&l->roster);
+    if (l->roster != NULL) {
+        gm_roster_free(l->roster);
+        pthread_mutex_destroy(&l->roster->lock);
+    }
+    free(l->roster);
     *l = (struct gm_lives){.h = NULL};
 }
 
 void gm_lives_take(struct gm_lives *l, size_t a, enum gm_taken how)
 {
+    if (l->lock != NULL)
+        pthread_mutex_lock(l->lock);
     l->taken[a] = (uint8_t)how;
-    free(l->kinds);
-    free(l->habits);
-    l->kinds = NULL;
-    l->habits = NULL;
+    l->takes++;
+    if (l->lock != NULL)
+        pthread_mutex_unlock(l->lock);
+    forget_kinds(l);
 }
 
 bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a)
@@ -525,7 +564,10 @@ uint64_t gm_lives_module_call(const struct gm_lives *l, uint32_t stack, unsigned
 
 const struct gm_roster *gm_lives_roster(struct gm_lives *l)
 {
-    return l->roster.v != NULL || gm_roster_make(&l->roster, l) ? &l->roster : NULL;
+    pthread_mutex_lock(&l->roster->lock);
+    const bool is_there = l->roster->v != NULL || gm_roster_make(l->roster, l);
+    pthread_mutex_unlock(&l->roster->lock);
+    return is_there ? l->roster : NULL;
 }
 
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)

@@ -17,6 +17,8 @@
 #include "analyze/state/shown_names.h"
 #include "analyze/timeline/trace_analyze.h"
 
+#include <pthread.h>
+
 /* What the frames of a stack tell, bits. */
 enum {
     GM_BY_OPTIMIZER = 1,
@@ -59,11 +61,13 @@ struct gm_lives {
     struct GM_VEC(uint32_t) rounds; /* first event of each, ascending; none: no loop was found */
     uint32_t *guide;                /* how many of them begin before each moment of so many bits less */
     struct gm_names names;
-    uint8_t *taken; /* [allocation] enum gm_taken: gm_lives_take */
+    uint8_t *taken;        /* [allocation] enum gm_taken: gm_lives_take */
+    size_t takes;          /* how often */
+    pthread_mutex_t *lock; /* of both, if another thread reads them; NULL */
     /* find_kept.c: how what is not taken outlives its round. NULL: nobody has looked since something was taken. */
-    uint8_t *kinds;          /* [allocation] */
-    struct gm_habit *habits; /* [gm_stack_id] */
-    struct gm_roster roster; /* gm_lives_roster */
+    uint8_t *kinds;           /* [allocation] */
+    struct gm_habit *habits;  /* [gm_stack_id] */
+    struct gm_roster *roster; /* gm_lives_roster; also that of a twin */
     bool has_backward, has_optimizer, has_oom;
     uint32_t last_made;      /* event: what is freed later lasts to the end of the run */
     uint32_t first_oom;      /* event; h->count: none */
@@ -75,6 +79,13 @@ struct gm_lives {
 bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct gm_snapshot *snapshot,
                     const struct gm_kept_device *kept, const struct gm_peak *peak, const struct gm_steps *steps);
 void gm_lives_free(struct gm_lives *l);
+
+/* The same for another thread: all that never changes is shared, and lasts as long as `l`, whose names start anew in
+ * `arena`. false: no memory. Free also then. */
+bool gm_lives_twin(struct gm_lives *twin, struct gm_lives *l, struct gm_arena *arena);
+void gm_lives_free_twin(struct gm_lives *twin);
+/* What is taken of the other is taken of the twin, and nothing else. */
+void gm_lives_take_as(struct gm_lives *twin, const struct gm_lives *other);
 
 /* A mistake has it from now on. */
 void gm_lives_take(struct gm_lives *l, size_t a, enum gm_taken how);

@@ -16,7 +16,7 @@ bool gm_roster_make(struct gm_roster *roster, const struct gm_lives *l)
 {
     const struct gm_history *h = l->h;
     const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
-    *roster = (struct gm_roster){.first = calloc(stacks + 2, sizeof *roster->first)};
+    roster->first = calloc(stacks + 2, sizeof *roster->first);
     for (size_t a = 0; roster->first != NULL && a < h->allocation_count; a++)
         if (is_in_it(h, a)) {
             roster->first[(size_t)gm_stack_of(h, a) + 2]++;
@@ -41,7 +41,9 @@ void gm_roster_free(struct gm_roster *roster)
 {
     free(roster->v);
     free(roster->first);
-    *roster = (struct gm_roster){.v = NULL};
+    roster->v = NULL;
+    roster->first = NULL;
+    roster->n = 0;
 }
 
 const struct gm_roster_row *gm_roster_find(const struct gm_roster *roster, uint32_t stack, uint32_t round,

@@ -6,6 +6,7 @@
 #ifndef GM_DIAGNOSE_ROSTER_H
 #define GM_DIAGNOSE_ROSTER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +20,8 @@ struct gm_roster_row {
 struct gm_roster {
     struct gm_roster_row *v;
     size_t n;
-    uint32_t *first; /* [gm_stack_id], and one more: the first row of the stack */
+    uint32_t *first;      /* [gm_stack_id], and one more: the first row of the stack */
+    pthread_mutex_t lock; /* of who makes it */
 };
 
 /* false: no memory. Free also then. */

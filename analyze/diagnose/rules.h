@@ -28,6 +28,8 @@ struct gm_case {
     struct gm_lives *lives;         /* of that device; NULL: there is no history to look at */
     const struct gm_finding *to_do; /* gm_to_do_rank: what to do first, first */
     size_t to_do_count;
+    const char *asked;    /* ahead.h: the rule that is asked before its turn; NULL: none is */
+    bool *asks_of_others; /* then: whether it asked for what others find */
 };
 
 struct gm_rule {
@@ -37,6 +39,7 @@ struct gm_rule {
     enum gm_to_do_rank rank; /* likewise */
     bool needs_trace;        /* `find` is called only if there is a device, and the report has timelines */
     bool needs_lives;        /* likewise only if there are allocations to look at */
+    bool is_in_turn;         /* with needs_lives: it looks at what replays find, too, so it is not asked before (ahead.h) */
     bool is_last;            /* it asks what else was found, after the replays */
     bool is_choice;          /* no mistake: what a person may want to pay for with time or accuracy */
     const char *brief;       /* of a mistake: the fix in at most 28 characters, for the headline */
