@@ -18,6 +18,7 @@ enum {
     USED_FOR = 2,    /* large allocations after which an operator's input is done with */
     WORKSPACE = 2,   /* events */
     GRAPH_PARTS = 4, /* a graph has a quarter of what is made, or more */
+    USED_UP_PARTS = 8, /* an eighth of the layers */
     FEW_LINES = 2    /* keys and values: a graph has more operators */
 };
 
@@ -129,6 +130,8 @@ struct group {
     uint32_t own;              /* and all of them, of those made from the first to the last */
     uint32_t of_list;          /* of the sizes of weights, in a row: of updates, sums or copies of them */
     uint32_t lines;            /* different stacks that made it: at most FEW_LINES + 1 are told apart */
+    uint32_t layers, used_up;  /* layers with a weight that ran until it went; those that read what went then: a graph
+                                  keeps it for the weight's gradient */
     bool has_backward;         /* there is one */
 };
 
@@ -167,6 +170,25 @@ static void look_after(struct group *found, const struct gm_lives *l, uint32_t f
     }
 }
 
+/* What layers with a weight read was most likely made just before. */
+static void count_layers(struct group *found, const struct gm_lives *l, const struct large *large, uint32_t first,
+                         uint32_t end)
+{
+    const struct gm_history *h = l->h;
+    uint32_t before = GM_NEVER, layer = GM_NEVER;
+    for (uint32_t i = born_before(large, l, first); i < large->n && h->born[large->v[i]] <= end; i++) {
+        const uint32_t a = large->v[i];
+        if (h->freed[a] <= h->born[a] + WORKSPACE)
+            continue;
+        if (before != GM_NEVER && (gm_lives_by(l, layer) & GM_BY_LINEAR) != 0) {
+            found->layers++;
+            found->used_up += h->freed[before] > h->born[layer] && h->freed[before] < h->born[a];
+        }
+        before = layer;
+        layer = a;
+    }
+}
+
 static struct group look_at_group(const struct gm_lives *l, const struct large *large, const struct gm_sizes *weights,
                                   const struct gm_set *set, size_t from, uint32_t end)
 {
@@ -186,15 +208,18 @@ static struct group look_at_group(const struct gm_lives *l, const struct large *
         found.own += h->freed[a] != GM_NEVER && h->freed[a] <= end && is_backward(l, h->freed[a] - 1);
     }
     look_after(&found, l, first, last, end);
+    count_layers(&found, l, large, first, end);
     return found;
 }
 
-/* Not a list of copies of weights, nor what few lines made for many later passes to read; in training most of what that
+/* Not a list of copies of weights, nor what few lines made for many later passes to read, nor a function's variables
+ * while layers use up what they read; in training most of what that
  * forward pass kept, and no backward pass has used it: none came, or the next one frees others. A graph that a backward
  * pass has used and did not free is another mistake. */
 static bool is_graph(const struct gm_lives *l, const struct group *g)
 {
-    if (2 * g->of_list > g->n || (g->lines <= FEW_LINES && g->later >= GRAPH_PARTS * g->n))
+    if (2 * g->of_list > g->n || (g->lines <= FEW_LINES && g->later >= GRAPH_PARTS * g->n) ||
+        g->used_up * USED_UP_PARTS > g->layers)
         return false;
     return !l->has_backward || (g->lines > 1 && g->own * GRAPH_PARTS < g->n && g->n * GRAPH_PARTS >= g->passing &&
                                 g->n * 2 >= g->aged && (!g->has_backward || g->consumed >= AT_ONCE));
@@ -544,7 +569,8 @@ static const struct gm_rule rules[] = {
      .when =
          "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
          "each are freed at once, not by one layer after the other; not lists of the sizes of weights, nor what two "
-         "lines made for many later passes to read; in training most of what that forward pass kept, and the next "
+         "lines made for many later passes to read, nor while an eighth of the layers with a weight give up what they "
+         "read; in training most of what that forward pass kept, and the next "
          "backward pass, if one came, freed others",
      .what_to_do = "`with torch.inference_mode():`"},
     {.id = "forward-only",

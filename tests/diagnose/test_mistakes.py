@@ -1733,6 +1733,28 @@ class Mistakes(unittest.TestCase):
         self.expect(layers(True), "no-inference-mode", 400, 720)
         self.expect_none(layers(False), "no-inference-mode")
 
+        def net(is_graph):
+            """The whole net is one function, whose variables go when it returns; layers use up what is in between."""
+            t = Trace()
+            t.alloc(16, WEIGHTS)
+            for _ in range(6):
+                made, between = [t.alloc(8, [("load", "serve.py", 9), ("main", "serve.py", 30)])], []
+                for n in range(3):  # skips
+                    made.append(t.alloc(40, [("forward", TORCH + "nn/modules/conv.py", 5), *FORWARD[1:]]))
+                for n in range(6):
+                    between.append(t.alloc(20, [("forward", TORCH + "nn/modules/conv.py", 5), ("forward", "net.py", 11 + n), *FORWARD[1:]]))
+                    if not is_graph:
+                        t.free(*between[:-1])
+                        del between[:-1]
+                out = t.alloc(8, FORWARD)
+                t.free(*made)
+                if not is_graph:
+                    t.free(t.alloc(8, [("main", "serve.py", 31)]))
+                t.free(*between, out)
+            return t
+        self.expect(net(True), "no-inference-mode", 130, 260)
+        self.expect_none(net(False), "no-inference-mode")
+
         def answers(words, inside=FORWARD[1:]):
             """Keys and values of what a decoder looks at, word by word."""
             t = Trace()
