@@ -13,13 +13,13 @@
 /* ---- without inference_mode -------------------------------------------------------------------------------------- */
 
 enum {
-    LATER = 6,       /* large allocations that are made while it lives, at least */
-    AT_ONCE = 4,     /* that are freed without an allocation in between, at least */
-    USED_FOR = 2,    /* large allocations after which an operator's input is done with */
-    WORKSPACE = 2,   /* events */
-    GRAPH_PARTS = 4, /* a graph has a quarter of what is made, or more */
+    LATER = 6,         /* large allocations that are made while it lives, at least */
+    AT_ONCE = 4,       /* that are freed without an allocation in between, at least */
+    USED_FOR = 2,      /* large allocations after which an operator's input is done with */
+    WORKSPACE = 2,     /* events */
+    GRAPH_PARTS = 4,   /* a graph has a quarter of what is made, or more */
     USED_UP_PARTS = 8, /* an eighth of the layers */
-    FEW_LINES = 2    /* keys and values: a graph has more operators */
+    FEW_LINES = 2      /* keys and values: a graph has more operators */
 };
 
 /* The large allocations, by birth; and for each of all allocations how many of them were made before it. */
@@ -212,14 +212,12 @@ static struct group look_at_group(const struct gm_lives *l, const struct large *
     return found;
 }
 
-/* Not a list of copies of weights, nor what few lines made for many later passes to read, nor a function's variables
- * while layers use up what they read; in training most of what that
+/* Not a list of copies of weights, nor what few lines made for many later passes to read; in training most of what that
  * forward pass kept, and no backward pass has used it: none came, or the next one frees others. A graph that a backward
  * pass has used and did not free is another mistake. */
 static bool is_graph(const struct gm_lives *l, const struct group *g)
 {
-    if (2 * g->of_list > g->n || (g->lines <= FEW_LINES && g->later >= GRAPH_PARTS * g->n) ||
-        g->used_up * USED_UP_PARTS > g->layers)
+    if (2 * g->of_list > g->n || (g->lines <= FEW_LINES && g->later >= GRAPH_PARTS * g->n))
         return false;
     return !l->has_backward || (g->lines > 1 && g->own * GRAPH_PARTS < g->n && g->n * GRAPH_PARTS >= g->passing &&
                                 g->n * 2 >= g->aged && (!g->has_backward || g->consumed >= AT_ONCE));
@@ -244,7 +242,7 @@ static void trim_group(const struct gm_lives *l, struct gm_set *set, size_t from
 /* Groups that go at once: of graphs, or, if most are those of one layer, what its function has of its own, which goes
  * when it returns. */
 static void collect_groups(struct gm_case *c, struct gm_set *set, const struct large *large,
-                           const struct gm_sizes *weights)
+                           const struct gm_sizes *weights, bool may_be_held)
 {
     const struct gm_lives *l = c->lives;
     size_t groups = 0, inside = 0;
@@ -261,7 +259,8 @@ static void collect_groups(struct gm_case *c, struct gm_set *set, const struct l
             trim_group(l, set, before);
         if (set->n > before) {
             const struct group group = look_at_group(l, large, weights, set, before, e);
-            set->n = is_graph(l, &group) ? set->n : before;
+            const bool is_used_up = !may_be_held && group.used_up * USED_UP_PARTS > group.layers;
+            set->n = is_graph(l, &group) && !is_used_up ? set->n : before;
         }
         if (set->n > before) {
             const uint32_t of = gm_stack_of(l->h, set->v[before].allocation);
@@ -276,8 +275,9 @@ static void collect_groups(struct gm_case *c, struct gm_set *set, const struct l
         set->n = 0;
 }
 
-/* Returns whether it is graphs, which have most of what the forward pass makes: features are few. */
-static bool collect_graphs(struct gm_case *c, struct gm_set *set)
+/* Returns whether it is graphs, which have most of what the forward pass makes: features are few. `may_be_held`: also
+ * while layers use up what they read, as no graph lets them; then a function's variables hold it, or a list. */
+static bool collect_graphs(struct gm_case *c, struct gm_set *set, bool may_be_held)
 {
     const struct gm_lives *l = c->lives;
     struct large large;
@@ -288,7 +288,7 @@ static bool collect_graphs(struct gm_case *c, struct gm_set *set)
     c->failed |= !find_large(l, &large);
     c->failed |= !gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER);
     if (!c->failed)
-        collect_groups(c, set, &large, &weights);
+        collect_groups(c, set, &large, &weights, may_be_held);
     for (uint32_t i = 0; !c->failed && i < large.n; i++)
         passing += l->h->freed[large.v[i]] != GM_NEVER && l->h->freed[large.v[i]] > l->h->born[large.v[i]] + WORKSPACE;
     gm_sizes_free(&weights);
@@ -299,7 +299,7 @@ static bool collect_graphs(struct gm_case *c, struct gm_set *set)
 static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_set set = {.v = NULL};
-    if (!collect_graphs(c, &set))
+    if (!collect_graphs(c, &set, false))
         set.n = 0;
     gm_case_accuse(c, rule, &set, false,
                    c->lives->has_backward
@@ -401,7 +401,7 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
         return;
     }
     set.n = 0;
-    if (collect_graphs(c, &set))
+    if (collect_graphs(c, &set, true))
         set.n = 0;
     until_next(l, &set);
     if (gm_case_accuse(c, rule, &set, false,

@@ -171,6 +171,117 @@ static uint64_t needed_as_before(struct gm_lives *l, uint32_t stack, uint64_t as
     return (uint64_t)((double)most * ((double)asked / (double)gm_requested(l->h, like)));
 }
 
+/* Where nothing failed: what is made out of something much smaller, a few operations in a row, and is gone then. */
+enum {
+    OF_GIANT = 4 /* parts of the largest: what is less is only made of it */,
+    GAP = 8 /* no other is as large */,
+    PIECES = 32,
+    MOST_AT_ONCE = 6,
+    MOST_IN_ROW = 16
+};
+
+struct giants {
+    uint32_t largest, first; /* at the peak; of those in a row with it */
+    uint64_t at_peak;
+    size_t at_once, in_round; /* at the peak; by the same stack, in that round: many are pieces, or layers */
+};
+
+static bool is_workspace(const struct gm_lives *l, size_t a)
+{
+    return l->h->born[a] > 0 && (l->h->freed[a] <= l->h->born[a] + BRIEF || gm_lives_is_role(l, a, GM_ROLE_WORKSPACE));
+}
+
+static bool is_passing(const struct gm_lives *l, size_t a)
+{
+    const unsigned whole = GM_BY_OPTIMIZER | GM_BY_CLIPPING | GM_BY_LOADING | GM_BY_COPYING | GM_BY_LINEAR;
+    const uint8_t role = l->role[a];
+    return !l->taken[a] && l->h->born[a] > 0 && !gm_lives_is_lasting(l, a) &&
+           gm_lives_round(l, l->h->freed[a]) <= gm_lives_round(l, l->h->born[a]) + 1 && role != GM_ROLE_PARAMETER &&
+           role != GM_ROLE_OPTIMIZER_STATE && role != GM_ROLE_KV_CACHE && role != GM_ROLE_INPUT &&
+           (gm_lives_by(l, a) & whole) == 0;
+}
+
+/* false: something else is as large, or there are many. */
+static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants *g)
+{
+    const struct gm_lives *l = c->lives;
+    const struct gm_history *h = l->h;
+    uint64_t size = 0;
+    uint32_t begun = 0;
+    size_t alive = 0, in_row = 0;
+    bool has_others = false;
+    for (uint32_t a = 0; a < h->allocation_count; a++)
+        if (gm_lives_at_peak(l, a) && is_passing(l, a) && !is_workspace(l, a) && gm_requested(h, a) > size) {
+            g->largest = a;
+            size = gm_requested(h, a);
+        }
+    for (size_t a = 0; a < h->allocation_count; a++)
+        has_others |= h->born[a] == 0 && gm_requested(h, a) > size / GAP;
+    for (uint32_t e = 0; !c->failed && !has_others && size > 0 && e < h->count; e++) {
+        const uint32_t a = h->of_event[e];
+        const uint64_t bytes = a == GM_NEVER ? 0 : gm_requested(h, a);
+        if (bytes <= size / GAP || is_workspace(l, a))
+            continue;
+        alive -= h->freed[a] == e + 1;
+        if (h->born[a] != e + 1)
+            continue;
+        begun = alive == 0 ? a : begun;
+        in_row = alive == 0 ? 1 : in_row + 1;
+        has_others = !is_passing(l, a) || (bytes < size / OF_GIANT && alive == 0) || in_row > MOST_IN_ROW;
+        g->first = a == g->largest ? begun : g->first;
+        g->at_once += gm_lives_at_peak(l, a);
+        g->at_peak += gm_lives_at_peak(l, a) ? bytes : 0;
+        g->in_round += gm_stack_of(h, a) == gm_stack_of(h, g->largest) &&
+                       gm_lives_round(l, h->born[a]) == gm_lives_round(l, l->peak);
+        alive++;
+        c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, bytes / PIECES);
+    }
+    return size > 0 && !has_others && g->at_once <= MOST_AT_ONCE && g->in_round <= MOST_IN_CALL &&
+           gm_is_share(g->at_peak, l->at_peak, 0.5);
+}
+
+/* Whether it may well be wanted as a whole: what a backward pass uses has to be made again in pieces; outputs of a
+ * model, and what is made of something half as large. */
+static bool is_wanted(const struct gm_lives *l, const struct gm_set *set, const struct giants *g)
+{
+    uint32_t before = l->h->born[g->first] - 1;
+    while (before > 0 && (gm_made_by(l->h, before - 1) == GM_NEVER || is_workspace(l, gm_made_by(l->h, before - 1))))
+        before--;
+    bool is_wanted = gm_requested(l->h, g->first) <= gm_requested(l->h, g->largest) / 2 ||
+                     (gm_lives_by(l, g->first) & GM_BY_RESIZING) != 0 ||
+                     (before > 0 && gm_rows_of_product(l, gm_requested(l->h, gm_made_by(l->h, before - 1)),
+                                                       gm_requested(l->h, g->first)) > 0);
+    for (size_t i = 0; i < set->n && !is_wanted; i++)
+        is_wanted = gm_lives_is_of_backward(l, set->v[i].allocation);
+    return is_wanted;
+}
+
+static void find_giant_of_peak(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    struct giants g = {.largest = 0};
+    char size[GM_SIZE_TEXT];
+    if (!collect_giants(c, &set, &g)) {
+        free(set.v);
+        return;
+    }
+    const bool has_price = is_wanted(l, &set, &g);
+    struct gm_finding *f = gm_case_accuse(
+        c, rule, &set, false,
+        gm_case_printf(c, "a tensor of %s, made of much smaller ones, and what is made of it are the peak",
+                       gm_size_format(size, gm_requested(l->h, g.largest))));
+    if (f == NULL)
+        return;
+    f->title = "One tensor makes the peak";
+    f->unit = NULL;
+    f->site = gm_lives_place(l, gm_stack_of(l->h, g.first));
+    if (has_price && f->remedy != NULL) {
+        f->severity = GM_INFO;
+        f->remedy->has_price = true;
+    }
+}
+
 static void find_giant(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_device_timeline *t = c->view.timeline;
@@ -179,6 +290,8 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
     uint64_t largest = 0, call = 0;
     size_t made = 0; /* by that call, as large: some is one thing in steps, many are weights */
     char size[4][GM_SIZE_TEXT];
+    if (!c->has_oom)
+        find_giant_of_peak(c, rule);
     if (!c->has_oom || t->oom_count == 0 || t->ooms[0].asked == GM_REPORT_NONE)
         return;
     const uint64_t asked = t->ooms[0].asked, in_use = t->ooms[0].levels.requested;
@@ -230,10 +343,14 @@ static const struct gm_rule rules[] = {
      .snippet = "- y = f(x)\n"
                 "+ y = torch.cat([f(part) for part in x.split(n)])",
      .cost = "none",
-     .severity = "critical",
+     .severity = "critical, or warning where it sets the peak; info if a backward pass uses it, a weight or a resizing "
+                 "made it, or what it is made of is half as large",
      .when = "memory ran out for a request of at least 4 times the largest tensor that another function made, and what "
              "that call had made and asked for is twice what else was in use; what it would have made next is taken "
-             "from the last call that got it",
+             "from the last call that got it; or, where it did not run out, half of the peak are at most 6 tensors, "
+             "the largest made by no layer with a weight and at most 3 times in its round, that are made in a row "
+             "and gone before the round after the next, and nothing made by itself is larger than an eighth of it; the "
+             "saving is that of 32 pieces",
      .what_to_do = "`for part in x.split(n)`; an index in place of a one-hot row; a fused operator"},
 };
 const struct gm_theme gm_theme_odd = GM_THEME(rules);

@@ -318,10 +318,9 @@ static bool is_of_layers(const struct gm_lives *l, uint64_t size)
     return false;
 }
 
-/* A product with a weight makes blocks of `bytes` out of `before`: bytes of one column of the latter, as many numbers
- * as there are rows; 0: no weight fits, half as large as the largest or larger. The three products of two of the rows,
- * the inner size and the outer size leave the square of the inner size. */
-static uint64_t rows_of_product(const struct gm_lives *l, uint64_t before, uint64_t bytes)
+/* No weight fits: none is half as large as the largest. The three products of two of the rows, the inner size and the
+ * outer size leave the square of the inner size. */
+uint64_t gm_rows_of_product(const struct gm_lives *l, uint64_t before, uint64_t bytes)
 {
     uint64_t largest = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
@@ -372,7 +371,7 @@ static uint64_t wide_end_of(const struct gm_lives *l)
             gradients = 0;
             is_wide = is_wide || (before > 0 && before <= size / WIDER);
             if (!is_open && before > 0 && before <= bytes / WIDE)
-                rows = rows_of_product(l, before, bytes);
+                rows = gm_rows_of_product(l, before, bytes);
             is_open = is_open || (before > 0 && before <= bytes / WIDE);
         } else if (is_open && rows > 0 && (is_size_of(bytes, rows) || bytes == 4 * rows)) {
             ends++;

@@ -200,6 +200,10 @@ void gm_kept_layers(struct gm_case *c, struct gm_set *set);
  * the forward pass kept for them. */
 void gm_kept_gradients(struct gm_case *c, struct gm_set *set);
 
+/* find_operators.c: a product with a weight makes blocks of `bytes` out of `before`: bytes of one column of the latter,
+ * as many numbers as there are rows; 0: no weight fits. */
+uint64_t gm_rows_of_product(const struct gm_lives *l, uint64_t before, uint64_t bytes);
+
 /* The innermost line that nine tenths of their bytes were called from, and the program's own that called it; outside of
  * modules, or anywhere. NULL: there is none. */
 const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside);

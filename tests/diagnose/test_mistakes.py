@@ -664,6 +664,32 @@ class Mistakes(unittest.TestCase):
         self.assertIn("7.81 GiB is the least that is saved", diagnosed(fail(8000))["giant-tensor"]["detail"])
         self.expect_none(fail(100), "giant-tensor")
 
+    def test_giant_tensor_of_the_peak(self):
+        def simulate(line=("pull", "stars.py", 10), pairs=800, calls=1, state=4, backward=False, keep=False):
+            t, main = Trace(), ("<module>", "stars.py", 30)
+            t.alloc(state, [("load", "stars.py", 3), main])
+            field = []
+            for step in range(6):
+                rows = t.alloc(2, [("<module>", "stars.py", 20)])
+                if keep and step == 1:
+                    field = [t.alloc(pairs, [("update", "stars.py", 4), main])]
+                for _ in range(calls):
+                    apart = t.alloc(pairs, [line, main])
+                    force = t.alloc(pairs, [("pull", "stars.py", 11), main])
+                    near = t.alloc(pairs / 5, [("pull", "stars.py", 12), main])
+                    grad = [t.alloc(1 / 1024, ROOT), t.alloc(pairs, AUTOGRAD), t.alloc(1, AUTOGRAD)] if backward else []
+                    t.free(*grad, force, near, t.alloc(2, [("pull", "stars.py", 13), main]), apart)
+                t.free(rows)
+            t.free(*field, t.alloc(1, [main]))
+            return t
+        self.expect(simulate(), "giant-tensor", 1600, 1760, "stars.py:10")
+        self.assertEqual(diagnosed(simulate())["giant-tensor"]["severity"], "warning")
+        self.assertEqual(diagnosed(simulate(backward=True))["giant-tensor"]["severity"], "info")
+        self.expect_none(simulate(calls=8), "giant-tensor")  # pieces already
+        self.expect_none(simulate(state=200), "giant-tensor")  # data as large
+        self.expect_none(simulate(line=("forward", TORCH + "nn/modules/conv.py", 9)), "giant-tensor")
+        self.expect_none(simulate(keep=True), "giant-tensor")
+
     def test_giant_tensor_in_steps(self):
         def fail(before):  # (a - b).square(): the line has made one or more as large
             t = Trace()
