@@ -25,6 +25,15 @@ static bool is_logits_of(uint64_t bytes, uint64_t of)
     return false;
 }
 
+/* Numbers for so many bytes of rows, of any type, maybe without the last of each sequence. */
+static bool is_number_of(uint64_t bytes, uint64_t rows)
+{
+    bool is_one = false;
+    for (uint64_t wanted = 4 * rows; wanted >= rows / 4 && wanted > 0; wanted /= 2)
+        is_one |= bytes <= wanted && wanted - bytes <= wanted / SHIFTED;
+    return is_one;
+}
+
 /* Not what a forward pass keeps that the trace ends in. */
 static bool is_for_good(const struct gm_lives *l, size_t a)
 {
@@ -305,10 +314,11 @@ enum {
 /* Whether layers with weights make that size in more than one line: it is no end of a forward pass. */
 static bool is_of_layers(const struct gm_lives *l, uint64_t size)
 {
+    const unsigned call = GM_BY_LINEAR | GM_BY_MODULE; /* not their weights, as they are set up */
     uint32_t first = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint32_t stack = gm_stack_of(l->h, a);
-        if ((l->by[stack] & GM_BY_LINEAR) == 0 || !is_size_of(gm_requested(l->h, a), size) || l->h->born[a] == 0 ||
+        if ((l->by[stack] & call) != call || !is_size_of(gm_requested(l->h, a), size) || l->h->born[a] == 0 ||
             gm_lives_is_of_backward(l, a) || is_for_good(l, a))
             continue;
         if (first > 0 && stack != first)
@@ -350,7 +360,8 @@ static uint64_t wide_end_of(const struct gm_lives *l)
     bool is_open = false, is_wide = false;
     size_t ends = 0, gradients = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size)
+        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size &&
+            !is_aside(l, a, size))
             size = gm_requested(l->h, a);
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_requested(l->h, a) > gradient)
@@ -367,13 +378,13 @@ static uint64_t wide_end_of(const struct gm_lives *l)
             }
             is_open = false;
             before = 0;
-        } else if (is_size_of(bytes, size)) {
+        } else if (is_logits_of(bytes, size)) {
             gradients = 0;
             is_wide = is_wide || (before > 0 && before <= size / WIDER);
             if (!is_open && before > 0 && before <= bytes / WIDE)
                 rows = gm_rows_of_product(l, before, bytes);
             is_open = is_open || (before > 0 && before <= bytes / WIDE);
-        } else if (is_open && rows > 0 && (is_size_of(bytes, rows) || bytes == 4 * rows)) {
+        } else if (is_open && is_number_of(bytes, rows)) {
             ends++;
             is_open = is_wide = false;
             before = 0;
@@ -665,7 +676,8 @@ static const struct gm_rule rules[] = {
      .when =
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
          "each; where no name tells of a loss, of the largest size, if the forward pass ends in it after something 6 "
-         "times smaller, of which one of the largest weights makes it by its sizes, and a number for each row is made "
+         "times smaller, of which one of the largest weights makes it by its sizes, and a number for each row (but for "
+         "2 %) is made "
          "of it, or after something 32 times smaller, and one of the largest weights has the first gradient; not where "
          "the first two gradients made of it are equally large and none stays (similarities of a batch with a batch); "
          "the saving is that of chunks of an eighth",
