@@ -259,7 +259,8 @@ static void collect_groups(struct gm_case *c, struct gm_set *set, const struct l
             trim_group(l, set, before);
         if (set->n > before) {
             const struct group group = look_at_group(l, large, weights, set, before, e);
-            const bool is_used_up = !may_be_held && group.used_up * USED_UP_PARTS > group.layers;
+            const bool is_used_up = !may_be_held && (group.used_up * USED_UP_PARTS > group.layers ||
+                                                     (!gm_lives_has_modules(l) && 2 * group.n < group.passing));
             set->n = is_graph(l, &group) && !is_used_up ? set->n : before;
         }
         if (set->n > before) {
@@ -276,7 +277,8 @@ static void collect_groups(struct gm_case *c, struct gm_set *set, const struct l
 }
 
 /* Returns whether it is graphs, which have most of what the forward pass makes: features are few. `may_be_held`: also
- * while layers use up what they read, as no graph lets them; then a function's variables hold it, or a list. */
+ * while layers use up what they read, or functions most of it, as no graph lets them; then a function's variables hold
+ * it, or a list. */
 static bool collect_graphs(struct gm_case *c, struct gm_set *set, bool may_be_held)
 {
     const struct gm_lives *l = c->lives;
@@ -570,7 +572,8 @@ static const struct gm_rule rules[] = {
          "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
          "each are freed at once, not by one layer after the other; not lists of the sizes of weights, nor what two "
          "lines made for many later passes to read, nor while an eighth of the layers with a weight give up what they "
-         "read; in training most of what that forward pass kept, and the next "
+         "read, nor, without modules, less than half of what is made in between; in training most of what that forward "
+         "pass kept, and the next "
          "backward pass, if one came, freed others",
      .what_to_do = "`with torch.inference_mode():`"},
     {.id = "forward-only",

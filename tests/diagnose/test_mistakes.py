@@ -1781,6 +1781,28 @@ class Mistakes(unittest.TestCase):
         self.expect(net(True), "no-inference-mode", 130, 260)
         self.expect_none(net(False), "no-inference-mode")
 
+        def flow(is_graph):
+            """No modules; fields that one line lets go of, and more that each operation uses up."""
+            t, main = Trace(), ("<module>", "flow.py", 30)
+            t.alloc(40, [main])
+            for _ in range(6):
+                made = [t.alloc(4, [("<module>", "flow.py", 20)])]
+                for n in range(6):
+                    made.append(t.alloc(40, [("step", "flow.py", 11 + n), main]))
+                    between = []
+                    for line in 31, 32:
+                        between.append(t.alloc(40, [("step", "flow.py", line), main]))
+                        if not is_graph:
+                            t.free(*between[:-1])
+                            del between[:-1]
+                    made += between if is_graph else []
+                    if not is_graph:
+                        t.free(*between)
+                t.free(*made)
+            return t
+        self.expect(flow(True), "no-inference-mode", 400, 720)
+        self.expect_none(flow(False), "no-inference-mode")
+
         def answers(words, inside=FORWARD[1:]):
             """Keys and values of what a decoder looks at, word by word."""
             t = Trace()
