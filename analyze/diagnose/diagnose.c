@@ -325,8 +325,9 @@ static bool start_lives(struct gm_diagnosing *d, const struct gm_snapshot *snaps
     return d->ahead != NULL;
 }
 
-static enum gm_status begin(struct gm_diagnosing **begun, struct gm_report *report, const struct gm_snapshot *snapshot,
-                            const struct gm_kept *kept, bool is_ahead, struct gm_error *err)
+enum gm_status gm_diagnose_begin(struct gm_diagnosing **begun, struct gm_report *report,
+                                 const struct gm_snapshot *snapshot, const struct gm_kept *kept, bool is_ahead,
+                                 struct gm_error *err)
 {
     struct gm_diagnosing *d = *begun = calloc(1, sizeof *d);
     if (d == NULL)
@@ -335,12 +336,6 @@ static enum gm_status begin(struct gm_diagnosing **begun, struct gm_report *repo
     find_view(&d->c);
     d->c.failed = !start_lives(d, snapshot, kept, is_ahead);
     return end(&d->c, err);
-}
-
-enum gm_status gm_diagnose_begin(struct gm_diagnosing **begun, struct gm_report *report,
-                                 const struct gm_snapshot *snapshot, const struct gm_kept *kept, struct gm_error *err)
-{
-    return begin(begun, report, snapshot, kept, true, err);
 }
 
 static void ask_all(struct gm_diagnosing *d)
@@ -386,7 +381,7 @@ enum gm_status gm_diagnose(struct gm_report *report, const struct gm_snapshot *s
                            struct gm_error *err)
 {
     struct gm_diagnosing *d;
-    enum gm_status status = begin(&d, report, snapshot, kept, false, err);
+    enum gm_status status = gm_diagnose_begin(&d, report, snapshot, kept, false, err);
     GM_THEN(status, gm_diagnose_end(d, err));
     gm_diagnosing_free(d);
     return status;

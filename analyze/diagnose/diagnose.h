@@ -19,11 +19,12 @@ struct gm_snapshot;
 enum gm_status gm_diagnose(struct gm_report *report, const struct gm_snapshot *snapshot, const struct gm_kept *kept,
                            struct gm_error *err);
 
-/* The same in two steps: from the first one on mistakes are looked for in another thread, too (ahead.h), beside replays
- * of what `kept` has. Free also after failure; NULL is fine. */
+/* The same in two steps: with `is_ahead` mistakes are looked for from the first one on in another thread, too
+ * (ahead.h), beside replays of what `kept` has. Free also after failure; NULL is fine. */
 struct gm_diagnosing;
 enum gm_status gm_diagnose_begin(struct gm_diagnosing **begun, struct gm_report *report,
-                                 const struct gm_snapshot *snapshot, const struct gm_kept *kept, struct gm_error *err);
+                                 const struct gm_snapshot *snapshot, const struct gm_kept *kept, bool is_ahead,
+                                 struct gm_error *err);
 enum gm_status gm_diagnose_end(struct gm_diagnosing *begun, struct gm_error *err);
 void gm_diagnosing_free(struct gm_diagnosing *begun);
 

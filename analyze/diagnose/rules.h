@@ -39,7 +39,7 @@ struct gm_rule {
     enum gm_to_do_rank rank; /* likewise */
     bool needs_trace;        /* `find` is called only if there is a device, and the report has timelines */
     bool needs_lives;        /* likewise only if there are allocations to look at */
-    bool is_in_turn;         /* with needs_lives: it looks at what replays find, too, so it is not asked before (ahead.h) */
+    bool is_in_turn;         /* with needs_lives: it looks at what replays learn, and is not asked ahead */
     bool is_last;            /* it asks what else was found, after the replays */
     bool is_choice;          /* no mistake: what a person may want to pay for with time or accuracy */
     const char *brief;       /* of a mistake: the fix in at most 28 characters, for the headline */

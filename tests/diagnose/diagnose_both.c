@@ -18,7 +18,7 @@ static enum gm_status ahead(struct gm_report *report, const struct gm_snapshot *
                             struct gm_error *err)
 {
     struct gm_diagnosing *d;
-    enum gm_status status = gm_diagnose_begin(&d, report, snapshot, kept, err);
+    enum gm_status status = gm_diagnose_begin(&d, report, snapshot, kept, true, err);
     GM_THEN(status, gm_diagnose_end(d, err));
     gm_diagnosing_free(d);
     return status;
