@@ -44,6 +44,7 @@ GM_PTHREAD_NOTHING(pthread_mutex_lock, pthread_mutex_t)
 GM_PTHREAD_NOTHING(pthread_mutex_unlock, pthread_mutex_t)
 GM_PTHREAD_NOTHING(pthread_cond_destroy, pthread_cond_t)
 GM_PTHREAD_NOTHING(pthread_cond_signal, pthread_cond_t)
+GM_PTHREAD_NOTHING(pthread_cond_broadcast, pthread_cond_t)
 
 static inline int pthread_mutex_init(pthread_mutex_t *mutex, const void *how)
 {
