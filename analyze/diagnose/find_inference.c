@@ -351,9 +351,7 @@ static void find_features_of_calls(struct gm_case *c, const struct gm_rule *rule
 static void find_features_of_training(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_set set = {.v = NULL}, gradients = {.v = NULL};
-    if (gm_kept_features(c, &set))
-        for (size_t i = 0; i < set.n; i++)
-            set.v[i].gone = gm_lives_after_others(c->lives, set.v[i].allocation, 2);
+    gm_kept_features(c, &set);
     if (gm_case_accuse(c, rule, &set, false,
                        "layers made them, the backward pass has used their neighbours, and they are still there, as if "
                        "a hook or a dictionary held them") != NULL)

@@ -446,19 +446,6 @@ static bool add_held(const struct gm_lives *l, const uint8_t *kinds, const struc
     return ok;
 }
 
-bool gm_kept_features(struct gm_case *c, struct gm_set *set)
-{
-    for (uint8_t kind = PILED; kind >= STALE; kind--) {
-        set->n = 0;
-        if (collect_kind(c, kind, set) != FEATURES || set->n == 0)
-            continue;
-        c->failed |= !add_held(c->lives, c->lives->kinds, c->lives->habits, set);
-        return true;
-    }
-    set->n = 0;
-    return false;
-}
-
 /* A graph that is not retained goes with the first backward pass after it, the last tensor first. Returns when the pass
  * of the first of them ends; GM_NEVER: there is none. */
 static uint32_t go_with_backward(struct gm_case *c, struct gm_set *set)
@@ -480,6 +467,23 @@ static uint32_t go_with_backward(struct gm_case *c, struct gm_set *set)
 }
 
 GM_ORDERING(by_allocation, struct gm_remedy_change, GM_UP(allocation));
+
+void gm_kept_features(struct gm_case *c, struct gm_set *set)
+{
+    for (uint8_t kind = PILED; kind >= STALE; kind--) {
+        set->n = 0;
+        if (collect_kind(c, kind, set) != FEATURES || set->n == 0)
+            continue;
+        c->failed |= !add_held(c->lives, c->lives->kinds, c->lives->habits, set);
+        qsort(set->v, set->n, sizeof *set->v, by_allocation);
+        if (kind == PILED)
+            go_with_backward(c, set);
+        for (size_t i = 0; kind == STALE && i < set->n; i++)
+            set->v[i].gone = gm_lives_after_others(c->lives, set->v[i].allocation, 2);
+        return;
+    }
+    set->n = 0;
+}
 
 /* When a forward pass makes something large after that moment: until then backward passes may walk one graph. */
 static uint32_t next_forward(const struct gm_lives *l, uint32_t moment)

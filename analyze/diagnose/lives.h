@@ -188,10 +188,10 @@ struct gm_blame {
 /* false: no memory. */
 bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame);
 
-/* find_kept.c: in training, what several layers made in a round that a backward pass has used, and that is there later;
- * false: there is nothing of the kind. */
+/* find_kept.c: in training, what several layers made in a round that a backward pass has used, and that is there later:
+ * what piles up would go with the graph, which may need it. */
 struct gm_case;
-bool gm_kept_features(struct gm_case *c, struct gm_set *set);
+void gm_kept_features(struct gm_case *c, struct gm_set *set);
 /* The same of what several layers made in a call of a model, that no graph holds, and that is there long after the
  * call.
  */

@@ -1598,6 +1598,19 @@ class Mistakes(unittest.TestCase):
             return []
         self.expect(train(6, forward, weights=2, size=4, width=1), "hooks-keep-features", 120, 200, "probe.py:35")
 
+    def test_outputs_of_layers_that_pile_up(self):
+        """Those of the round of the peak are needed until its backward pass: only older ones are saved."""
+        def forward(t, r):
+            made = []
+            for n in range(6):
+                t.alloc(32, [("forward", "net.py", 30)] + FORWARD[1:])
+                made.append(t.alloc(32, [("relu", "net.py", 31)] + FORWARD[1:]))
+            t.alloc(1 / 1024, ROOT)
+            for block in reversed(made):
+                t.free(t.alloc(8, AUTOGRAD), block)
+            return []
+        self.expect(train(5, forward, weights=2, size=4, width=1), "hooks-keep-features", 4 * 6 * 32 - 10, 4 * 6 * 32 + 60, "net.py:30")
+
     def test_blocks_that_differ_from_each_other(self):
         """A net whose blocks have sizes of their own, called from two lines: checkpoints at their calls."""
         def block(line, n):
