@@ -157,7 +157,7 @@ struct gm_finding *gm_case_accuse_backward(struct gm_case *c, const struct gm_ru
                                            uint32_t moment, const char *evidence)
 {
     const char *line = /* what is older than the trace was made by the same line, most likely */
-        set->n == 0 ? NULL : gm_lives_backward(c->lives, moment == 0 ? (uint32_t)c->lives->h->count : moment);
+        set->n == 0 ? NULL : gm_lives_backward(c->lives, moment == 0 ? (uint32_t)c->lives->h->count : moment, false);
     struct gm_finding *f = gm_case_accuse(c, rule, set, false, evidence);
     if (f != NULL && line != NULL)
         f->site = line;

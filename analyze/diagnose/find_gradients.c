@@ -595,33 +595,29 @@ static struct pass pass_of(const struct gm_lives *l, size_t table)
 #define LEAST_OF_TABLE 0.001 /* of the peak: a gradient of one; all of them: */
 #define LEAST_OF_TABLES 0.05
 
-/* What is known of gradients of a size, which every pass makes anew. */
+/* Whether gradients of a size, which every pass makes anew, are of tables. */
 struct kind {
     uint64_t size;
-    struct table table;
-    enum { PASS_NOT_SEEN, PASS_OF_TABLES, PASS_OF_OTHERS } pass;
+    bool are_of_tables;
 };
 struct kinds GM_VEC(struct kind);
 
-/* NULL: no memory. */
-static struct kind *kind_of(struct kinds *kinds, const struct gm_lives *l, uint64_t size)
-{
-    for (size_t i = 0; i < kinds->n; i++)
-        if (kinds->v[i].size == size)
-            return &kinds->v[i];
-    return GM_VEC_PUSH(kinds, ((struct kind){.size = size, .table = table_of(l, size)})) ? &kinds->v[kinds->n - 1]
-                                                                                         : NULL;
-}
-
 /* Whether its pass looks up a small part of its tables. Where an optimizer keeps states for each row, it may have
  * gradients of all, unless tables are most of what it trains. */
-static bool is_of_tables(const struct gm_lives *l, size_t a, const struct table *table)
+static bool is_of_tables(struct gm_case *c, struct kinds *kinds, size_t a)
 {
-    const uint64_t size = gm_requested(l->h, a);
-    const struct pass pass = table->count == 0 ? (struct pass){.rows = UINT64_MAX} : pass_of(l, a);
-    return gm_is_share(pass.tables, l->at_peak, LEAST_OF_TABLES) &&
-           pass.rows <= table->count * (size / TABLE_PER_LOOKUP) &&
-           (!table->has_states || (!pass.has_layer && pass.tables >= pass.others));
+    const struct gm_lives *l = c->lives;
+    struct kind kind = {.size = gm_requested(l->h, a)};
+    for (size_t i = 0; i < kinds->n; i++)
+        if (kinds->v[i].size == kind.size)
+            return kinds->v[i].are_of_tables;
+    const struct table table = table_of(l, kind.size);
+    const struct pass pass = table.count == 0 ? (struct pass){.rows = UINT64_MAX} : pass_of(l, a);
+    kind.are_of_tables = gm_is_share(pass.tables, l->at_peak, LEAST_OF_TABLES) &&
+                         pass.rows <= table.count * (kind.size / TABLE_PER_LOOKUP) &&
+                         (!table.has_states || (!pass.has_layer && pass.tables >= pass.others));
+    c->failed |= !GM_VEC_PUSH(kinds, kind);
+    return kind.are_of_tables;
 }
 
 /* Bytes of the rows of a table that were looked up, of which that is the gradient; 0: it is none, or those are no small
@@ -633,19 +629,14 @@ static uint64_t rows_of(struct gm_case *c, struct kinds *kinds, size_t a, uint64
     if (!gm_lives_is_of_backward(l, a) || !gm_lives_is_of_engine(l, a) ||
         !gm_is_share(size, l->at_peak, LEAST_OF_TABLE))
         return 0;
-    const bool is_large = gm_is_share(size, l->at_peak, LEAST_OF_TABLES);
     const uint64_t sorted = rows_of_gradient(l, a);
-    struct kind *kind = sorted > 0 || is_large ? kind_of(kinds, l, size) : NULL;
-    if (kind == NULL) {
-        c->failed |= sorted > 0 || is_large;
-        return 0;
-    }
-    if (sorted > 0 && kind->pass == PASS_NOT_SEEN)
-        kind->pass = is_of_tables(l, a, &kind->table) ? PASS_OF_TABLES : PASS_OF_OTHERS;
-    if (sorted > 0 && kind->pass == PASS_OF_TABLES)
+    if (sorted > 0 && is_of_tables(c, kinds, a))
         return sorted;
-    const bool is_told = is_large && kind->table.count > 0 && !kind->table.has_states &&
-                         size / TABLE_PER_LOOKUP >= looked_up && gradients_after(l, a) < tables;
+    if (!gm_is_share(size, l->at_peak, LEAST_OF_TABLES))
+        return 0;
+    const struct table table = table_of(l, size);
+    const bool is_told =
+        table.count > 0 && !table.has_states && size / TABLE_PER_LOOKUP >= looked_up && gradients_after(l, a) < tables;
     return is_told ? looked_up : 0;
 }
 

@@ -516,7 +516,7 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
     if (shape == GRAPH && kind == STALE) {
         c->failed |= l->phase != NULL && !add_held(l, l->kinds, l->habits, &set);
         qsort(set.v, set.n, sizeof *set.v, by_allocation);
-        root = gm_lives_backward(l, next_forward(l, go_with_backward(c, &set)));
+        root = gm_lives_backward(l, next_forward(l, go_with_backward(c, &set)), false);
     }
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
     if (f == NULL || root == NULL || (kind == PILED && is_bystander(c, root)))
@@ -1002,7 +1002,7 @@ static void find_retained_in_round(struct gm_case *c, const struct gm_rule *rule
     }
     set.n = graphs >= LEAST_GRAPHS ? from : 0;
     go_with_backward(c, &set);
-    const char *root = set.n > 0 ? gm_lives_backward(c->lives, end) : NULL;
+    const char *root = set.n > 0 ? gm_lives_backward(c->lives, end, false) : NULL;
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false,
                                           "a graph is still there after its backward pass, while another forward pass "
                                           "of the same round runs, and no backward pass frees it");

@@ -12,8 +12,7 @@
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
 
 enum {
-    LIST = 8,          /* tensors of one stack side by side: a list of gradients */
-    LEAST_AT_ONCE = 4, /* likewise, of an optimizer: fewer are those of one parameter */
+    LEAST_AT_ONCE = 4, /* tensors of one stack side by side are a list: fewer are those of one parameter */
     APART = 1024,      /* events from one gradient of a backward pass to the next, at most */
 };
 
@@ -129,7 +128,7 @@ static bool add_gradient(struct gm_set *set, const struct gm_lives *l, struct ro
             continue;
         }
         const uint32_t other = next_of(l, &rounds[next], a);
-        if (other != GM_NEVER && h->freed[other] > freed)
+        if (other != GM_NEVER && h->freed[other] > freed && gm_lives_round(l, freed) == next && r == born)
             ok = gm_set_add(set, a, gone, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
         else if (is_without_step(rounds, r, steps))
             continue; /* they are accumulated */
@@ -259,7 +258,7 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
                                  "reads them";
     struct gm_finding *f =
         gm_case_accuse_backward(c, rule, &set, set.n > 0 ? l->h->born[set.v[0].allocation] : 0, evidence);
-    const char *backward = f == NULL ? NULL : gm_lives_own_backward(c->lives, (uint32_t)l->h->count);
+    const char *backward = f == NULL ? NULL : gm_lives_backward(c->lives, (uint32_t)l->h->count, true);
     const char *line = f != NULL && is_forward && backward == NULL ? forward_line(c) : NULL;
     if (line != NULL) /* autograd's own frames are no place to change something */
         f->site = line;
@@ -274,7 +273,7 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
 /* Of one stack: what it makes between a backward pass and the end of the round, all there at once. */
 struct burst {
     uint64_t now, most;
-    uint32_t blocks, blocks_now, blocks_most;
+    uint32_t blocks_now, blocks_most;
 };
 
 /* The largest list of each stack: what lies side by side of what autograd did not make. */
@@ -289,7 +288,6 @@ static struct burst *find_bursts(const struct gm_lives *l, const struct round *r
         struct burst *burst = &bursts[gm_stack_of(l->h, a)];
         if (l->h->born[a] == e + 1) {
             burst->now += gm_requested(l->h, a);
-            burst->blocks++;
             burst->most = burst->now > burst->most ? burst->now : burst->most;
             burst->blocks_now++;
             burst->blocks_most = burst->blocks_now > burst->blocks_most ? burst->blocks_now : burst->blocks_most;
@@ -329,11 +327,14 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
     c->failed |= !gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT) || bursts == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         const struct burst *burst = &bursts[gm_stack_of(l->h, a)];
-        const bool is_list = burst->blocks >= LIST && burst->blocks_most >= LEAST_AT_ONCE &&
-                             gm_is_share(burst->most, gradients, 0.5) && (gm_lives_by(l, a) & GM_BY_MODULE) == 0 &&
-                             gm_sizes_has(&sizes, gm_requested(l->h, a)) &&
+        const bool is_list = burst->blocks_most >= LEAST_AT_ONCE && gm_is_share(burst->most, gradients, 0.5) &&
+                             (gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_sizes_has(&sizes, gm_requested(l->h, a)) &&
                              rounds[gm_lives_round(l, l->h->born[a])].backward < l->h->born[a];
         const bool is_of_step = (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_CLIPPING)) != 0;
+        const uint32_t end = gm_lives_round_end(l, gm_lives_round(l, l->h->born[a]));
+        if (is_list && !is_of_step && is_brief(l, a) && /* it may be of a graph, if one of its round uses it up */
+            gm_lives_has_phase(l, l->h->born[a], end < l->h->freed[a] ? end : l->h->freed[a], GM_PHASE_BACKWARD))
+            continue;
         if (!is_brief(l, a) || (!is_list && (!is_of_step || burst->blocks_most < LEAST_AT_ONCE)))
             continue;
         c->failed |= gm_lives_is_by_torch(l, a) && is_of_step
@@ -348,18 +349,24 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
                    "copies of them make the peak");
 }
 
+static uint64_t bytes_at_peak(const struct gm_lives *l, const struct gm_set *set)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < set->n; i++)
+        bytes += gm_lives_at_peak(l, set->v[i].allocation) ? gm_requested(l->h, set->v[i].allocation) : 0;
+    return bytes;
+}
+
+/* What PyTorch's optimizers keep, or, where none of them is there, what the program makes beside weights. */
 static void find_states(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    uint64_t bytes = 0;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
-        if (l->role[a] != GM_ROLE_OPTIMIZER_STATE || l->taken[a])
-            continue;
-        bytes += gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
-        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-    }
-    if (gm_is_share(bytes, l->at_peak, 0.3))
+    gm_hand_states(c, &set);
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+        if (l->role[a] == GM_ROLE_OPTIMIZER_STATE && !l->taken[a])
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    if (gm_is_share(bytes_at_peak(l, &set), l->at_peak, 0.3))
         gm_case_accuse(c, rule, &set, false, "states of the optimizer are the largest part of what lasts");
     else
         free(set.v);
@@ -515,14 +522,6 @@ static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsign
     return calls;
 }
 
-static uint64_t bytes_at_peak(const struct gm_lives *l, const struct gm_set *set)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < set->n; i++)
-        bytes += gm_lives_at_peak(l, set->v[i].allocation) ? gm_requested(l->h, set->v[i].allocation) : 0;
-    return bytes;
-}
-
 /* What layers keep, of the kind that the peak's forward pass shows: they repeat, are passes of one line, or differ.
  * Returns whether they repeat. */
 static bool collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activations)
@@ -612,8 +611,8 @@ static const struct gm_rule rules[] = {
      .severity = "warning",
      .when =
          "what the code of torch.optim or of gradient clipping makes and frees within a step, at least 4 tensors of "
-         "a stack at once, or lists of tensors of gradients' sizes that other code makes there, holds 1 % of the "
-         "peak",
+         "a stack at once, or as many of gradients' sizes that other code makes there and no backward pass of the "
+         "round uses, holds 1 % of the peak",
      .what_to_do = "`fused=True` or `foreach=False`"},
     {.id = "activations-dominate",
      .title = "Activations make most of the peak",
@@ -643,7 +642,8 @@ static const struct gm_rule rules[] = {
                 "+ optimizer = CPUOffloadOptimizer(params, torch.optim.AdamW)",
      .cost = "time: gradients go to the host, and weights back; or accuracy",
      .severity = "info",
-     .when = "optimizer state holds 30 % of the peak; the saving is that of all its bytes",
+     .when = "optimizer state holds 30 % of the peak, with sets of the weights' sizes beside them where no code of "
+             "`torch.optim` ran; the saving is that of all its bytes",
      .what_to_do = "On the host, Adafactor, SGD; 8 bits, sharding (ZeRO)"},
 };
 const struct gm_theme gm_theme_training = GM_THEME(rules);

@@ -134,7 +134,7 @@ static const struct part *spare(const struct part *a, const struct part *b, bool
     return a->born < b->born ? b : a;
 }
 
-enum { LEAST_MADE = 3 };
+enum { LEAST_MADE = 3, PART_OF_ALL = 3 /* weights, with the copy: most of them are copied */ };
 
 /* What a stack makes in the rounds: activations, anything. */
 struct made {
@@ -188,23 +188,66 @@ static bool may_be_states(struct gm_case *c)
 
 GM_ORDERING(by_size, struct member, GM_DOWN(bytes));
 
-/* Whether a part has the sizes of all other weights, which several lines made before it. false, too: no memory. */
+static uint64_t sum_of(const struct members *m)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < m->n; i++)
+        sum += m->v[i].bytes;
+    return sum;
+}
+
+/* The bytes of what was read for which there is a weight each, so many times as large; `goes` marks it. */
+static uint64_t match(struct members *read, const struct members *weights, double ratio)
+{
+    uint64_t matched = 0;
+    for (size_t i = 0, k = 0; i < read->n; i++) {
+        while (k < weights->n && (double)weights->v[k].bytes > ratio * (double)read->v[i].bytes)
+            k++;
+        read->v[i].goes = k < weights->n && (double)weights->v[k].bytes == ratio * (double)read->v[i].bytes;
+        matched += read->v[i].goes ? read->v[i].bytes : 0;
+        k += read->v[i].goes;
+    }
+    return matched;
+}
+
+/* Whether a part has the sizes of most other weights, which were made before it. false, too: no memory. */
 static bool is_like_all_others(struct gm_case *c, const struct members *m, const struct part *a)
 {
-    struct members others = {.v = NULL};
-    bool is_later = a->to - a->from >= 2;
-    for (size_t i = 0; is_later && !c->failed && i < m->n; i++)
-        if ((i < a->from || i >= a->to) && gm_lives_is_role(c->lives, m->v[i].allocation, GM_ROLE_PARAMETER)) {
-            is_later = m->v[i].born < a->born;
-            c->failed |= !GM_VEC_PUSH(&others, m->v[i]);
-        }
-    bool is_like = is_later && !c->failed && others.n == a->to - a->from;
-    if (is_like)
+    struct members own = {.v = NULL}, others = {.v = NULL};
+    for (size_t i = 0; !c->failed && i < m->n; i++) {
+        const bool is_own = i >= a->from && i < a->to;
+        if (is_own || (m->v[i].born < a->born && gm_lives_is_role(c->lives, m->v[i].allocation, GM_ROLE_PARAMETER)))
+            c->failed |= is_own ? !GM_VEC_PUSH(&own, m->v[i]) : !GM_VEC_PUSH(&others, m->v[i]);
+    }
+    if (others.n > 0)
         qsort(others.v, others.n, sizeof *others.v, by_size);
-    for (size_t i = 0; is_like && i < others.n; i++)
-        is_like = others.v[i].bytes == m->v[a->from + i].bytes;
+    const double alike = own.n < 2 ? 0 : (double)match(&own, &others, 1), all = (double)sum_of(&others);
+    free(own.v);
     free(others.v);
-    return is_like;
+    return alike >= 0.9 * (double)a->bytes && alike >= 0.8 * all && all > 0;
+}
+
+/* Whether gradients are as many as weights of its sizes, its own among them: no copy of what is trained. */
+static bool is_trained_beside(const struct gm_lives *l, const struct members *m, const struct part *a,
+                              struct gm_sizes *gradients)
+{
+    uint64_t trained = 0;
+    memset(gradients->met, 0, (gradients->n + 1) * sizeof *gradients->met);
+    for (size_t i = 0; i < m->n; i++)
+        if ((i < a->from || i >= a->to) && gm_lives_is_role(l, m->v[i].allocation, GM_ROLE_PARAMETER))
+            gm_sizes_has_another(gradients, m->v[i].bytes);
+    for (size_t i = a->from; i < a->to; i++)
+        trained += gm_sizes_has_another(gradients, m->v[i].bytes) ? m->v[i].bytes : 0;
+    return trained > a->bytes / 2;
+}
+
+/* Whether something that was read from a file is there when it is made: of that, most likely. */
+static bool is_of_read(const struct gm_lives *l, const struct part *a)
+{
+    bool is = false;
+    for (size_t i = 0; (l->by_any & GM_BY_LOADING) != 0 && i < l->h->allocation_count && !is; i++)
+        is = (gm_lives_by(l, i) & GM_BY_LOADING) != 0 && l->h->born[i] < a->born && l->h->freed[i] > a->born;
+    return is;
 }
 
 /* Whether they are made by turns: of one layer after the other, and no copy of what was there. */
@@ -266,28 +309,6 @@ static struct members list_weights(struct gm_case *c, bool is_read)
     return found;
 }
 
-static uint64_t sum_of(const struct members *m)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < m->n; i++)
-        sum += m->v[i].bytes;
-    return sum;
-}
-
-/* The bytes of what was read for which there is a weight each, so many times as large; `goes` marks it. */
-static uint64_t match(struct members *read, const struct members *weights, double ratio)
-{
-    uint64_t matched = 0;
-    for (size_t i = 0, k = 0; i < read->n; i++) {
-        while (k < weights->n && (double)weights->v[k].bytes > ratio * (double)read->v[i].bytes)
-            k++;
-        read->v[i].goes = k < weights->n && (double)weights->v[k].bytes == ratio * (double)read->v[i].bytes;
-        matched += read->v[i].goes ? read->v[i].bytes : 0;
-        k += read->v[i].goes;
-    }
-    return matched;
-}
-
 /* Whether what was read beside weights may be states that an optimizer works with: it has made none itself. */
 static bool may_be_read_states(const struct gm_lives *l)
 {
@@ -320,36 +341,69 @@ static void collect_read(struct gm_case *c, struct gm_set *set)
     free(weights.v);
 }
 
-static void find_twice(struct gm_case *c, const struct gm_rule *rule, bool is_wanted_of_file, const char *evidence)
+/* What a set that is there beside one of the same sizes may be. */
+enum twice { OF_FILE, SECOND_COPY, OWN_STATES };
+
+static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *set)
 {
     struct members m = list_members(c, is_set_up);
-    struct gm_set set = {.v = NULL};
-    const bool are_states = may_be_states(c);
-    if (is_wanted_of_file)
-        collect_read(c, &set);
-    for (size_t i = set.n > 0 ? m.n : 0; !c->failed && i < m.n;) {
+    struct gm_sizes gradients = {.v = NULL};
+    const enum twice other = may_be_states(c) ? OWN_STATES : SECOND_COPY;
+    bool is_copied_by_name = false;
+    struct gm_blame blame = {.bytes = 0};
+    uint64_t all = 0;
+    c->failed |= !gm_sizes_of_first_gradients(&gradients, c->lives);
+    for (size_t i = 0; !c->failed && i < m.n;) {
         const struct part a = part_at(&m, i);
         for (size_t k = a.to; !c->failed && k < m.n;) {
             const struct part b = part_at(&m, k);
-            const bool is_file = is_of_file(c->lives, &a, &b);
-            if (is_file == is_wanted_of_file && (are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) &&
-                !are_by_turns(&a, &b) && (is_file || !are_states || ((a.by | b.by) & GM_BY_COPYING) != 0))
-                drop_part(c, &m, spare(&a, &b, is_file), &set);
+            const bool is_file = is_of_file(c->lives, &a, &b), is_copy = ((a.by | b.by) & GM_BY_COPYING) != 0;
+            const struct part *left = spare(&a, &b, is_file);
+            if (wanted == (is_file   ? OF_FILE
+                           : is_copy ? SECOND_COPY
+                                     : other) &&
+                (are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) && !are_by_turns(&a, &b) &&
+                (is_file || is_copy || !is_trained_beside(c->lives, &m, left, &gradients))) {
+                drop_part(c, &m, left, set);
+                is_copied_by_name |= is_copy || is_file;
+            }
             k = b.to;
         }
-        if (!is_wanted_of_file && !are_states && set.n == 0 && is_like_all_others(c, &m, &a))
-            drop_part(c, &m, &a, &set);
+        if (wanted == (is_of_read(c->lives, &a) ? OF_FILE : other) && set->n == 0 && is_like_all_others(c, &m, &a) &&
+            !is_trained_beside(c->lives, &m, &a, &gradients))
+            drop_part(c, &m, &a, set);
         i = a.to;
     }
+    for (size_t i = 0; i < m.n; i++)
+        all += gm_lives_is_role(c->lives, m.v[i].allocation, GM_ROLE_PARAMETER) ? m.v[i].bytes : 0;
+    c->failed |= !gm_lives_blame(c->lives, set, &blame);
+    if (!is_copied_by_name && blame.bytes < all / PART_OF_ALL)
+        set->n = 0; /* layers of one size */
+    gm_sizes_free(&gradients);
     free(m.v);
-    if (is_wanted_of_file)
+}
+
+void gm_hand_states(struct gm_case *c, struct gm_set *set)
+{
+    if (may_be_states(c))
+        collect_twice(c, OWN_STATES, set);
+}
+
+static void find_twice(struct gm_case *c, const struct gm_rule *rule, enum twice wanted, const char *evidence)
+{
+    struct gm_set set = {.v = NULL};
+    if (wanted == OF_FILE)
+        collect_read(c, &set);
+    if (set.n == 0)
+        collect_twice(c, wanted, &set);
+    if (wanted == OF_FILE)
         add_made_of_file(c, &set);
     gm_case_accuse(c, rule, &set, false, evidence);
 }
 
 static void find_checkpoint(struct gm_case *c, const struct gm_rule *rule)
 {
-    find_twice(c, rule, true,
+    find_twice(c, rule, OF_FILE,
                "tensor by tensor they have the sizes of the model's weights, which lie beside them: what "
                "was read from a file is still on the device");
 }
@@ -376,7 +430,7 @@ static uint32_t *count_kept(const struct gm_lives *l)
     return kept;
 }
 
-/* Whether the program made it, other than in a forward pass, and a forward pass runs until it goes. */
+/* Whether the program made it, other than in a forward pass, and a forward pass and a step run until it goes. */
 static bool is_kept_beside(const struct gm_lives *l, const uint32_t *kept, size_t a)
 {
     const struct gm_history *h = l->h;
@@ -385,7 +439,9 @@ static bool is_kept_beside(const struct gm_lives *l, const uint32_t *kept, size_
            !gm_lives_is_role(l, a, GM_ROLE_PARAMETER) &&
            (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_OPTIMIZER | GM_BY_MODULE | GM_BY_LOADING)) ==
                0 &&
-           kept[end] >= kept[h->born[a]] + LEAST_MADE;
+           kept[end] >= kept[h->born[a]] + LEAST_MADE &&
+           (!l->has_optimizer || l->phase == NULL || gm_lives_round(l, end) > gm_lives_round(l, h->born[a]) ||
+            gm_lives_has_phase(l, h->born[a], end, GM_PHASE_OPTIMIZER));
 }
 
 /* What one stack makes while the run goes on, and keeps through a forward pass, and is at the peak tensor by tensor as
@@ -425,7 +481,7 @@ static void find_backup(struct gm_case *c, struct gm_set *set)
 static void find_second_copy(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_set set = {.v = NULL};
-    find_twice(c, rule, false,
+    find_twice(c, rule, SECOND_COPY,
                "tensor by tensor they have the sizes of the model's weights, which lie beside them: an "
                "average, a teacher or a reference");
     if (c->lives->has_backward && gm_case_found(c, rule->id) == NULL)
@@ -553,7 +609,7 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
         return;
     struct members m = list_members(c, is_of_program);
     const uint64_t of_rounds = largest_of_rounds(l);
-    c->failed |= !gm_sizes_of_round(&gradients, l, GM_ROLE_GRADIENT, gm_lives_round(l, l->first_backward));
+    c->failed |= !gm_sizes_of_first_gradients(&gradients, l);
     for (size_t i = 0; !c->failed && i < m.n;) {
         const struct part part = part_at(&m, i);
         for (const bool are =
@@ -586,7 +642,8 @@ static const struct gm_rule rules[] = {
          "half "
          "or twice, a quarter or four times that), or most of those weights have theirs among it, or both are as large "
          "(within 2 %); or two lines made tensors whose sizes agree so, one by one, before the first round, and one of "
-         "them is freed later, or is of another type in inference; what is made of what was read, and goes before the "
+         "them is freed later, or is of another type in inference; or one line made most of the weights' sizes while "
+         "what was read was there; what is made of what was read, and goes before the "
          "first forward pass, counts, too",
      .what_to_do = "`torch.load(path, map_location=\"cpu\")`, and `del` it after `load_state_dict`"},
     {.id = "second-copy-of-weights",
@@ -599,11 +656,13 @@ static const struct gm_rule rules[] = {
                 "+ teacher = copy.deepcopy(model).cpu()",
      .cost = "a copy to the device where it is used",
      .severity = "warning",
-     .when = "the same, of two lines that stay, and not by turns, of a copy that is made at any time, or "
-             "of one line and all weights that were made before; in training without code of `torch.optim`, where one "
-             "copies by its name, or a line of the forward pass runs a second time without keeping anything: else they "
-             "may be states of an optimizer; or of what one line makes while the run goes on, at least nine tenths of "
-             "the weights, and keeps through a forward pass",
+     .when =
+         "the same, of two lines that stay, and not by turns, of a copy that is made at any time, or "
+         "of one line and most weights that were made before; a third of all weights and without gradients of "
+         "their own, unless one copies by its name; in training without code of `torch.optim`, where one does, or a "
+         "line of the forward pass runs a second time without keeping anything: else they may be states of an "
+         "optimizer; or of what one line makes while the run goes on, at least nine tenths of the weights, and "
+         "keeps through a forward pass and a step",
      .what_to_do = "The average or teacher on the host or in bf16; adapters instead of a reference model"},
     {.id = "data-set-on-gpu",
      .title = "Data lie on the device for the whole run",

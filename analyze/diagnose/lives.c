@@ -706,8 +706,7 @@ bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other)
            f->filename[frames[n - 1]].v == f->filename[others[n - 1]].v;
 }
 
-/* The stack that called backward() last before a moment; GM_NEVER: none. */
-static uint32_t last_backward(const struct gm_lives *l, uint32_t moment)
+const char *gm_lives_backward(struct gm_lives *l, uint32_t moment, bool is_own)
 {
     const struct gm_history *h = l->h;
     size_t last = h->allocation_count;
@@ -715,19 +714,17 @@ static uint32_t last_backward(const struct gm_lives *l, uint32_t moment)
         if ((gm_lives_by(l, a) & GM_BY_ROOT) != 0 && h->born[a] <= moment &&
             (last == h->allocation_count || h->born[a] >= h->born[last]))
             last = a;
-    return last == h->allocation_count ? GM_NEVER : gm_stack_of(h, last);
+    if (last == h->allocation_count)
+        return NULL;
+    return is_own ? gm_lives_own_line(l, gm_stack_of(h, last)) : gm_lives_place(l, gm_stack_of(h, last));
 }
 
-const char *gm_lives_backward(struct gm_lives *l, uint32_t moment)
+bool gm_lives_has_phase(const struct gm_lives *l, uint32_t from, uint32_t to, enum gm_phase phase)
 {
-    const uint32_t stack = last_backward(l, moment);
-    return stack == GM_NEVER ? NULL : gm_lives_place(l, stack);
-}
-
-const char *gm_lives_own_backward(struct gm_lives *l, uint32_t moment)
-{
-    const uint32_t stack = last_backward(l, moment);
-    return stack == GM_NEVER ? NULL : gm_lives_own_line(l, stack);
+    bool has = false;
+    for (uint32_t e = from; l->phase != NULL && !has && e < to && e < l->h->count; e++)
+        has = l->phase[e] == (uint8_t)phase;
+    return has;
 }
 
 bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame)

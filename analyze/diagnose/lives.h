@@ -170,8 +170,10 @@ bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other);
 
 /* The line that called backward() last before a moment, or the program's own that is nearer; NULL: none does, or no
  * allocation tells. */
-const char *gm_lives_backward(struct gm_lives *l, uint32_t moment);
-const char *gm_lives_own_backward(struct gm_lives *l, uint32_t moment);
+const char *gm_lives_backward(struct gm_lives *l, uint32_t moment, bool is_own);
+
+/* Whether an event [from, to) is known to be of that phase. */
+bool gm_lives_has_phase(const struct gm_lives *l, uint32_t from, uint32_t to, enum gm_phase phase);
 
 /* Allocations of a mistake, and what mending it does to them. */
 struct gm_set GM_VEC(struct gm_remedy_change);
@@ -196,6 +198,9 @@ void gm_kept_features(struct gm_case *c, struct gm_set *set);
  * call.
  */
 void gm_kept_layers(struct gm_case *c, struct gm_set *set);
+/* find_weights.c: where no optimizer of PyTorch's is there, sets of the weights' sizes beside them, which nothing else
+ * tells to be copies: states of one by hand. */
+void gm_hand_states(struct gm_case *c, struct gm_set *set);
 /* find_gradients.c: what backward passes made beside gradients of weights, and is there later, though they gave up what
  * the forward pass kept for them. */
 void gm_kept_gradients(struct gm_case *c, struct gm_set *set);

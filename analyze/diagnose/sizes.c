@@ -14,21 +14,32 @@ void gm_sizes_free(struct gm_sizes *sizes)
     free(sizes->met);
 }
 
-bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role)
-{
-    return gm_sizes_of_round(sizes, l, role, GM_NEVER);
-}
-
-bool gm_sizes_of_round(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role, uint32_t round)
+static bool made_until(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role, uint32_t end)
 {
     *sizes = (struct gm_sizes){.v = malloc((l->h->allocation_count + 1) * sizeof *sizes->v),
                                .met = calloc(l->h->allocation_count + 1, sizeof *sizes->met)};
     for (size_t a = 0; sizes->v != NULL && a < l->h->allocation_count; a++)
-        if (gm_lives_is_role(l, a, role) && (round == GM_NEVER || gm_lives_round(l, l->h->born[a]) == round))
+        if (gm_lives_is_role(l, a, role) && l->h->born[a] <= end)
             sizes->v[sizes->n++] = gm_requested(l->h, a);
     if (sizes->n > 0)
         qsort(sizes->v, sizes->n, sizeof *sizes->v, by_bytes);
     return sizes->v != NULL && sizes->met != NULL;
+}
+
+bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role)
+{
+    return made_until(sizes, l, role, GM_NEVER);
+}
+
+bool gm_sizes_of_first_gradients(struct gm_sizes *sizes, const struct gm_lives *l)
+{
+    const uint32_t end = gm_lives_round_end(l, gm_lives_round(l, l->first_backward));
+    uint32_t gone = GM_NEVER;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && l->h->born[a] <= end && l->h->freed[a] > end &&
+            l->h->freed[a] < gone)
+            gone = l->h->freed[a];
+    return made_until(sizes, l, GM_ROLE_GRADIENT, gone != GM_NEVER ? gone : end);
 }
 
 /* Where it stands first, if it is there. */

@@ -15,8 +15,8 @@ struct gm_sizes {
 
 /* false: no memory. Free also then. */
 bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role);
-/* The same of what was made in one round. */
-bool gm_sizes_of_round(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role, uint32_t round);
+/* Of the first gradients: those of the round with the first backward pass, or until one of them goes later. */
+bool gm_sizes_of_first_gradients(struct gm_sizes *sizes, const struct gm_lives *l);
 void gm_sizes_free(struct gm_sizes *sizes);
 bool gm_sizes_has(const struct gm_sizes *sizes, uint64_t size);
 /* Whether there is one of that size that was not met before. */

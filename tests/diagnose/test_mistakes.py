@@ -1151,6 +1151,21 @@ class Mistakes(unittest.TestCase):
         self.expect(resumed(model + model), "checkpoint-beside-model", 320, 380)  # states, too: the optimizer has its own
         self.expect_none(resumed([100, 12]), "checkpoint-beside-model")  # data
 
+    def test_what_is_made_of_what_was_read(self):
+        """Another type of it, by one line; nothing of the file itself is left, and the head is not in it."""
+        def resumed(has_read):
+            def first(t, r):
+                if r == 0:
+                    t.alloc(4, [("__init__", "head.py", 3), ("<module>", "train.py", 6)])
+                    read = [t.alloc(16, [("load", TORCH + "serialization.py", 9), ("<module>", "train.py", 7)]) for _ in range(4 * has_read)]
+                    for _ in range(4):
+                        t.alloc(32, [("<dictcomp>", "train.py", 8), ("<module>", "train.py", 9)])
+                    t.free(*read)
+                return []
+            return train(5, first, gradients=lambda t, r: [t.alloc(mib, AUTOGRAD) for mib in 4 * [32] + [4]])
+        self.expect(resumed(True), "checkpoint-beside-model", 120, 180, "train.py:8")
+        self.expect(resumed(False), "second-copy-of-weights", 120, 140, "train.py:8")
+
     def test_casts_after_the_backward_pass(self):
         t = Trace()
         for _ in range(40):
@@ -1325,7 +1340,23 @@ class Mistakes(unittest.TestCase):
                 t.free(*hidden, root, t.alloc(1 / 1024, step), *gradients)
             return t
         self.expect(trained(STEP), "second-copy-of-weights", 158, 162, "train.py:6")
-        self.expect_none(trained([("<module>", "train.py", 23)]), "second-copy-of-weights")
+        by_hand = diagnosed(trained([("<module>", "train.py", 23)]))
+        self.assertNotIn("second-copy-of-weights", by_hand)
+        self.assertEqual(160 * MIB, by_hand["optimizer-state-dominates"]["saves_bytes"])
+
+    def test_layers_of_one_size_are_no_copies(self):
+        """Two lines make as many weights of the same sizes: of an encoder and a decoder, both trained, or frozen among
+        others."""
+        def layers(sizes, gradients):
+            def once(t, r):
+                for line in (6, 7) if r == 0 else ():
+                    for _ in range(4):
+                        t.alloc(16, [("__init__", "net.py", line), ("<module>", "train.py", 5)])
+                return []
+            return train(5, once, gradients=lambda t, r: [t.alloc(mib, AUTOGRAD) for mib in gradients], size=sizes)
+        self.expect_none(layers(12, [16] * 8), "second-copy-of-weights")
+        self.expect(layers(12, [16] * 4), "second-copy-of-weights", 50, 70, "net.py:7")
+        self.expect_none(layers(60, []), "second-copy-of-weights")
 
     def test_loop_of_one_line(self):
         line = ("<module>", "train.py", 9)
@@ -1668,6 +1699,38 @@ class Mistakes(unittest.TestCase):
         def gradients(t, r):
             return [t.alloc(32, chosen) for _ in range(9)]
         self.expect_none(train(5, weights=9, gradients=gradients), "foreach-transients")
+
+    def test_steps_of_inner_loops_are_no_backup(self):
+        """Weights that a graph has: a backward pass comes in the same round, and the optimizer's step after it."""
+        def inner(t, r):
+            made = [t.alloc(32, AUTOGRAD) for _ in range(4)]
+            adapted[:] = [t.alloc(32, [("adapt", "maml.py", 9), ("<module>", "train.py", 19)]) for _ in range(4)]
+            t.free(*made)
+            return []
+
+        def outer(t, r):
+            made = [t.alloc(32, AUTOGRAD) for _ in range(4)]
+            t.alloc(1 / 1024, AUTOGRAD)
+            t.free(*adapted)
+            return made
+        adapted = []
+        found = diagnosed(train(6, in_forward=inner, gradients=outer))
+        self.assertNotIn("second-copy-of-weights", found)
+        self.assertNotIn("foreach-transients", found)
+
+    def test_gradients_of_parts_are_no_old_ones(self):
+        """Each part of a model has its own loss; all gradients go one after the other, when the last one is there."""
+        t, at = Trace(), lambda line: [("<module>", "train.py", line)]
+        for _ in range(8):
+            t.alloc(32, at(3))
+        for _ in range(5):
+            made = []
+            for _ in range(8):
+                hidden, root = t.alloc(24, [*FORWARD[:-1], *at(6)]), t.alloc(1 / 1024, [*ROOT[:-1], *at(7)])
+                made.append(t.alloc(32, AUTOGRAD))
+                t.free(hidden, t.alloc(1 / 1024, AUTOGRAD), root)
+            t.free(*made)
+        self.expect_none(t, "gradients-through-forward")
 
     def test_optimizer_states(self):
         """None of them would be there on the host."""
