@@ -462,8 +462,22 @@ static bool is_grown(const struct gm_lives *l, const struct growth *g)
     return g->grown >= LEAST_SIZES && 2 * g->steps >= g->grown && g->longest >= l->at_peak / 200;
 }
 
+/* What is made longer in place of an allocation while that is there: the first that is in place of no other. */
+static uint32_t next_longer(const struct gm_lives *l, const struct growth *growths, const bool *is_next, uint32_t old)
+{
+    const struct gm_history *h = l->h;
+    const uint64_t bytes = gm_requested(h, old);
+    for (uint32_t e = h->born[old]; e < h->count && e + 1 < h->freed[old]; e++) {
+        const uint32_t a = gm_made_by(h, e);
+        if (a != GM_NEVER && !is_next[a] && gm_requested(h, a) > bytes && gm_requested(h, a) <= 2 * bytes &&
+            is_grown(l, &growths[gm_stack_of(h, a)]))
+            return a;
+    }
+    return GM_NEVER;
+}
+
 /* A cache that is made anew for each word, and whatever else is as large as it is on the way: what the first one took
- * up, and what a search puts into another order. */
+ * up, and what a search puts into another order. If it is made once, the longest is there from the beginning. */
 static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -472,19 +486,29 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
     uint64_t longest = 0;
     uint32_t stack = 0; /* that makes the longest */
     struct growth *growths = look_at_growth(l);
-    c->failed |= growths == NULL;
-    for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
+    bool *is_next = calloc(h->allocation_count + 1, sizeof *is_next);
+    c->failed |= growths == NULL || is_next == NULL;
+    for (uint32_t a = 0; !c->failed && a < h->allocation_count; a++) {
         const struct growth *g = &growths[gm_stack_of(h, a)];
-        if (h->born[a] == 0 || !is_grown(l, g) || gm_requested(h, a) >= g->longest)
+        if (h->born[a] == 0 || !is_grown(l, g) || g->longest <= longest)
             continue;
-        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-        stack = g->longest > longest ? gm_stack_of(h, a) : stack;
-        longest = g->longest > longest ? g->longest : longest;
+        stack = gm_stack_of(h, a);
+        longest = g->longest;
     }
-    for (size_t a = 0; !c->failed && longest > 0 && a < h->allocation_count; a++)
-        if (l->role[a] == GM_ROLE_KV_CACHE && !is_grown(l, &growths[gm_stack_of(h, a)]) &&
-            h->freed[a] <= l->last_made && gm_requested(h, a) < longest)
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    for (uint32_t a = 0; !c->failed && longest > 0 && a < h->allocation_count; a++) {
+        const struct growth *g = &growths[gm_stack_of(h, a)];
+        const bool is_of_growth = is_grown(l, g);
+        if (h->born[a] == 0 || gm_requested(h, a) >= (is_of_growth ? g->longest : longest) ||
+            (!is_of_growth && (l->role[a] != GM_ROLE_KV_CACHE || h->freed[a] > l->last_made)))
+            continue;
+        const uint32_t next = next_longer(l, growths, is_next, a);
+        c->failed |= next == GM_NEVER ? !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0)
+                                      : !gm_set_add(&set, a, h->born[next] - 1, GM_REMEDY_NEVER,
+                                                    growths[gm_stack_of(h, next)].longest);
+        if (next != GM_NEVER)
+            is_next[next] = true;
+    }
+    free(is_next);
     free(growths);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, true,

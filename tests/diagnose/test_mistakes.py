@@ -1238,6 +1238,20 @@ class Mistakes(unittest.TestCase):
         inputs = [length + length * length % 7 / 4 for length in lengths]  # sorted by what they happen to be
         self.expect_none(decoded(of_all_layers, 1, inputs), "kv-cache-by-cat")
 
+    def test_cache_that_is_made_once_is_there_from_the_beginning(self):
+        main = ("<module>", "serve.py", 20)
+        t = Trace()
+        t.alloc(20, WEIGHTS)
+        cache = [t.alloc(84, [("prompt", "serve.py", 7), main]) for _ in range(2)]
+        for length in range(88, 164, 4):
+            longer = [t.alloc(length, [("extend", "serve.py", 9), main]) for _ in cache]  # the others go after the last layer
+            t.free(*cache, t.alloc(400 if length == 92 else 1, FORWARD))
+            cache = longer
+        t.free(*cache)
+        told = diagnosed(t)["kv-cache-by-cat"]
+        self.assertGreaterEqual(told["peak_reserved_then_bytes"], (20 + 2 * 160 + 400) * MIB)
+        self.assertGreaterEqual(told["saves_bytes"], 150 * MIB)
+
     def test_line_of_what_is_called_wrapper(self):
         def served(inside):
             t = Trace()
