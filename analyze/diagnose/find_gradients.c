@@ -602,6 +602,14 @@ struct kind {
 };
 struct kinds GM_VEC(struct kind);
 
+static bool is_known_table(const struct kinds *kinds, uint64_t size)
+{
+    size_t i = 0;
+    while (i < kinds->n && kinds->v[i].size != size)
+        i++;
+    return i < kinds->n && kinds->v[i].are_of_tables;
+}
+
 /* Whether its pass looks up a small part of its tables. Where an optimizer keeps states for each row, it may have
  * gradients of all, unless tables are most of what it trains. */
 static bool is_of_tables(struct gm_case *c, struct kinds *kinds, size_t a)
@@ -666,6 +674,10 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
         if (rows > 0)
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, rows);
     }
+    for (size_t a = 0; most > 0 && !c->failed && a < l->h->allocation_count; a++) /* what an optimizer makes of them */
+        if ((gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0 && gm_lives_is_role(l, a, GM_ROLE_TEMPORARY) &&
+            is_known_table(&kinds, gm_requested(l->h, a)))
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, most);
     for (size_t a = 0; set.n > 0 && !c->failed && a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && !gm_lives_is_of_backward(l, a) && !gm_lives_is_lasting(l, a) &&
             (by_name > 0 ? (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0

@@ -472,7 +472,7 @@ class Mistakes(unittest.TestCase):
 
     def test_small_tables(self):
         """Each is little of the peak, and of what is trained; together they are most of it."""
-        def hashed(sizes):
+        def hashed(sizes, step=lambda t: None):
             def forward(t, r):
                 for size in sizes if r == 0 else ():
                     t.alloc(size, [("__init__", TORCH + "nn/modules/sparse.py", 3), ("make", "train.py", 7), ("<module>", "train.py", 8)])
@@ -483,8 +483,9 @@ class Mistakes(unittest.TestCase):
                 for size in sizes:
                     made.append(t.alloc(size, AUTOGRAD))
                     t.free(*[t.alloc(1 / 64, AUTOGRAD) for _ in range(3)], t.alloc(1, AUTOGRAD))
+                step(t)
                 return made
-            states = [size for size in sizes for _ in range(2)]
+            states = 2 * sizes
             return train(5, forward, backward, weights=1, size=40, after=lambda t, r: [t.alloc(size, STEP) for size in (states if r == 0 else ())])
         for sizes in [16] * 24, [16] * 12 + [24] * 12:
             found = diagnosed(hashed(sizes))["dense-embedding-gradients"]
@@ -492,6 +493,9 @@ class Mistakes(unittest.TestCase):
             self.assertRegex(found["site"], r"make +train\.py:7, looked up in <module> +train\.py:20")
             self.assertTrue(found["snippet"].startswith("@@ make  train.py:7 @@"))
         self.expect_none(hashed([16]), "dense-embedding-gradients")
+        brief = [("_single_tensor", TORCH + "optim/adagrad.py", 30), *STEP[1:]]  # as large as a table, as its gradient is
+        found = diagnosed(hashed([400, 16], lambda t: t.free(*[t.alloc(400, brief) for _ in range(2)])))
+        self.assertGreater(found["dense-embedding-gradients"]["saves_bytes"], 1100 * MIB)
 
     def test_outlier(self):
         def batch(t, r):
