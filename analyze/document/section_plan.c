@@ -37,6 +37,11 @@ void gm_section_plan(struct gm_doc *d, const struct gm_card_plan *plan)
         GM_GET(GM_TEXT, GM_READ, NULL, "", bar_of),
         GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "Price", price_of),
     };
+    static const struct gm_column alone[] = {
+        GM_KEY(GM_TEXT, "fix", struct gm_plan_step, what),
+        GM_KEY(GM_TEXT, "costs", struct gm_plan_step, costs),
+        GM_KEY(GM_BYTES, "peak_reserved_bytes", struct gm_plan_step, peak),
+    };
     if (plan == NULL)
         return;
     gm_doc_open(d, "plan", gm_doc_printf(d, "Plan for %s", plan->title));
@@ -56,5 +61,7 @@ void gm_section_plan(struct gm_doc *d, const struct gm_card_plan *plan)
     if (plan->step_count > 0)
         gm_doc_tell(d, "Each peak is replayed, from an empty allocator: also that of the run as it was recorded.");
     GM_TABLE(d, steps, plan->steps, plan->step_count, .key = "steps", .of = plan);
+    if (gm_doc_is(d, GM_JSON))
+        GM_TABLE(d, alone, plan->alone, plan->alone_count, .key = "alone", .of = plan);
     gm_doc_close(d);
 }

@@ -21,6 +21,8 @@ struct gm_card_plan {
     uint64_t usable, capacity;        /* bytes of the card; of that, what may be used */
     const struct gm_plan_step *steps; /* the first is the recording */
     size_t step_count;                /* 0: no plan was made, as the verdict says */
+    const struct gm_plan_step *alone; /* each fix that was thought of, without the others: `what`, `costs`, `peak` */
+    size_t alone_count;
     bool is_enough;
     bool is_open;      /* the recording ended out of memory: `is_enough` to get past that; the rest is not known */
     const char *ended; /* then where: "out of memory at event 896 of device 0 (768.0 MiB refused)" */

@@ -12,6 +12,8 @@
  *   freed at moment m        {.allocation = a, .bytes = GM_REMEDY_AS_RECORDED, .gone = m, .again = GM_REMEDY_NEVER}
  *   away from m to n         {.allocation = a, .bytes = GM_REMEDY_AS_RECORDED, .gone = m, .again = n}
  *   made only at n           {.allocation = a, .bytes = GM_REMEDY_AS_RECORDED, .gone = 0, .again = n}
+ *   there from m on, before  {.allocation = a, .bytes = GM_REMEDY_AS_RECORDED, .gone = GM_REMEDY_NEVER, .again = m}
+ *     (its own request comes all the same, and the block of before goes then)
  *   empty_cache() at m       {.allocation = GM_REMEDY_NEVER, .gone = m}
  *
  * An allocation may have several rows: it is away where one of them says so, and its size is what all of them leave of

@@ -22,27 +22,35 @@ enum {
 /* What a fix costs, the cheapest first. */
 enum price { SETTING, FREE, TIME, ACCURACY, DEVICES, PRICES };
 
+/* When a fix is one, and what else it does. */
+enum {
+    WHILE_IDLE = 1,   /* as gm_plan_offload has it */
+    IF_SINGLE = 2,    /* nothing in the trace is half or bf16; in place of states in 8 bits */
+    IF_HALF = 4,      /* something is; likewise */
+    UNLESS_FOUND = 8, /* the diagnosis has not named it */
+    INSTEAD = 16,     /* of the one before it, if that is at the same price */
+    IN_PARTS = 32     /* as gm_plan_parts has it */
+};
+
 /* At one price the better ones first. `keeps`: of the bytes of these roles, in thousandths. */
 static const struct kind {
-    const char *what, *costs, *roles[3];
+    const char *what, *costs, *roles[6];
     enum price price;
-    unsigned keeps;
-    enum {
-        ALWAYS,
-        WHILE_IDLE /* and all, but only for a time */,
-        IF_SINGLE /* nothing in the trace is half or bf16 */,
-        UNLESS_FOUND /* the diagnosis has not named it */,
-        INSTEAD /* of the one before it */
-    } when;
+    unsigned keeps, when;
 } kinds[KINDS] = {
-    {"half the microbatch", "time", {"Activation", "Input"}, TIME, 500, ALWAYS},
+    {"half the microbatch", "time", {NULL}, TIME, PERMILLE, IN_PARTS},
     {"idle activations on the host", "time, if the bus is slower", {"Activation"}, TIME, PERMILLE, WHILE_IDLE},
-    {"optimizer state on the host", "time", {"Optimizer state"}, TIME, 0, ALWAYS},
-    {"half of that again", "time", {"Activation", "Input"}, TIME, 500, ALWAYS},
-    {"bf16 activations", "accuracy, if they are fp32", {"Activation"}, ACCURACY, 500, IF_SINGLE},
+    {"optimizer state on the host", "time", {"Optimizer state"}, TIME, 0, 0},
+    {"half of that again", "time", {NULL}, TIME, PERMILLE, IN_PARTS},
     {"8-bit optimizer", "accuracy", {"Optimizer state"}, ACCURACY, 250, UNLESS_FOUND},
-    {"weights in half the bits", "accuracy", {"Parameter", "Gradient"}, ACCURACY, 500, ALWAYS},
-    {"ZeRO-2 on 8 ranks", "devices", {"Optimizer state", "Gradient"}, DEVICES, 125, ALWAYS},
+    {"model.bfloat16()",
+     "accuracy",
+     {"Parameter", "Gradient", "Optimizer state", "Activation", "Temporary", "Input"},
+     ACCURACY,
+     500,
+     IF_SINGLE},
+    {"weights in half the bits", "accuracy", {"Parameter", "Gradient", "Optimizer state"}, ACCURACY, 500, IF_HALF},
+    {"ZeRO-2 on 8 ranks", "devices", {"Optimizer state", "Gradient"}, DEVICES, 125, 0},
     {"ZeRO-3 on 8 ranks",
      "devices, and room for a gathered layer",
      {"Optimizer state", "Gradient", "Parameter"},
@@ -58,9 +66,10 @@ struct planning {
     const char *what[FIXES_MOST], *costs[FIXES_MOST], *names[FIXES_MOST]; /* in full, and in few words */
     enum price price[FIXES_MOST];
     size_t count;
-    uint32_t replaced; /* a fix that the next one does, too: never both */
-    uint32_t chosen;   /* fixes; all of them if they are not enough */
-    uint64_t fitted;   /* peak of reserved bytes with them, in what the card has */
+    uint32_t in_bytes;                         /* the fix that keeps states in 8 bits */
+    uint32_t replaced, instead_of[FIXES_MOST]; /* fixes that another one does, too: never both */
+    uint32_t chosen;                           /* fixes; all of them if they are not enough */
+    uint64_t fitted;                           /* peak of reserved bytes with them, in what the card has */
 };
 
 static struct gm_arena *arena_of(const struct planning *p)
@@ -106,21 +115,20 @@ static bool has_half(const struct gm_snapshot *snapshot)
     return false;
 }
 
-/* Whether the diagnosis names that, with what mending it does. */
-static bool has_found(const struct planning *p, const char *id)
+static uint32_t fixes_at(const struct planning *p, unsigned price)
 {
-    const struct gm_diagnosis *diagnosis = &p->task->report->diagnosis;
-    bool has = false;
-    for (size_t i = 0; i < diagnosis->finding_count; i++)
-        has |= diagnosis->findings[i].remedy != NULL && strcmp(diagnosis->findings[i].id, id) == 0;
-    return has;
+    uint32_t set = 0;
+    for (size_t i = 0; i < p->count; i++)
+        set |= (uint32_t)(p->price[i] == price) << i;
+    return set;
 }
 
 static bool add_kind(struct planning *p, const struct kind *kind)
 {
     const struct gm_plan_task *t = p->task;
-    if ((kind->when == IF_SINGLE && has_half(t->snapshot)) ||
-        (kind->when == UNLESS_FOUND && has_found(p, "optimizer-state-dominates")))
+    const bool is_of_bits = (kind->when & (IF_SINGLE | IF_HALF)) != 0;
+    if ((is_of_bits && has_half(t->snapshot) == ((kind->when & IF_SINGLE) != 0)) ||
+        ((kind->when & UNLESS_FOUND) != 0 && p->in_bytes != 0))
         return true;
     struct gm_remedy *remedies = gm_arena_calloc(arena_of(p), t->search->device_count + 1, sizeof *remedies);
     size_t all = 0;
@@ -131,16 +139,22 @@ static bool add_kind(struct planning *p, const struct kind *kind)
         if (changes == NULL)
             return false;
         remedies[d] = (struct gm_remedy){.device = h->device, .changes = changes};
-        if (kind->when == WHILE_IDLE && !gm_plan_offload(changes, &remedies[d].count, h, role))
+        const bool is_own = (kind->when & (WHILE_IDLE | IN_PARTS)) != 0;
+        if (is_own &&
+            !((kind->when & IN_PARTS) != 0 ? gm_plan_parts : gm_plan_offload)(changes, &remedies[d].count, h, role))
             return false;
-        for (uint32_t a = 0; kind->when != WHILE_IDLE && a < h->allocation_count; a++)
+        for (uint32_t a = 0; !is_own && a < h->allocation_count; a++)
             if (is_of(kind, gm_role_name(role[a])))
                 changes[remedies[d].count++] = (struct gm_remedy_change){a, GM_REMEDY_NEVER, GM_REMEDY_NEVER,
                                                                          part_of(gm_requested(h, a), kind->keeps)};
         all += remedies[d].count;
     }
-    if (all > 0 && kind->when == INSTEAD && p->count > 0 && p->price[p->count - 1] == kind->price)
-        p->replaced |= UINT32_C(1) << (p->count - 1);
+    const uint32_t last = p->count > 0 ? UINT32_C(1) << (p->count - 1) : 0;
+    const uint32_t other = (kind->when & INSTEAD) != 0 ? last : is_of_bits ? p->in_bytes : 0;
+    if (all > 0 && p->count < FIXES_MOST)
+        p->replaced |= p->instead_of[p->count] = other & fixes_at(p, kind->price);
+    if (all > 0 && (kind->when & UNLESS_FOUND) != 0)
+        p->in_bytes = UINT32_C(1) << p->count;
     if (all > 0)
         add_fix(p, kind->what, kind->what, kind->costs, kind->price, remedies, t->search->device_count);
     return remedies != NULL;
@@ -164,6 +178,8 @@ static void add_mistakes(struct planning *p)
         if (f->remedy == NULL || f->remedy->changes == NULL || f->remedy->site != NULL)
             continue;
         n++;
+        if (strcmp(f->id, "optimizer-state-dominates") == 0)
+            p->in_bytes = UINT32_C(1) << p->count;
         add_fix(p, f->brief != NULL ? f->brief : f->title, f->fix != NULL ? f->fix : f->title, f->cost, price_of(f),
                 f->remedy, 1);
     }
@@ -203,12 +219,13 @@ static unsigned bits(uint32_t set)
     return n;
 }
 
-static uint32_t fixes_at(const struct planning *p, unsigned price)
+/* Whether two of them do the same. */
+static bool is_twice(const struct planning *p, uint32_t set)
 {
-    uint32_t set = 0;
+    bool is = false;
     for (size_t i = 0; i < p->count; i++)
-        set |= (uint32_t)(p->price[i] == price) << i;
-    return set;
+        is |= (set >> i & 1) != 0 && (set & p->instead_of[i]) != 0;
+    return is;
 }
 
 /* The first of these sets with which it runs, giving back its cache at most so often; false: none. */
@@ -242,7 +259,7 @@ static enum gm_status choose_at(struct planning *p, unsigned price, struct gm_er
     for (unsigned size = 0; status == GM_OK && !runs && size < bits(p->chosen & at); size++) {
         size_t n = 0;
         for (uint32_t set = 0; set <= at; set++)
-            if ((set & ~at) == 0 && bits(set) == size && (set & set >> 1 & p->replaced) == 0)
+            if ((set & ~at) == 0 && bits(set) == size && !is_twice(p, set))
                 sets[n++] = others | set;
         status = try_sets(&runs, &p->chosen, p, sets, n, price < TIME ? p->plan->retries : UINT64_MAX, err);
     }
@@ -318,6 +335,27 @@ static enum gm_status take_next(struct planning *p, uint32_t *there, uint32_t le
                                   .price = first_words(p, p->costs[f]),
                                   .peak = gm_max(trials[best].peak_reserved, p->task->search->floor)};
     *there = sets[best];
+    return GM_OK;
+}
+
+/* Each fix without the others. */
+static enum gm_status try_alone(struct planning *p, struct gm_error *err)
+{
+    struct gm_trial trials[FIXES_MOST] = {{0}};
+    uint32_t sets[FIXES_MOST];
+    struct gm_plan_step *alone = gm_arena_calloc(arena_of(p), 1 + FIXES_MOST, sizeof *alone);
+    for (size_t i = 0; i < p->count; i++) {
+        trials[i].capacity = UINT64_MAX;
+        sets[i] = UINT32_C(1) << i;
+    }
+    if (alone == NULL)
+        return gm_no_memory(err);
+    GM_TRY(gm_fixes_try(trials, sets, p->count, p->fixes, p->count, p->task->search, err));
+    for (size_t i = 0; i < p->count; i++)
+        alone[i] = (struct gm_plan_step){
+            .what = p->what[i], .costs = p->costs[i], .peak = gm_max(trials[i].peak_reserved, p->task->search->floor)};
+    p->plan->alone = alone;
+    p->plan->alone_count = p->count;
     return GM_OK;
 }
 
@@ -459,6 +497,8 @@ enum gm_status gm_card_plan_make(const struct gm_plan_task *task, struct gm_erro
             status = choose(&p, err);
         if (status == GM_OK)
             status = climb(&p, err);
+        if (status == GM_OK)
+            status = try_alone(&p, err);
     }
     p.plan->verdict = verdict_of(&p);
     p.plan->brief = brief_of(&p);

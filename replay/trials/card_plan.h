@@ -26,6 +26,8 @@ struct gm_plan_task {
 /* Up to some hundreds of replays, where fixes are many. GM_E_NOMEM, or an internal error. */
 enum gm_status gm_card_plan_make(const struct gm_plan_task *task, struct gm_error *err);
 
+/* plan_parts.c: half the batch at a time. Writes at most one change for each allocation. false: no memory. */
+bool gm_plan_parts(struct gm_remedy_change *changes, size_t *count, const struct gm_history *h, const uint8_t *role);
 /* plan_offload.c: what lies idle on the host meanwhile. Writes at most one change for each allocation. false: no
  * memory. */
 bool gm_plan_offload(struct gm_remedy_change *changes, size_t *count, const struct gm_history *h, const uint8_t *role);

@@ -67,7 +67,7 @@ static inline void follow_free(struct gm_playing *w, uint32_t a, bool is_complet
 
 void gm_playing_drop(struct gm_playing *w, uint32_t a)
 {
-    if (w->h->let_go[a] > w->options->repeat->end)
+    if (w->options->repeat == NULL || w->h->let_go[a] > w->options->repeat->end)
         follow_free(w, a, false, w->options->hooks);
     follow_free(w, a, true, w->options->hooks);
     w->follow.block_of[a] = GM_SPACE_NONE;
@@ -119,7 +119,7 @@ static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a
     if (w->away != NULL && w->away[a] > 0)
         return;
     const uint32_t before = w->follow.block_of[a]; /* of the turn before, if the step is played again */
-    if (before != GM_SPACE_NONE && w->is_once[a])
+    if (before != GM_SPACE_NONE && w->options->repeat != NULL && w->is_once[a])
         return;
     uint32_t stream = gm_playing_stream(w, gm_rare_at(&e->stream, w->h->first + event));
     uint32_t block = serve(w, event, a, stream, hooks);
@@ -138,6 +138,11 @@ static void move(struct gm_playing *w)
     }
     const uint32_t end = w->h->let_go[a] < w->h->freed[a] ? w->h->let_go[a] : w->h->freed[a];
     uint32_t *block = &w->follow.block_of[a];
+    if (m->is_back && m->moment < w->h->born[a]) { /* it was not made yet */
+        if (gm_playing_request(w, a) > 0 && w->away[a] == 0 && *block == GM_SPACE_NONE)
+            serve(w, m->moment, a, gm_playing_stream(w, gm_history_stream(w->h, a).v), NULL);
+        return;
+    }
     w->away[a] = (uint16_t)(w->away[a] + (m->is_back ? -1 : 1));
     if (gm_playing_request(w, a) == 0 || m->moment >= end || m->moment < w->h->born[a])
         return; /* it is not there then, either way */

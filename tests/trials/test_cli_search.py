@@ -225,6 +225,39 @@ class Search(Case):
                  for options in ([], ["--alloc-conf", "expandable_segments:True"])]
         self.assertEqual([s["peak_reserved_bytes"] for s in plan["steps"]], peaks)
         self.assertEqual([s["saves_bytes"] for s in plan["steps"]], [None, peaks[0] - peaks[1]])
+        self.assertEqual({**plan["alone"][0], "saves_bytes": peaks[0] - peaks[1]}, plan["steps"][1])
+        self.assertEqual(len({fix["fix"] for fix in plan["alone"]}), len(plan["alone"]))
+
+    def test_bits_of_a_plan(self):
+        """In 32 bits all of a program halves, and that is no fix beside 8-bit states; where half the bits show, weights do,
+        with what torch's optimizers make like them."""
+        frames = {"model": [frame("__init__", "/a/torch/nn/modules/linear.py", 99), frame("<module>", "/a/train.py", 1)],
+                  "forward": [frame("forward", "/a/torch/nn/modules/linear.py", 130), frame("<module>", "/a/train.py", 5)],
+                  "backward": [frame("backward", "/a/torch/_tensor.py", 626), frame("<module>", "/a/train.py", 6)],
+                  "step": [frame("_init_group", "/a/torch/optim/adam.py", 170), frame("step", "/a/torch/optim/adam.py", 240),
+                           frame("<module>", "/a/train.py", 7)]}
+        for sign in (None, "autocast"):
+            allocator = Allocator(0, 0x7F0000000000, Clock())
+            allocator.recording = True
+            allocator.alloc(256 * MIB, frames["model"])
+            for turn in range(3):
+                kept = allocator.alloc(512 * MIB, frames["forward"] + ([frame(sign, "/a/train.py", 2)] if sign else []))
+                gradient = allocator.alloc(256 * MIB, frames["backward"])
+                allocator.free(kept)
+                if turn == 0:
+                    allocator.alloc(512 * MIB, frames["step"])
+                allocator.free(gradient)
+            path = write(os.path.join(self.folder, "bits.pickle"),
+                         {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]})
+            plan = self.numbers("--plan", "h100-80", path)["plan"]
+            alone = {fix["fix"]: fix["peak_reserved_bytes"] for fix in plan["alone"]}
+            wanted, other = ("weights in half the bits", "model.bfloat16()")[::1 if sign else -1]
+            self.assertNotIn(other, alone)
+            scaled = ["Parameter", "Gradient", "Optimizer state"] + ([] if sign else ["Activation"])
+            options = [word for role in scaled for word in ("--scale", f"{role}=0.5")]
+            peak = self.numbers("--memory", "1000TiB", *options, path)["devices"][0]["peak_reserved_bytes"]
+            self.assertEqual(alone[wanted], peak)
+            self.assertEqual(peak, (1280 if sign else 768) * MIB)
 
     def test_picture_of_a_plan(self):
         """As large as its steps ask for; only beside a plan."""

@@ -152,6 +152,24 @@ TEST(old_blocks_come_later)
     end(&t);
 }
 
+/* The 90 from the beginning on, too, in a segment of their own; their own request goes into the 300. Said twice it is
+ * the same. */
+TEST(there_before)
+{
+    struct tried t;
+    setup(&t, false);
+    const uint32_t last = of_mib(&t, 90);
+    const struct gm_remedy_change early[] = {change(of_mib(&t, 200), 0, GM_NEVER, GM_NEVER),
+                                             change(last, GM_REMEDY_AS_RECORDED, GM_NEVER, 1),
+                                             change(last, GM_REMEDY_AS_RECORDED, GM_NEVER, 1)};
+    for (size_t count = 1; count <= 3; count++) {
+        struct gm_remedy remedy = {.changes = early, .count = count};
+        replay(&t, &remedy, 1);
+        assert_int_equal(remedy.saving.peak, MIB(count == 1 ? 400 : 490));
+    }
+    end(&t);
+}
+
 /* Two rows say when it is away: it is back after both. Halved twice it is a quarter. */
 TEST(rows_add_up)
 {
