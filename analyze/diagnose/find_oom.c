@@ -2,6 +2,7 @@
  *
  * Out of memory: with the history of allocations if there is one, else what single events and the end show.
  */
+#include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
 #include <inttypes.h>
@@ -127,6 +128,9 @@ static void find_oom(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_report *report = c->report;
     for (size_t d = 0; report->timelines != NULL && d < report->device_count; d++)
         if (report->timelines[d].oom_count > 0) {
+            if (c->lives != NULL && d == c->view.index && c->lives->first_oom < c->lives->h->count)
+                c->report->diagnosis.oom_place = gm_lives_place(
+                    c->lives, c->lives->snapshot->events.stack[c->lives->h->first + c->lives->first_oom].v);
             tell_history(c, rule, &report->devices[d], &report->timelines[d].ooms[0]);
             return;
         }

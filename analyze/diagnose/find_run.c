@@ -260,7 +260,9 @@ static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
             : gm_case_printf(c, " The smallest card with as much as that request needed is %s.", c->report->oom_card),
         rule->fix);
     gm_case_is_mistake(f, rule, NULL);
-    f->site = gm_site_has_stack(oom->site) ? oom->site : gm_case_site_with_most(c, c->view.index);
+    f->site = !gm_site_has_stack(oom->site)            ? gm_case_site_with_most(c, c->view.index)
+              : c->report->diagnosis.oom_place != NULL ? c->report->diagnosis.oom_place
+                                                       : oom->site;
 }
 
 static const struct gm_rule rules[] = {

@@ -97,6 +97,7 @@ struct gm_diagnosis {
     const char *const *doubts; /* why not to trust the trace, device by device, a sentence or two each */
     size_t doubt_count;
     struct gm_remedy *of_site;    /* of the call site among what to do; NULL: there is none */
+    const char *oom_place;        /* the line that first ran out of memory, and the program's own; NULL: not known */
     const struct gm_to_do *to_do; /* what to do first, first */
     size_t to_do_count;
 };

@@ -1960,6 +1960,16 @@ class Mistakes(unittest.TestCase):
         t.trace.append({"action": "oom", "device_free": 100 * MIB, "size": 400 * MIB, "stream": 0, "time_us": t.clock(), "frames": []})
         self.assertIn("train.py:5", diagnosed(t)["plain-capacity"]["site"])
 
+    def test_capacity_tells_the_program_s_own_line(self):
+        made = [("__init__", "/usr/lib/python3/dist-packages/transformers/modeling.py", 158), ("model", "tune.py", 18), ("<module>", "tune.py", 30)]
+        t = Trace()
+        for _ in range(8):
+            t.alloc(500, made)
+        t.free(t.alloc(8, FORWARD))
+        frames = [{"name": name, "filename": file, "line": line} for name, file, line in made]
+        t.trace.append({"action": "oom", "device_free": 100 * MIB, "size": 400 * MIB, "stream": 0, "time_us": t.clock(), "frames": frames})
+        self.assertRegex(diagnosed(t)["plain-capacity"]["site"], r"modeling\.py:158, from tune\.py:18$")
+
     def test_what_several_layers_make_is_no_vocabulary(self):
         def wide(lines):
             linear = [[("forward", TORCH + "nn/modules/linear.py", 134), ("forward", "net.py", 30 + n), *FORWARD[1:]] for n in range(3)]
