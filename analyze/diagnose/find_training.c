@@ -381,7 +381,12 @@ static bool is_activation(const struct gm_lives *l, size_t a)
            (gm_lives_by(l, a) & GM_BY_RECOMPUTE) == 0;
 }
 
-enum { PART_OF_LAYER = 50, SMALL_PART = 10000 /* of the peak */, LONG_LOOP = 16 /* passes of one line */ };
+enum {
+    PART_OF_LAYER = 50,
+    SMALL_PART = 10000 /* of the peak */,
+    LONG_LOOP = 16 /* passes of one line */,
+    MANY_PASSES = 64 /* no layers */
+};
 
 static bool is_large(const struct gm_lives *l, size_t a)
 {
@@ -537,7 +542,8 @@ static bool collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activat
     while (segments * segments < anchor.layers)
         segments++;
     ok = ok && (anchor.stack == 0 || collect_layers(set, l, anchor.stack, anchor.each));
-    if (ok && anchor.layers >= LONG_LOOP && bytes_at_peak(l, set) < activations - activations / 4) {
+    if (ok && anchor.layers >= (set->n == 0 ? LONG_LOOP : MANY_PASSES) &&
+        bytes_at_peak(l, set) < activations - activations / 4) {
         set->n = 0; /* what single passes begin with is too much of them */
         ok = collect_layers(set, l, anchor.stack, anchor.each * segments);
     }
