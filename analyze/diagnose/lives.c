@@ -683,12 +683,40 @@ static size_t common_frames(const struct gm_lives *l, const uint64_t *bytes, con
     return n;
 }
 
+/* The innermost line of frames[0, *n), of `all` of a stack, that is to be named, outside of modules if that is asked
+ * for; it is frames[*n - 1] then. NULL: there is none. */
+static const char *line_of(struct gm_lives *l, const uint32_t *frames, size_t all, size_t *n, bool is_outside,
+                           bool *is_library)
+{
+    struct gm_frame_id inwards[DEPTH_MOST];
+    for (size_t i = 0; i < all; i++)
+        inwards[all - 1 - i].v = frames[i];
+    for (; *n > 0; --*n) {
+        const struct gm_frame_row frame = {string_of(&l->names, l->snapshot->frames.name[frames[*n - 1]]),
+                                           string_of(&l->names, l->snapshot->frames.filename[frames[*n - 1]]),
+                                           l->snapshot->frames.line[frames[*n - 1]]};
+        const unsigned kind = gm_file_kind(frame.filename);
+        *is_library = (kind & GM_FILE_IS_INSTALLED) != 0;
+        if (frame.line != GM_ABSENT && (kind & GM_FILE_IS_TORCH) == 0 &&
+            gm_names_is_told(&l->names, inwards, all, all - *n) && (!is_outside || !is_in_module(l, frames, *n - 1)))
+            return gm_names_label(l->names.arena, &frame);
+    }
+    return NULL;
+}
+
 const char *gm_lives_parting(struct gm_lives *l, uint32_t stack, uint32_t other)
 {
     uint32_t frames[DEPTH_MOST], others[DEPTH_MOST];
-    const size_t n = python_frames(l, stack, frames);
-    const size_t d = shared_frames(frames, n, others, python_frames(l, other, others));
-    return place_of(l, stack, frames, d < n ? d + 1 : n);
+    size_t n = python_frames(l, stack, frames);
+    const size_t all = n, d = shared_frames(frames, n, others, python_frames(l, other, others));
+    bool is_library;
+    const char *label = line_of(l, frames, all, &n, true, &is_library);
+    if (label == NULL)
+        return gm_lives_place(l, stack);
+    size_t to = gm_min(d + 1, n - 1);
+    while (to > 0 && l->snapshot->frames.line[frames[to - 1]] == l->snapshot->frames.line[frames[n - 1]])
+        to--; /* of a comprehension, twice */
+    return with_origin(l, label, frames, to, is_library);
 }
 
 bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other)
@@ -767,7 +795,7 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool i
 {
     uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
     uint32_t common[DEPTH_MOST], most = 0;
-    struct gm_frame_id inwards[DEPTH_MOST];
+    bool is_library;
     for (size_t i = 0; bytes != NULL && i < set->n; i++) {
         const uint32_t stack = gm_stack_of(l->h, set->v[i].allocation);
         bytes[stack] += gm_requested(l->h, set->v[i].allocation);
@@ -776,20 +804,6 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool i
     const size_t all = bytes == NULL || set->n == 0 ? 0 : python_frames(l, most, common);
     size_t n = all == 0 ? 0 : common_frames(l, bytes, common, all);
     free(bytes);
-    for (size_t i = 0; i < all; i++)
-        inwards[all - 1 - i].v = common[i];
-    for (; n > 0; n--) {
-        const struct gm_frame_row frame = {string_of(&l->names, l->snapshot->frames.name[common[n - 1]]),
-                                           string_of(&l->names, l->snapshot->frames.filename[common[n - 1]]),
-                                           l->snapshot->frames.line[common[n - 1]]};
-        const unsigned kind = gm_file_kind(frame.filename);
-        if (frame.line == GM_ABSENT || (kind & GM_FILE_IS_TORCH) != 0 ||
-            !gm_names_is_told(&l->names, inwards, all, all - n) || (is_outside && is_in_module(l, common, n - 1)))
-            continue;
-        const char *label = gm_names_label(l->names.arena, &frame);
-        return label == NULL || (is_outside && (kind & GM_FILE_IS_INSTALLED) == 0)
-                   ? label
-                   : with_origin(l, label, common, n - 1, true);
-    }
-    return NULL;
+    const char *label = line_of(l, common, all, &n, is_outside, &is_library);
+    return label == NULL || (is_outside && !is_library) ? label : with_origin(l, label, common, n - 1, true);
 }

@@ -158,7 +158,7 @@ const char *gm_lives_place(struct gm_lives *l, uint32_t stack);
 /* Of these two the program's own that is nearer. NULL: no memory. */
 const char *gm_lives_own_line(struct gm_lives *l, uint32_t stack);
 
-/* The same, from the line at which it parts from another stack. NULL: no memory. */
+/* The user's line outside of modules, from the line at which it parts from another stack. NULL: no memory. */
 const char *gm_lives_parting(struct gm_lives *l, uint32_t stack, uint32_t other);
 
 /* Whether the same line of the program tells of both, and other frames called it. */

@@ -185,10 +185,12 @@ static bool is_around_forward(struct gm_names *names, const struct gm_frame_id *
     return in > 0 && is_named(names, ids[in - 1], "forward") && out < count && is_named(names, ids[out], "_call_impl");
 }
 
-/* Whether no code of Python is called from frame i: it makes what there is, whatever its name. */
+/* Whether no code of Python is called from frame i, but what gives the cache back: it makes what there is, whatever its
+ * name. */
 static bool is_innermost(struct gm_names *names, const struct gm_frame_id *ids, size_t i)
 {
-    while (i > 0 && (file_bits(names, names->snapshot->frames.filename[ids[i - 1].v]) & FILE_PYTHON) == 0)
+    while (i > 0 && ((file_bits(names, names->snapshot->frames.filename[ids[i - 1].v]) & FILE_PYTHON) == 0 ||
+                     is_named(names, ids[i - 1], "empty_cache")))
         i--;
     return i == 0;
 }

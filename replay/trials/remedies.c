@@ -122,13 +122,42 @@ static bool add_changes(struct gm_trial_requests *to, const struct gm_search_dev
     return sort_moves(to, h);
 }
 
+enum { LEFT_OVER = 10 /* parts of what is there when the program begins to end */ };
+
+/* The moment at which the run is over: where nothing is made any more, and next to nothing is left in the end, before
+ * the first free of what was there when the driver was asked last. */
+static uint32_t end_of_run(const struct gm_history *h)
+{
+    struct gm_walk walk = gm_walk_start(h);
+    struct gm_change change;
+    uint32_t asked = 0, end = (uint32_t)h->count;
+    uint64_t live = 0, then = 0;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        live += h->born[a] == 0 ? gm_block_bytes(h, a) : 0;
+    while (gm_walk_next(&walk, &change)) {
+        asked = change.reserved != 0 ? change.event : asked;
+        if (change.kind == GM_CHANGE_ALLOC) {
+            live += gm_block_bytes(h, change.allocation);
+            end = (uint32_t)h->count;
+        }
+        if (change.kind != GM_CHANGE_FREE && change.kind != GM_CHANGE_LET_GO)
+            continue;
+        if (end == h->count && h->born[change.allocation] <= asked) {
+            end = change.event;
+            then = live;
+        }
+        live -= change.kind == GM_CHANGE_FREE ? gm_min(live, gm_block_bytes(h, change.allocation)) : 0;
+    }
+    return live <= then / LEFT_OVER ? end : (uint32_t)h->count;
+}
+
 /* What is cached in the end goes back: what is left is what cannot. false: no memory. */
 static bool empty_at_end(struct gm_trial_requests *to, const struct gm_search_device *device)
 {
     if (!make_room(to, device, 1))
         return false;
-    to->moves[to->move_count++] = (struct gm_whatif_move){(uint32_t)device->history->count, GM_NEVER, false};
-    return true;
+    to->moves[to->move_count++] = (struct gm_whatif_move){end_of_run(device->history), GM_NEVER, true};
+    return sort_moves(to, device->history);
 }
 
 /* false: PyTorch would not take the settings. */

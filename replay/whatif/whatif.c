@@ -133,7 +133,9 @@ static void move(struct gm_playing *w)
     const struct gm_whatif_move *m = &w->options->moves[w->next_move++];
     const uint32_t a = m->allocation;
     if (a == GM_NEVER) {
+        const uint64_t before = w->model.total;
         gm_allocator_empty_cache(&w->model);
+        w->given_back = m->is_back ? before - w->model.total : 0;
         return;
     }
     const uint32_t end = w->h->let_go[a] < w->h->freed[a] ? w->h->let_go[a] : w->h->freed[a];
@@ -196,7 +198,7 @@ static inline bool play_with(struct gm_playing *w, uint32_t end, const struct gm
             return false;
         }
     }
-    w->result->left_reserved = w->model.total;
+    w->result->left_reserved = w->model.total + w->given_back;
     const bool is_end = end >= w->h->count && w->next_move < w->options->move_count;
     return !is_end || play_moves(w, (uint32_t)w->h->count);
 }

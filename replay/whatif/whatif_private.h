@@ -44,6 +44,7 @@ struct gm_playing {
     uint64_t bins_seen;    /* free sets looked at for the largest block */
     bool counts;           /* classes: from the end of the start on */
     size_t next_move;      /* of options->moves */
+    uint64_t given_back;   /* by the last empty_cache() of those */
     uint16_t *away;        /* [allocation]: moves after which it is not there; NULL without them */
     /* With options->repeat: */
     bool *is_start;             /* [allocation]: its block was live at the start */

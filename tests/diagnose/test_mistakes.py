@@ -51,9 +51,12 @@ class Trace:
         for allocator, block in blocks:
             allocator.free(block)
 
-    def empty_cache(self):
+    def empty_cache(self, stack=()):
+        before = len(self.trace)
         for allocator in self.pools.values():
             allocator.empty_cache()
+        for event in self.trace[before:]:
+            event["frames"] = [{"name": name, "filename": file, "line": line} for name, file, line in stack]
 
     def snapshot(self):
         segments = []
@@ -809,9 +812,9 @@ class Mistakes(unittest.TestCase):
 
     def test_pinned_segments(self):
         """Each answer is cut out of what a request made and gave up; all of them keep its segments."""
-        def answer(rounds, is_first):  # each on a stream of its own
-            t, keep = Trace(), [("<module>", "serve.py", 9)]
-            t.alloc(64, WEIGHTS)
+        def answer(rounds, is_first, ends=False):  # each on a stream of its own
+            t, keep, all_kept = Trace(), [("<module>", "serve.py", 9)], []
+            all_kept.append(t.alloc(64, WEIGHTS))
             if is_first:
                 for _ in range(rounds):
                     t.alloc(4, keep)
@@ -820,6 +823,12 @@ class Mistakes(unittest.TestCase):
                 small = t.alloc(4, keep, r)
                 if is_first:
                     t.free(small)
+                else:
+                    all_kept.append(small)
+            if ends:
+                t.free(t.alloc(300, FORWARD))
+                t.empty_cache()
+                t.free(*all_kept)
             return t
         rows = diagnosed(answer(6, False))
         told = rows["pinned-segments"]
@@ -828,6 +837,7 @@ class Mistakes(unittest.TestCase):
         self.assertIn("make what stays first, saves", rows["Do this"])
         self.assertIn("saves 1.17 GiB, or 1.15 GiB if what stays is on the device all the same", told["detail"])
         self.expect_none(answer(6, True), "pinned-segments")
+        self.assertEqual(diagnosed(answer(6, False, True))["pinned-segments"]["saves_at_end_bytes"], 1200 * MIB)  # before main() returns
 
     def test_pinned_segments_while_the_program_runs(self):
         """A little is kept of every step of a long pass; the cache is given back, and then something large is asked for."""
@@ -1429,14 +1439,23 @@ class Mistakes(unittest.TestCase):
         self.assertTrue(diagnosed(job(60))["cache-of-finished-phase"]["site"].endswith("from job.py:20"))  # where they part
         self.expect_none(job(1), "cache-of-finished-phase")
 
+    def test_a_decorator_gives_the_cache_back(self):
+        t = Trace()
+        t.alloc(64, WEIGHTS)
+        for _ in range(6):
+            batch = t.alloc(2, [("step", "job.py", 7), ("wrapper", "job.py", 3), ("<module>", "job.py", 20)])
+            t.free(batch, t.alloc(40, [("step", "job.py", 8), ("wrapper", "job.py", 3), ("<module>", "job.py", 20)]))
+            t.empty_cache([("empty_cache", TORCH + "cuda/memory.py", 230), ("wrapper", "job.py", 4), ("<module>", "job.py", 20)])
+        self.assertEqual(diagnosed(t)["empty-cache-in-loop"]["site"], "wrapper  job.py:4, from job.py:20")
+
     def test_a_cache_that_nothing_uses_again(self):
         """The phase that is over has the peak, which stays: what counts is what is reserved in the rest of the run."""
-        def job(rounds, largest=8):
+        def job(rounds, largest=8, forward=FORWARD[:2]):
             t = Trace()
             t.alloc(64, WEIGHTS)
-            for _ in range(3):
+            for _ in range(4):
                 batch = t.alloc(2, [("index", "job.py", 3), ("<module>", "job.py", 20)])
-                wide = t.alloc(400, FORWARD[:2] + [("index", "job.py", 4), ("<module>", "job.py", 20)])
+                wide = t.alloc(400, forward + [("index", "job.py", 4), ("<module>", "job.py", 20)])
                 t.free(batch, t.alloc(30, [("index", "job.py", 5), ("<module>", "job.py", 20)]), wide)
             for _ in range(rounds):
                 batch = t.alloc(2, [("search", "job.py", 8), ("<module>", "job.py", 21)])
@@ -1446,7 +1465,9 @@ class Mistakes(unittest.TestCase):
         self.assertIsNone(told["saves_bytes"])
         self.assertEqual((told["bytes"], told["saves_at_end_bytes"]), (430 * MIB, 430 * MIB))
         self.assertIn("the peak stays, but of 514.0 MiB that are reserved from then on", told["detail"])
-        self.assertIn("job.py:20", told["site"])
+        self.assertEqual(told["site"], "index  job.py:4, from job.py:20")  # not the line of the layer
+        without = diagnosed(job(20, forward=[]))["cache-of-finished-phase"]  # a simulation, before a model
+        self.assertEqual((without["site"], without["saves_at_end_bytes"]), (told["site"], 430 * MIB))
         for other in job(2), job(20, 360):  # it is soon over; the cache is of use
             self.expect_none(other, "cache-of-finished-phase")
 
