@@ -1945,14 +1945,16 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(plain["severity"], "info")
 
     def test_logits_of_no_name(self):
-        def scored(words, reduces, inner=1024, rows=4096, less=0):
+        def scored(words, reduces, inner=1024, rows=4096, less=0, of_modules=True):
             """In inference: rows x inner, times a weight of so many words, twice that size, and a number for each row."""
+            forward = FORWARD if of_modules else [("project", "solve.py", 12), FORWARD[-1]]
+            linear = [("forward", TORCH + "nn/modules/linear.py", 134)] if of_modules else []
             t = Trace()
             t.alloc(inner * words * 4 / MIB, WEIGHTS)
             t.free(t.alloc(rows * words * 2 / MIB, WEIGHTS), t.alloc(1, WEIGHTS))  # as they are set up
             for _ in range(4):
-                made = [t.alloc(rows * inner * 4 / MIB, FORWARD)]
-                made += [t.alloc(rows * words * 4 / MIB, [("forward", TORCH + "nn/modules/linear.py", 134), ("score", "train.py", 31), *FORWARD[1:]])]
+                made = [t.alloc(rows * inner * 4 / MIB, forward)]
+                made += [t.alloc(rows * words * 4 / MIB, [*linear, ("score", "train.py", 31), *forward[1:]])]
                 made += [t.alloc((rows - less) * words * 4 / MIB, [("score", "train.py", 32 + n), FORWARD[-1]]) for n in range(2)]
                 made += [t.alloc((rows - less) * 8 / MIB, [("score", "train.py", 35), FORWARD[-1]])] if reduces else []
                 t.free(*made)
@@ -1961,6 +1963,7 @@ class Mistakes(unittest.TestCase):
         self.expect(scored(8000, True, less=16), "vocabulary-copies", 320, 375, "train.py:3")  # the last of each text has no next word
         self.expect_none(scored(8000, False), "vocabulary-copies")  # what is made is wide, and no choice of a word
         self.expect_none(scored(4096, True), "vocabulary-copies")   # as a layer of a model widens it
+        self.expect_none(scored(8000, True, of_modules=False), "vocabulary-copies")  # fields of a solver, not words
 
     def test_casts_are_a_choice_where_something_is_trained(self):
         cast = [("forward", TORCH + "nn/modules/linear.py", 134), *FORWARD]
