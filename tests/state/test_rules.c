@@ -288,6 +288,7 @@ TEST(default_rules)
         {"Communication", {"all_gather_into_tensor @ /v/site-packages/torch/distributed/distributed_c10d.py"}},
         {"Communication", {"ncclAllReduce @ ??", "c10d::ProcessGroupNCCL::allreduce() @ ProcessGroupNCCL.cpp"}},
         {"Communication", {"dispatch @ /x/deep_ep/buffer.py"}},
+        {"Model forward", {"forward @ all_gather_demo.py"}},
         {"Communication", {"broadcast_coalesced @ /v/site-packages/torch/nn/parallel/comm.py", "main @ train.py"}},
         {"Model loading", /* a replica of DataParallel */
          {"torch::cuda::broadcast_coalesced(c10::ArrayRef<at::Tensor>, unsigned long) @ ??",

@@ -549,6 +549,11 @@ TEST(what_stacks_say)
                    "Communication buffer");
     expect_role_of(F("foreach_all_gather", "/x/torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py"),
                    "Communication buffer");
+    expect_role_of(F("create_shared_buffer", "/x/vllm/distributed/device_communicators/custom_all_reduce.py"),
+                   "Communication buffer");
+    /* a program that is named after it */
+    expect_role_of(F("__init__", "/x/flat_allreduce.py") "," MAIN, "Parameter");
+    expect_role_of(F("helper", "/x/all_to_all_bench.py") "," MAIN, "Input");
     expect_role_of(F("_allocate_kv_cache_tensors", "/x/vllm/v1/worker/gpu_model_runner.py") "," MAIN, "KV cache");
     expect_role_of(F("update", "/x/transformers/cache_utils.py") "," FORWARD, "KV cache");
     expect_role_of(LOAD "," F("to", "/x/torch/nn/modules/module.py") "," MAIN, "Parameter");
