@@ -457,7 +457,7 @@ static void find_backup(struct gm_case *c, struct gm_set *set)
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         if (!gm_lives_at_peak(l, a))
             continue;
-        weights += gm_lives_is_role(l, a, GM_ROLE_PARAMETER) && gm_lives_is_lasting(l, a) ? gm_requested(l->h, a) : 0;
+        weights += gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ? gm_requested(l->h, a) : 0;
         bytes[gm_stack_of(l->h, a)] += is_kept_beside(l, kept, a) ? gm_requested(l->h, a) : 0;
     }
     for (uint32_t s = 0; !c->failed && weights > 0 && s < stacks; s++) {

@@ -1356,6 +1356,31 @@ class Mistakes(unittest.TestCase):
         self.expect(train_with(True), "second-copy-of-weights", 250, 520, "early.py:4")
         self.expect_none(train_with(False), "second-copy-of-weights")
 
+    def test_weights_copied_in_every_trial(self):
+        """A trial gives up its model at its end; a better copy is made while the one before is there."""
+        copy = [("clone", TORCH + "storage.py", 2), ("deepcopy", "/usr/lib/python3.11/copy.py", 153), ("improved", "trial.py", 4),
+                ("<module>", "train.py", 30)]
+
+        def trials(keep):
+            t = Trace()
+            for _ in range(3):
+                held, grads, made = [], [], [t.alloc(64, WEIGHTS) for _ in range(4)]
+                for r in range(4):
+                    t.free(*grads)
+                    hidden, root = [t.alloc(16, FORWARD) for _ in range(4)], t.alloc(1 / 1024, ROOT)
+                    grads = [t.alloc(64, AUTOGRAD) for _ in range(4)]
+                    t.alloc(1 / 1024, AUTOGRAD)
+                    t.free(*hidden, root)
+                    t.free(t.alloc(1 / 1024, [("step", TORCH + "optim/sgd.py", 2), ("<module>", "train.py", 23)]))
+                    if keep and r < 2:
+                        new = [t.alloc(64, copy) for _ in range(4)]
+                        t.free(*held)
+                        held = new
+                t.free(*made, *held, *grads)
+            return t
+        self.expect(trials(True), "second-copy-of-weights", 250, 520, "trial.py:4")
+        self.expect_none(trials(False), "second-copy-of-weights")
+
     def test_states_of_an_optimizer_by_hand_are_no_copy(self):
         def trained(step):
             t = Trace()
