@@ -554,6 +554,10 @@ TEST(what_stacks_say)
     /* a program that is named after it */
     expect_role_of(F("__init__", "/x/flat_allreduce.py") "," MAIN, "Parameter");
     expect_role_of(F("helper", "/x/all_to_all_bench.py") "," MAIN, "Input");
+    expect_role_of(F("convert", "/x/torch/nn/modules/module.py") "," F("build", "/x/kv_cache_demo.py") "," MAIN,
+                   "Parameter");
+    expect_role_of(F("__init__", "/x/torch/nn/modules/linear.py") "," F("build", "/x/kv_cache_demo.py") "," MAIN,
+                   "Parameter");
     expect_role_of(F("_allocate_kv_cache_tensors", "/x/vllm/v1/worker/gpu_model_runner.py") "," MAIN, "KV cache");
     expect_role_of(F("update", "/x/transformers/cache_utils.py") "," FORWARD, "KV cache");
     expect_role_of(LOAD "," F("to", "/x/torch/nn/modules/module.py") "," MAIN, "Parameter");
