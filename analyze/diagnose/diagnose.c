@@ -192,6 +192,14 @@ const struct gm_finding *gm_case_found(const struct gm_case *c, const char *id)
     return NULL;
 }
 
+const struct gm_settings_advice *gm_case_advice(const struct gm_case *c)
+{
+    if (c->asked == NULL)
+        return c->report->advice;
+    *c->asks_of_others = true;
+    return NULL; /* replays write there */
+}
+
 void gm_put_size(struct gm_text *t, uint64_t bytes)
 {
     char size[GM_SIZE_TEXT];

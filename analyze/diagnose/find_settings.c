@@ -142,7 +142,7 @@ static bool is_pinned(const struct gm_finding *pins)
 /* Sizes that change from round to round fit no hole that the last round left: a setting that mends that shows it. */
 static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
 {
-    const struct gm_settings_advice *advice = c->report->advice;
+    const struct gm_settings_advice *advice = gm_case_advice(c);
     struct variety shapes;
     char share[GM_NUMBER_TEXT], change[GM_SIZE_CHANGE_TEXT];
     if (advice == NULL || advice->verdict != GM_ADVICE_GIVEN || gm_case_found(c, "kv-cache-by-cat") != NULL ||
@@ -172,7 +172,7 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
 
 static void find_replayed(struct gm_case *c, const struct gm_rule *rule)
 {
-    const struct gm_settings_advice *advice = c->report->advice;
+    const struct gm_settings_advice *advice = gm_case_advice(c);
     char change[GM_SIZE_CHANGE_TEXT];
     struct gm_text t = {0};
     if (advice == NULL || advice->verdict != GM_ADVICE_GIVEN || gm_case_found(c, "variable-shapes") != NULL)

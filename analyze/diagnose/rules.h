@@ -29,7 +29,7 @@ struct gm_case {
     const struct gm_finding *to_do; /* gm_to_do_rank: what to do first, first */
     size_t to_do_count;
     const char *asked;    /* ahead.h: the rule that is asked before its turn; NULL: none is */
-    bool *asks_of_others; /* then: whether it asked for what others find */
+    bool *asks_of_others; /* then: whether it asked for what others find, or replays */
 };
 
 struct gm_rule {
@@ -128,6 +128,8 @@ void gm_ignore_set_aside(struct gm_case *c);
 bool gm_case_ignores(const struct gm_case *c, const char *id);
 /* The finding of that id, so far; NULL: none. */
 const struct gm_finding *gm_case_found(const struct gm_case *c, const char *id);
+/* What replays said of other settings, which nobody knows who is asked ahead. NULL: nothing. */
+const struct gm_settings_advice *gm_case_advice(const struct gm_case *c);
 
 /* role_advice.c: what people do about the memory of one role. What lasts from step to step (parameters, their
  * gradients, optimizer state) nobody leaves out: such call sites are no advice, their role is. */

@@ -8,18 +8,26 @@
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/state/categories.h"
 #include "analyze/timeline/trace_analyze.h"
+#include "replay/trials/settings_advice.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { TIMES = 8 };
 
-static enum gm_status ahead(struct gm_report *report, const struct gm_snapshot *snapshot, const struct gm_kept *kept,
-                            struct gm_error *err)
+/* As programs do it: ahead means beside the replays, whose settings some rules tell. */
+static enum gm_status diagnose(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
+                               bool is_ahead, struct gm_error *err)
 {
-    struct gm_diagnosing *d;
-    enum gm_status status = gm_diagnose_begin(&d, report, snapshot, kept, true, err);
-    GM_THEN(status, gm_diagnose_end(d, err));
+    struct gm_diagnosing *d = NULL;
+    bool needs_replay;
+    enum gm_status status = gm_advice_begin(report, false, &needs_replay, err);
+    report->diagnosis = (struct gm_diagnosis){0};
+    if (is_ahead)
+        GM_THEN(status, gm_diagnose_begin(&d, report, snapshot, kept, true, err));
+    if (needs_replay)
+        GM_THEN(status, gm_advice_replay(report, snapshot, kept, 1, err));
+    GM_THEN(status, is_ahead ? gm_diagnose_end(d, err) : gm_diagnose(report, snapshot, kept, err));
     gm_diagnosing_free(d);
     return status;
 }
@@ -53,17 +61,17 @@ int main(int argc, char **argv)
         return 3;
     const struct gm_timeline_options options = {.rules = rules};
     int code = gm_timeline_keep(&report, &kept, &snapshot, &options, &err) == GM_OK &&
-                       gm_diagnose(&report, &snapshot, &kept, &err) == GM_OK
+                       diagnose(&report, &snapshot, &kept, false, &err) == GM_OK
                    ? 0
                    : 5;
     const struct gm_diagnosis plain = report.diagnosis;
     size_t mistakes = 0;
     for (size_t i = 0; i < plain.finding_count; i++)
         mistakes += plain.findings[i].rank == GM_RANK_MISTAKE;
-    for (int i = 0; i < TIMES && code == 0; i++) {
-        report.diagnosis = (struct gm_diagnosis){0};
-        code = ahead(&report, &snapshot, &kept, &err) != GM_OK ? 5 : are_same(&plain, &report.diagnosis) ? 0 : 1;
-    }
+    for (int i = 0; i < TIMES && code == 0; i++)
+        code = diagnose(&report, &snapshot, &kept, true, &err) != GM_OK ? 5
+               : are_same(&plain, &report.diagnosis)                    ? 0
+                                                                        : 1;
     printf("%zu %zu\n", mistakes, plain.finding_count);
     gm_kept_free(&kept);
     gm_report_free(&report);

@@ -36,6 +36,12 @@ class Ahead(unittest.TestCase):
         states = train(ROUNDS, in_backward=lambda t, r: [t.alloc(300, STEP)])
         self.assertGreater(sum(found(trace)[0] for trace in (graph, leaking, states)), 1)
 
+    def test_what_replays_tell(self):
+        """Nobody knows ahead what another setting saves of lengths that vary, and grow in the end."""
+        lengths = [200] * (ROUNDS - 8) + [200, 232, 264, 296, 328, 360, 392, 424]
+        shapes = train(len(lengths), lambda t, r: [t.alloc((lengths[r] + 4 * (r % 7)) * (1 + n) / 8, FORWARD) for n in range(6)])
+        self.assertGreater(found(shapes)[0], 0)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1816,7 +1816,6 @@ class Mistakes(unittest.TestCase):
         self.expect(model([200, 232, 264, 296, 328, 360, 392, 424]), "variable-shapes", 700, 4000, "net.py:10")
         self.expect_none(model([424] * 8), "variable-shapes")
 
-
         def beside(t, r):
             if r == 0:
                 t.alloc(5000, WEIGHTS)
