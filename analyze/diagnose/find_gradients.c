@@ -48,14 +48,6 @@ static bool is_left_behind(const struct gm_lives *l, size_t a)
            (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || gm_lives_is_role(l, a, GM_ROLE_PARAMETER));
 }
 
-/* The moment of the first allocation after a moment. */
-static uint32_t next_birth(const struct gm_history *h, uint32_t moment)
-{
-    while (moment < h->count && (h->of_event[moment] == GM_NEVER || h->born[h->of_event[moment]] != moment + 1))
-        moment++;
-    return moment + 1;
-}
-
 /* Made anew in a backward pass, and there after it. Not what is added to another gradient at once. */
 static bool is_of_trained(const struct gm_lives *l, size_t a, const uint32_t *ends)
 {
@@ -63,7 +55,7 @@ static bool is_of_trained(const struct gm_lives *l, size_t a, const uint32_t *en
     if (!is_gradient(l, a) || is_left_behind(l, a))
         return false;
     const uint32_t end = ends[gm_lives_round(l, h->born[a])];
-    return h->freed[a] > end && (h->freed[a] - h->born[a] > BRIEF || h->freed[a] > next_birth(h, end));
+    return h->freed[a] > end && (h->freed[a] - h->born[a] > BRIEF || h->freed[a] > gm_next_made(h, end) + 1);
 }
 
 /* In each round the birth of the last gradient that is made anew: what backward does from there on is done for
@@ -382,7 +374,7 @@ static bool is_used_up(const struct gm_lives *l, const struct gm_set *set, size_
     size_t pieces = 0;
     for (size_t i = from; i < set->n; i++) {
         const uint32_t freed = l->h->freed[set->v[i].allocation];
-        const uint32_t next = freed == GM_NEVER ? GM_NEVER : next_birth(l->h, freed);
+        const uint32_t next = freed == GM_NEVER ? GM_NEVER : gm_next_made(l->h, freed) + 1;
         pieces += next <= l->h->count && next != before && gm_lives_is_of_engine(l, l->h->of_event[next - 1]);
         before = next;
     }
@@ -403,7 +395,7 @@ static bool add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
                      uint32_t last)
 {
     const size_t before = g->set.n;
-    const uint32_t next = next_birth(l->h, last + 1); /* what it frees last may go after the last that it makes */
+    const uint32_t next = gm_next_made(l->h, last + 1) + 1; /* what it frees last may go after the last that it makes */
     uint64_t kept = 0;
     bool is_there = false;
     if (l->has_oom && next > l->h->count) /* it did not come to its end */

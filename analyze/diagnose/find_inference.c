@@ -112,11 +112,10 @@ static bool has_layers(const struct gm_lives *l, const struct gm_set *set, size_
 static bool is_in_row(const struct gm_lives *l, size_t a)
 {
     const struct gm_history *h = l->h;
-    uint32_t before = h->born[a] - 1, after = h->born[a];
+    const uint32_t after = gm_next_made(h, h->born[a]);
+    uint32_t before = h->born[a] - 1;
     while (before > 0 && gm_made_by(h, before - 1) == GM_NEVER)
         before--;
-    while (after < h->count && gm_made_by(h, after) == GM_NEVER)
-        after++;
     return (before > 0 && gm_stack_of(h, gm_made_by(h, before - 1)) == gm_stack_of(h, a)) ||
            (after < h->count && gm_stack_of(h, gm_made_by(h, after)) == gm_stack_of(h, a));
 }

@@ -526,14 +526,6 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
                              from != NULL ? from + strlen(", from ") : f->site);
 }
 
-static uint64_t bytes_at_peak(const struct gm_lives *l, const struct gm_set *set)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < set->n; i++)
-        bytes += gm_lives_at_peak(l, set->v[i].allocation) ? gm_requested(l->h, set->v[i].allocation) : 0;
-    return bytes;
-}
-
 /* Whether its call of a model makes more after it: it is no output, which somebody may want. */
 static bool is_inside_call(const struct gm_lives *l, size_t a)
 {
@@ -613,7 +605,7 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
         at_end += gm_lives_is_left(l, a) ? gm_requested(l->h, a) : 0;
     }
     const uint64_t of_round =
-        gm_sat_sub(l->at_peak, bytes_at_peak(l, &set)) / (l->has_backward ? LEAK_SHARE : LEAK_OUTPUT);
+        gm_sat_sub(l->at_peak, gm_set_at_peak(l, &set)) / (l->has_backward ? LEAK_SHARE : LEAK_OUTPUT);
     const struct left left = look_at_left(l, &set, bytes);
     const bool is_odd = left.rounds * 2 < left.last - left.first && left.alike * 2 < left.rounds;
     const bool is_used = !l->has_backward && left.used * 2 > left.rounds && at_end > bytes / 2 && !left.is_joined;
@@ -761,9 +753,7 @@ static bool is_used_up(const struct gm_lives *l, uint32_t freed)
 {
     if (freed == GM_NEVER || (l->phase != NULL && l->phase[freed - 1] == GM_PHASE_BACKWARD))
         return freed != GM_NEVER;
-    uint32_t e = freed;
-    while (e < l->h->count && gm_made_by(l->h, e) == GM_NEVER)
-        e++;
+    const uint32_t e = gm_next_made(l->h, freed);
     return l->has_backward && e < l->h->count && gm_lives_is_of_engine(l, gm_made_by(l->h, e));
 }
 

@@ -448,7 +448,7 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_requested(l->h, a) > size && (gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0)
             size = gm_requested(l->h, a);
-    if (size == 0 && (gm_lives_has_modules(l) || gm_lives_has_phase(l, 0, (uint32_t)l->h->count, GM_PHASE_BACKWARD)))
+    if (size == 0 && (gm_lives_has_modules(l) || l->first_backward < l->h->count))
         size = wide_end_of(l); /* else there are no layers, of which it could be the end */
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) &&

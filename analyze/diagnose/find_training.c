@@ -349,14 +349,6 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
                    "copies of them make the peak");
 }
 
-static uint64_t bytes_at_peak(const struct gm_lives *l, const struct gm_set *set)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < set->n; i++)
-        bytes += gm_lives_at_peak(l, set->v[i].allocation) ? gm_requested(l->h, set->v[i].allocation) : 0;
-    return bytes;
-}
-
 /* What PyTorch's optimizers keep, or, where none of them is there, what the program makes beside weights. */
 static void find_states(struct gm_case *c, const struct gm_rule *rule)
 {
@@ -366,7 +358,7 @@ static void find_states(struct gm_case *c, const struct gm_rule *rule)
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (l->role[a] == GM_ROLE_OPTIMIZER_STATE && !l->taken[a])
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-    if (gm_is_share(bytes_at_peak(l, &set), l->at_peak, 0.3))
+    if (gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.3))
         gm_case_accuse(c, rule, &set, false, "states of the optimizer are the largest part of what lasts");
     else
         free(set.v);
@@ -543,7 +535,7 @@ static bool collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activat
         segments++;
     ok = ok && (anchor.stack == 0 || collect_layers(set, l, anchor.stack, anchor.each));
     if (ok && anchor.layers >= (set->n == 0 ? LONG_LOOP : MANY_PASSES) &&
-        bytes_at_peak(l, set) < activations - activations / 4) {
+        gm_set_at_peak(l, set) < activations - activations / 4) {
         set->n = 0; /* what single passes begin with is too much of them */
         ok = collect_layers(set, l, anchor.stack, anchor.each * segments);
     }
@@ -569,7 +561,7 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
     }
     if (l->has_backward && gm_is_share(bytes, l->at_peak, 0.5))
         is_repeated = collect_kept(c, &set, bytes);
-    if (!gm_is_share(bytes_at_peak(l, &set), l->at_peak, 0.25))
+    if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.25))
         set.n = 0;
     const char *site = set.n == 0 || !is_repeated ? NULL : gm_lives_caller(c->lives, &set, false);
     char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];

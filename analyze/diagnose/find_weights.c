@@ -411,9 +411,7 @@ static void find_checkpoint(struct gm_case *c, const struct gm_rule *rule)
 /* Whether a backward pass lets it go, and goes on. */
 static bool is_for_backward(const struct gm_lives *l, size_t a)
 {
-    uint32_t e = l->h->freed[a];
-    while (e < l->h->count && gm_made_by(l->h, e) == GM_NEVER)
-        e++;
+    const uint32_t e = gm_next_made(l->h, l->h->freed[a]);
     return e < l->h->count && gm_lives_is_of_backward(l, gm_made_by(l->h, e));
 }
 

@@ -593,6 +593,14 @@ uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned othe
     return e;
 }
 
+uint64_t gm_set_at_peak(const struct gm_lives *l, const struct gm_set *set)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < set->n; i++)
+        bytes += gm_lives_at_peak(l, set->v[i].allocation) ? gm_requested(l->h, set->v[i].allocation) : 0;
+    return bytes;
+}
+
 bool gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again, uint64_t bytes)
 {
     return GM_VEC_PUSH(set, ((struct gm_remedy_change){(uint32_t)a, gone, again, bytes}));

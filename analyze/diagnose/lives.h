@@ -178,6 +178,8 @@ bool gm_lives_has_phase(const struct gm_lives *l, uint32_t from, uint32_t to, en
 /* Allocations of a mistake, and what mending it does to them. */
 struct gm_set GM_VEC(struct gm_remedy_change);
 bool gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again, uint64_t bytes);
+/* What those of it that are there at the peak hold then. */
+uint64_t gm_set_at_peak(const struct gm_lives *l, const struct gm_set *set);
 
 /* Who is to be blamed for a set. */
 struct gm_blame {

@@ -183,6 +183,14 @@ static inline uint32_t gm_made_by(const struct gm_history *h, uint32_t event)
     return a != GM_NEVER && h->born[a] == event + 1 ? a : GM_NEVER;
 }
 
+/* The next event from that one on that makes an allocation; h->count, or what was asked beyond it: there is none. */
+static inline uint32_t gm_next_made(const struct gm_history *h, uint32_t from)
+{
+    while (from < h->count && gm_made_by(h, from) == GM_NEVER)
+        from++;
+    return from;
+}
+
 /* NULL: there is none. */
 const struct gm_history_other *gm_history_other(const struct gm_history *h, size_t a);
 /* Row in snapshot->blocks if it is live at the end, or GM_NO_BLOCK. */
