@@ -4,6 +4,7 @@
  */
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
+#include "analyze/diagnose/kept.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 #include "analyze/diagnose/sizes.h"
@@ -27,7 +28,8 @@ struct large {
     uint32_t *v, n;
 };
 
-/* Whether it is there for rounds: then something collects what they made (find_kept.c), and no_grad is not all. */
+/* Whether it is there for rounds: then something collects what they made (find_kept_over_rounds.c), and no_grad is not
+ * all. */
 static bool is_collected(const struct gm_lives *l, size_t a)
 {
     return l->h->freed[a] != GM_NEVER && gm_lives_round(l, l->h->freed[a]) > gm_lives_round(l, l->h->born[a]) + 1;

@@ -56,12 +56,12 @@ enum {
 
 /* What stacks with frames made so far and did not keep, and what of it is made by code that still goes on. */
 struct phase {
-    uint64_t *made;  /* [gm_stack_id] */
-    uint32_t *last;  /* [gm_stack_id]: its last event */
-    uint32_t *later; /* [event]: how often what comes next does so from then on; 0: something is not over */
+    uint64_t *made;              /* [gm_stack_id] */
+    uint32_t *last;              /* [gm_stack_id]: its last event */
+    uint32_t *later;             /* [event]: how often what comes next does so from then on; 0: something is not over */
     uint64_t all, goes_on, then; /* `then`: `all`, at the end of the phase */
-    uint32_t most;    /* the stack that made most of it */
-    uint32_t trained; /* the last event of a backward pass or an optimizer; 0: none */
+    uint32_t most;               /* the stack that made most of it */
+    uint32_t trained;            /* the last event of a backward pass or an optimizer; 0: none */
 };
 
 static bool is_of_phase(const struct gm_lives *l, size_t a)
@@ -214,8 +214,8 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
     free(p.made);
     free(p.last);
     free(p.later);
-    if (moment == GM_NEVER || c->has_oom || !is_after_setup(l, moment, stack, p.then / LATER >= cached) || cached < LEAST_CACHED_MIB * GM_MIB ||
-        cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
+    if (moment == GM_NEVER || c->has_oom || !is_after_setup(l, moment, stack, p.then / LATER >= cached) ||
+        cached < LEAST_CACHED_MIB * GM_MIB || cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
         return;
     struct gm_finding *f = gm_case_say(
         c, rule, GM_WARNING, cached,
@@ -295,7 +295,8 @@ static const struct gm_rule rules[] = {
      .severity = "warning",
      .when =
          "at some moment other code begins, and the stacks that made 98 % of all so far, of which one is a module's, "
-         "if there are modules, or which made three times what is cached, have run for the last time; a tenth of peak reserved or more is cached, three passes "
+         "if there are modules, or which made three times what is cached, have run for the last time; a tenth of peak "
+         "reserved or more is cached, three passes "
          "follow (after training three quarters of what is reserved, and twice as many passes as there were steps), "
          "and if it were given back then, the peak of reserved memory would be a 20th lower, or, where as many passes "
          "follow as were before, what is reserved when the trace ends a quarter",

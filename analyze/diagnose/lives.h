@@ -64,7 +64,8 @@ struct gm_lives {
     uint8_t *taken;        /* [allocation] enum gm_taken: gm_lives_take */
     size_t takes;          /* how often */
     pthread_mutex_t *lock; /* of both, if another thread reads them; NULL */
-    /* find_kept.c: how what is not taken outlives its round. NULL: nobody has looked since something was taken. */
+    /* find_kept_over_rounds.c: how what is not taken outlives its round. NULL: nobody has looked since something was
+     * taken. */
     uint8_t *kinds;           /* [allocation] */
     struct gm_habit *habits;  /* [gm_stack_id] */
     struct gm_roster *roster; /* gm_lives_roster; also that of a twin */
@@ -192,14 +193,7 @@ struct gm_blame {
 /* false: no memory. */
 bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame);
 
-/* find_kept.c: in training, what several layers made in a round that a backward pass has used, and that is there later:
- * what piles up would go with the graph, which may need it. */
 struct gm_case;
-void gm_kept_features(struct gm_case *c, struct gm_set *set);
-/* The same of what several layers made in a call of a model, that no graph holds, and that is there long after the
- * call.
- */
-void gm_kept_layers(struct gm_case *c, struct gm_set *set);
 /* find_weights.c: where no optimizer of PyTorch's is there, sets of the weights' sizes beside them, which nothing else
  * tells to be copies: states of one by hand. */
 void gm_hand_states(struct gm_case *c, struct gm_set *set);

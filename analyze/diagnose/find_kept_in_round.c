@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is kept within one round, for which the rules of find_kept_over_rounds.c ask: graphs of several forward passes,
+ * what outlives the call that made it, lists that a loop inside of the round fills.
+ */
+#include "analyze/diagnose/kept.h"
+
+#include <stdlib.h>
+
+/* ---- graphs of one round ----------------------------------------------------------------------------------------- */
+
+enum { LEAST_PASSES = 3, LEAST_OF_PASS = 3, INPUT_PART = 10000 /* of the peak */ };
+
+/* Passes of a forward, each with an input and a loss of its own. */
+struct passes {
+    uint32_t anchor, loss; /* the stacks that they begin with, and of their losses */
+    uint32_t at_peak;      /* passes that are there at the peak, */
+    bool are_alike;        /* each with about as many tensors as the one before */
+    struct gm_set set;     /* what they keep, given up where the next one begins */
+};
+
+static bool is_kept_by_pass(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && l->taken[a] == GM_TAKEN_NOT &&
+           (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
+}
+
+/* A pass ends where the next one begins: what it keeps is passes->set from `begun` on. */
+static size_t end_pass(struct passes *p, const struct gm_lives *l, size_t begun, size_t before, uint32_t end)
+{
+    const size_t n = p->set.n - begun;
+    if (n == 0)
+        return before;
+    for (size_t i = begun; i < p->set.n; i++)
+        p->set.v[i].gone = end;
+    if (!gm_lives_at_peak(l, p->set.v[begun].allocation))
+        return before;
+    p->are_alike &= n >= LEAST_OF_PASS && (p->at_peak == 0 || (n * 10 >= before * 9 && n * 9 <= before * 10));
+    p->at_peak++;
+    return n;
+}
+
+/* false: no memory. */
+static bool find_passes(const struct gm_lives *l, struct passes *p)
+{
+    const struct gm_history *h = l->h;
+    bool has_loss = false, is_open = false, was_backward = false;
+    size_t begun = 0, before = 0;
+    uint32_t last = 0;
+    *p = (struct passes){.are_alike = true};
+    for (uint32_t e = 0; e < h->count; e++) {
+        const uint32_t a = gm_made_by(h, e);
+        was_backward |= l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD;
+        if (a == GM_NEVER || gm_lives_is_of_engine(l, a))
+            continue;
+        if (is_kept_by_pass(l, a)) {
+            p->anchor = p->anchor == 0 ? gm_stack_of(h, a) : p->anchor;
+            if ((!is_open || has_loss) && gm_stack_of(h, a) == p->anchor) {
+                p->loss = has_loss && h->freed[p->set.v[begun].allocation] > e ? last : p->loss;
+                has_loss = false;
+                p->are_alike &= !was_backward || e >= l->peak || p->set.n == begun ||
+                                !gm_lives_at_peak(l, p->set.v[begun].allocation);
+                was_backward = false;
+                before = end_pass(p, l, begun, before, e);
+                begun = p->set.n;
+                is_open = true;
+            }
+            if (!gm_set_add(&p->set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED))
+                return false;
+        } else if ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_requested(h, a) <= GM_LOSS_BYTES && is_open) {
+            has_loss = true;
+            last = gm_stack_of(h, a);
+        } else if ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_requested(h, a) >= l->at_peak / INPUT_PART &&
+                   has_loss) {
+            is_open = has_loss = false;
+            p->loss = h->freed[p->set.v[begun].allocation] > e ? last : p->loss;
+        }
+    }
+    end_pass(p, l, begun, before, GM_REMEDY_NEVER);
+    return true;
+}
+
+void gm_find_sum(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct passes passes = {0};
+    if (c->lives->has_backward)
+        c->failed |= !find_passes(c->lives, &passes);
+    if (passes.at_peak < LEAST_PASSES || !passes.are_alike)
+        passes.set.n = 0;
+    struct gm_finding *f = gm_case_accuse(c, rule, &passes.set, false,
+                                          "several forward passes, each with a loss of its own, wait for one backward "
+                                          "pass, as where losses are added up; "
+                                          " unless they hang together, call backward() after each");
+    if (f == NULL || f->remedy == NULL)
+        return;
+    f->severity = GM_INFO;
+    f->remedy->has_price = true;
+    f->site = gm_case_printf(c, "%s, which keeps what is made in %s", gm_lives_place(c->lives, passes.loss), f->site);
+}
+
+/* ---- what outlives its call -------------------------------------------------------------------------------------- */
+
+enum {
+    LATER = 6,        /* large allocations that are made before it goes: outputs are used right after the call */
+    SPARSE = 2,       /* so many pass for one that is held: no graph */
+    LEAST_LAYERS = 6, /* held of one line: outputs of layers, and no levels that are read once; GM_LEAST_FEATURES */
+    LEAST_CALLS = 2,  /* do, if they are there when so many later calls begin */
+    MOST_OUTPUTS = 3
+};
+enum beyond { PASSING, OUTPUT, LAYER };
+
+/* A call of a model from outside of modules: the events that make something in it. */
+struct call {
+    uint64_t key;
+    uint32_t from, to;
+    uint32_t held, passing; /* large ones that no backward pass frees */
+    bool has_root;          /* the last that it makes is held, or a loss after it: that may hold a graph */
+};
+struct calls GM_VEC(struct call);
+
+/* Whether a backward pass gives it up: autograd makes something next, on that device. */
+static bool is_used_up(const struct gm_lives *l, uint32_t freed)
+{
+    if (freed == GM_NEVER || (l->phase != NULL && l->phase[freed - 1] == GM_PHASE_BACKWARD))
+        return freed != GM_NEVER;
+    const uint32_t e = gm_next_made(l->h, freed);
+    return l->has_backward && e < l->h->count && gm_lives_is_of_engine(l, gm_made_by(l->h, e));
+}
+
+static bool may_be_held(const struct gm_lives *l, size_t a)
+{
+    return gm_requested(l->h, a) >= l->at_peak / 1000 && gm_is_of_round(l, a) && !gm_lives_is_of_engine(l, a) &&
+           !is_used_up(l, l->h->freed[a]);
+}
+
+static bool is_there_later(const struct gm_lives *l, size_t a, uint32_t from)
+{
+    uint32_t n = 0;
+    for (uint32_t e = from; e < l->h->count && e < l->h->freed[a] && n < LATER; e++) {
+        const uint32_t other = gm_made_by(l->h, e);
+        n += other != GM_NEVER && gm_requested(l->h, other) >= l->at_peak / 1000;
+    }
+    return n == LATER;
+}
+
+static bool is_held(const struct gm_lives *l, const struct call *call, uint32_t a)
+{
+    return a != GM_NEVER && may_be_held(l, a) && is_there_later(l, a, call->to);
+}
+
+static void end_of_call(const struct gm_lives *l, struct call *call, uint32_t to)
+{
+    uint32_t last = GM_NEVER;
+    call->to = to;
+    for (uint32_t e = call->from; e < to; e++) {
+        const uint32_t a = gm_made_by(l->h, e);
+        const bool is_there = is_held(l, call, a);
+        last = a != GM_NEVER ? a : last;
+        call->held += is_there;
+        call->passing +=
+            a != GM_NEVER && !is_there && may_be_held(l, a) && l->h->freed[a] > e + 1 + GM_WORKSPACE_EVENTS;
+    }
+    call->has_root = is_there_later(l, last, to);
+}
+
+/* false: no memory. */
+static bool find_calls(const struct gm_lives *l, struct calls *calls)
+{
+    struct call now = {.key = 0};
+    for (uint32_t e = 0; e <= l->h->count; e++) {
+        const uint32_t a = e < l->h->count ? gm_made_by(l->h, e) : GM_NEVER;
+        if (e < l->h->count && a == GM_NEVER)
+            continue;
+        const bool is_over = a == GM_NEVER || gm_lives_is_of_backward(l, a);
+        const uint64_t key = is_over ? 0 : gm_lives_module_call(l, gm_stack_of(l->h, a), 1);
+        if (key == 0 && now.key == 0 && !is_over && calls->n > 0 && gm_requested(l->h, a) <= GM_LOSS_BYTES)
+            calls->v[calls->n - 1].has_root |= is_there_later(l, a, e + 1);
+        if (key == now.key)
+            continue;
+        if (now.key != 0)
+            end_of_call(l, &now, e);
+        if (now.key != 0 && !GM_VEC_PUSH(calls, now))
+            return false;
+        now = (struct call){.key = key, .from = e};
+    }
+    return true;
+}
+
+/* Where the call begins after which so many of the same line have begun; GM_NEVER: there are fewer. */
+static uint32_t later_call(const struct calls *calls, size_t i)
+{
+    size_t n = 0;
+    for (size_t k = i + 1; k < calls->n; k++)
+        if (calls->v[k].key == calls->v[i].key && ++n == LEAST_CALLS)
+            return calls->v[k].from;
+    return GM_NEVER;
+}
+
+/* [allocation] enum beyond: what is held of calls that no graph holds. NULL: no memory. */
+static uint8_t *look_beyond_calls(const struct gm_lives *l)
+{
+    struct calls calls = {.v = NULL};
+    uint8_t *beyond = calloc(l->h->allocation_count + 1, 1);
+    uint32_t *of_stack = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *of_stack);
+    bool ok = beyond != NULL && of_stack != NULL && find_calls(l, &calls);
+    for (size_t i = 0; ok && i < calls.n; i++) {
+        const struct call *call = &calls.v[i];
+        if (call->held == 0 || (call->has_root && call->passing < SPARSE * call->held))
+            continue;
+        const uint32_t later = later_call(&calls, i);
+        for (int pass = 0; pass < 3; pass++)
+            for (uint32_t e = call->from; e < call->to; e++) {
+                const uint32_t a = gm_made_by(l->h, e);
+                if (!is_held(l, call, a))
+                    continue;
+                uint32_t *n = &of_stack[gm_stack_of(l->h, a)];
+                *n = pass == 0 ? *n + 1 : pass == 1 ? *n : 0;
+                if (pass == 1)
+                    beyond[a] = *n >= (l->h->freed[a] > later ? GM_LEAST_FEATURES : LEAST_LAYERS) ? LAYER
+                                : call->held <= MOST_OUTPUTS                                      ? OUTPUT
+                                                                                                  : PASSING;
+            }
+    }
+    free(calls.v);
+    free(of_stack);
+    if (!ok) {
+        free(beyond);
+        return NULL;
+    }
+    return beyond;
+}
+
+void gm_kept_layers(struct gm_case *c, struct gm_set *set)
+{
+    uint8_t *beyond = look_beyond_calls(c->lives);
+    c->failed |= beyond == NULL;
+    for (size_t a = 0; !c->failed && a < c->lives->h->allocation_count; a++)
+        if (beyond[a] == LAYER)
+            c->failed |=
+                !gm_set_add(set, a, gm_lives_after_others(c->lives, a, 2), GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+    free(beyond);
+}
+
+/* ---- lists of one round ------------------------------------------------------------------------------------------ */
+
+enum { LEAST_IN_LIST = 8, LIST_PART = 10 /* of the peak: a tenth */ };
+
+/* What a line outside of modules, or a call of one, makes and leaves, while a model works between one and the next:
+ * `last` of them, as a number, and what the model has made by then. */
+struct collected {
+    uint32_t last, blocks, at_peak, worked;
+    uint64_t work, bytes;
+};
+
+static bool may_be_listed(const struct gm_lives *l, size_t a, const uint8_t *beyond)
+{
+    return may_be_held(l, a) && ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 || beyond[a] == OUTPUT);
+}
+
+void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    struct collected *stacks = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *stacks);
+    uint8_t *beyond = look_beyond_calls(l);
+    uint64_t work = 0;
+    c->failed |= stacks == NULL || beyond == NULL;
+    for (uint32_t e = 0; !c->failed && e < l->h->count; e++) {
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER)
+            continue;
+        const bool is_of_module = (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
+        work += is_of_module;
+        if (!may_be_listed(l, a, beyond))
+            continue;
+        struct collected *s = &stacks[gm_stack_of(l->h, a)];
+        s->worked += s->blocks > 0 && work - is_of_module > s->work;
+        s->work = work;
+        s->bytes += gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
+        s->at_peak += gm_lives_at_peak(l, a);
+        s->blocks++;
+    }
+    for (uint32_t e = (uint32_t)l->h->count; !c->failed && e > 0; e--) {
+        const uint32_t a = l->h->of_event[e - 1];
+        struct collected *s = a == GM_NEVER || l->h->born[a] != e ? NULL : &stacks[gm_stack_of(l->h, a)];
+        if (s == NULL || s->at_peak < LEAST_IN_LIST || s->worked + 1 < s->blocks || s->bytes < l->at_peak / LIST_PART ||
+            !may_be_listed(l, a, beyond))
+            continue;
+        if (s->last > 0 && s->last < l->h->freed[a])
+            c->failed |= !gm_set_add(&set, a, beyond[a] == OUTPUT ? gm_lives_after_others(l, a, 2) : s->last,
+                                     GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+        s->last = e;
+    }
+    free(beyond);
+    free(stacks);
+    gm_case_accuse(c, rule, &set, false,
+                   "one is left each time that the model has worked in a round, and all are there at the peak, so "
+                   "something collects them");
+}
+
+/* ---- graphs that backward() leaves ------------------------------------------------------------------------------- */
+
+enum { LEAST_OF_GRAPH = 6, LEAST_GRAPHS = 2, UNFREED = 4 /* of so many that a backward pass finds, three stay */ };
+
+static bool may_be_of_graph(const struct gm_lives *l, size_t a)
+{
+    return gm_is_of_round(l, a) && l->taken[a] == GM_TAKEN_NOT && !gm_lives_is_of_engine(l, a) &&
+           (gm_lives_by(l, a) & GM_BY_MODULE) != 0 && (gm_lives_by(l, a) & GM_BY_RECOMPUTE) == 0 &&
+           gm_requested(l->h, a) >= l->at_peak / 1000;
+}
+
+/* Of what a forward pass made, which is the set from `from` on, what the backward pass after it leaves, and no other
+ * one frees; nothing, if that is not most of what it finds. */
+static bool keep_unfreed(struct gm_set *set, const struct gm_lives *l, size_t from, struct gm_backward pass)
+{
+    const struct gm_history *h = l->h;
+    size_t found = 0, n = from;
+    for (size_t i = from; i < set->n; i++) {
+        const uint32_t freed = h->freed[set->v[i].allocation];
+        found += freed > pass.from;
+        if (freed > pass.to + 1 && freed != GM_NEVER && l->phase[freed - 1] != GM_PHASE_BACKWARD)
+            set->v[n++] = set->v[i];
+    }
+    const bool is_graph = n - from >= LEAST_OF_GRAPH && (n - from) * UNFREED >= found * (UNFREED - 1);
+    set->n = is_graph ? n : from;
+    return is_graph;
+}
+
+void gm_find_retained_in_round(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    struct gm_backward pass = {GM_NEVER, 0};
+    size_t from = 0, graphs = 0;
+    uint32_t end = 0;
+    for (uint32_t e = 0; l->phase != NULL && !c->failed && e < l->h->count; e++) {
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER || (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0)
+            continue;
+        if (gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a)) {
+            pass.from = pass.from == GM_NEVER ? e : pass.from;
+            pass.to = e + 1;
+            continue;
+        }
+        if (pass.from != GM_NEVER) {
+            const bool is_graph = keep_unfreed(&set, l, from, pass);
+            graphs += is_graph;
+            end = is_graph ? pass.to : end;
+            from = set.n;
+            pass.from = GM_NEVER;
+        }
+        if (may_be_of_graph(l, a))
+            c->failed |= !gm_set_add(&set, a, l->h->freed[a], GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+    }
+    set.n = graphs >= LEAST_GRAPHS ? from : 0;
+    gm_go_with_backward(c, &set);
+    const char *root = set.n > 0 ? gm_lives_backward(c->lives, end, false) : NULL;
+    struct gm_finding *f = gm_case_accuse(c, rule, &set, false,
+                                          "a graph is still there after its backward pass, while another forward pass "
+                                          "of the same round runs, and no backward pass frees it");
+    if (f == NULL)
+        return;
+    f->title = "A graph is kept after its backward pass";
+    if (root != NULL)
+        f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root, f->site);
+}
