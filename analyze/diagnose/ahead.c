@@ -45,7 +45,7 @@ static size_t next(const struct gm_ahead *ahead)
     for (size_t i = count_rules(); i > ahead->turn; i--) {
         const struct gm_rule *rule = gm_rule_at(i - 1);
         const struct answer *answer = &ahead->answers[i - 1];
-        if (rule->needs_lives && !rule->is_last && !rule->is_in_turn &&
+        if (rule->find_in_lives != NULL && !rule->is_last && !rule->is_in_turn &&
             (answer->state == UNASKED || answer->takes != ahead->lives->takes))
             return i - 1;
     }
@@ -62,7 +62,7 @@ static enum state ask(struct gm_ahead *ahead, size_t i)
     c->n = 0;
     c->failed = ahead->asks_of_others = false;
     c->asked = gm_rule_at(i)->id;
-    gm_rule_at(i)->find(c, gm_rule_at(i));
+    gm_rule_at(i)->find_in_lives(c, gm_rule_at(i));
     return c->n == 0 && !c->failed && !ahead->asks_of_others && ahead->own.takes == takes ? NOTHING : SOMETHING;
 }
 

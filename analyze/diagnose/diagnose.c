@@ -99,6 +99,12 @@ struct gm_finding *gm_case_say(struct gm_case *c, const struct gm_rule *rule, en
     return add(c, rule, severity, bytes, text);
 }
 
+void gm_case_free_set(struct gm_case *c, struct gm_set *set)
+{
+    c->failed |= set->failed;
+    free(set->v);
+}
+
 struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set)
 {
     struct gm_remedy *remedy = gm_case_remedy(c, c->view.device->device);
@@ -120,7 +126,7 @@ void gm_case_is_mistake(struct gm_finding *f, const struct gm_rule *rule, const 
     f->rank = GM_RANK_MISTAKE;
     f->brief = option != NULL ? option->brief : rule->brief;
     f->fix = option != NULL ? option->fix : rule->fix;
-    f->cost = rule->cost;
+    f->cost = rule->cost != NULL ? rule->cost : "none";
     f->snippet = option != NULL ? option->snippet : rule->snippet;
 }
 
@@ -131,7 +137,7 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
     struct gm_blame blame;
     struct gm_text t = {0};
     char bytes[GM_SIZE_TEXT], share[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
-    c->failed |= set->n > 0 && !gm_lives_blame(c->lives, set, &blame);
+    c->failed |= set->failed || (set->n > 0 && !gm_lives_blame(c->lives, set, &blame));
     const uint64_t least = gm_max(c->lives->at_peak / GM_LEAST_SHARE, (uint64_t)GM_LEAST_REMEDY_MIB << 20);
     if (!c->failed && set->n > 0 && (is_of_reserved || blame.bytes >= least)) {
         if (blame.bytes > 0)
@@ -162,6 +168,14 @@ struct gm_finding *gm_case_accuse_backward(struct gm_case *c, const struct gm_ru
     if (f != NULL && line != NULL)
         f->site = line;
     return f;
+}
+
+void gm_case_is_choice(struct gm_finding *f)
+{
+    if (f == NULL || f->remedy == NULL)
+        return;
+    f->severity = GM_INFO;
+    f->remedy->has_price = true;
 }
 
 bool gm_case_has_allocs(const struct gm_case *c)
@@ -355,10 +369,15 @@ static void ask_all(struct gm_diagnosing *d)
         c->room++;
     c->findings = gm_arena_calloc(&c->report->arena, c->room, sizeof *c->findings);
     c->failed = c->findings == NULL || (d->ahead != NULL && !gm_ahead_wait(d->ahead));
-    for (size_t i = 0; gm_rule_at(i) != NULL && !c->failed; i++)
-        if (!gm_rule_at(i)->is_last && (has_trace || !gm_rule_at(i)->needs_trace) &&
-            (c->lives != NULL || !gm_rule_at(i)->needs_lives) && !gm_ahead_finds_nothing(d->ahead, i))
-            gm_rule_at(i)->find(c, gm_rule_at(i));
+    for (size_t i = 0; gm_rule_at(i) != NULL && !c->failed; i++) {
+        const struct gm_rule *rule = gm_rule_at(i);
+        if (rule->is_last || (rule->needs_trace && !has_trace) || gm_ahead_finds_nothing(d->ahead, i))
+            continue;
+        if (rule->find != NULL)
+            rule->find(c, rule);
+        else if (c->lives != NULL)
+            rule->find_in_lives(c, rule);
+    }
 }
 
 void gm_diagnosing_free(struct gm_diagnosing *d)

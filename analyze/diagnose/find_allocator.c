@@ -216,7 +216,6 @@ static const struct gm_rule rules[] = {
     {.id = "rounding-waste",
      .title = "Rounding up of requests costs memory",
      .find = find_rounding,
-     .severity = "warning",
      .when = "active is at least 64 MiB and 3 % larger than requested: at the peak of active bytes of a device, or at "
              "the end where there is no such peak",
      .what_to_do = "Fewer different sizes"},

@@ -115,9 +115,9 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
         left += is_left ? gm_requested(h, a) : 0;
         first = is_left && h->born[a] < first ? h->born[a] : first;
         if (is_left || (is_done_for && gm_lives_is_of_backward(l, a)))
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            gm_set_drop(&set, a);
         else if (is_done_for)
-            c->failed |= !gm_set_add(&set, a, gm_lives_after_others(l, a, 2), GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+            gm_set_end(&set, a, gm_lives_after_others(l, a, 2));
     }
     free(last);
     if (!gm_is_share(left, l->at_peak, 0.02))
@@ -245,7 +245,7 @@ static bool find_copies(struct gm_set *set, const struct gm_lives *l, const stru
     }
     for (size_t a = 0; ok && a < h->allocation_count; a++)
         if (may_be_copy(l, a, sizes, all) && copies[gm_stack_of(h, a)].are_all)
-            ok = gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            gm_set_drop(set, a);
     free(copies);
     return ok;
 }
@@ -277,19 +277,17 @@ static bool find_kept_buckets(struct gm_set *set, const struct gm_lives *l, cons
     }
     for (size_t a = 0; ok && last != SIZE_MAX && a < l->h->allocation_count; a++)
         if (is_bucket(l, a, gradients) && bucket_of(l, a) == last)
-            ok = gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            gm_set_drop(set, a);
     free(sums);
     return ok;
 }
 
 /* Gradients that are views of a buffer: backward still makes each, to add it to its view at once. */
-static bool add_views(struct gm_set *set, const struct gm_lives *l)
+static void add_views(struct gm_set *set, const struct gm_lives *l)
 {
-    bool ok = true;
-    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         if (is_gradient(l, a))
-            ok = gm_set_add(set, a, gm_lives_after_others(l, a, 1), GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
-    return ok;
+            gm_set_end(set, a, gm_lives_after_others(l, a, 1));
 }
 
 static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
@@ -304,18 +302,16 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
     const bool is_wrapped = set.n > 0 && gm_lives_is_role(l, set.v[0].allocation, GM_ROLE_COMMUNICATION);
     for (size_t i = 0; i < set.n; i++) /* they are no data */
         gm_lives_take(l, set.v[i].allocation, GM_TAKEN);
-    if (is_wrapped) {
-        set.n = 0;
-        c->failed |= !are_views(l) && !add_views(&set, l);
-    }
     struct gm_set views = {.v = NULL};
-    c->failed |= is_kept && !is_wrapped && !add_views(&views, l);
+    if (is_wrapped)
+        set.n = 0;
+    if (is_wrapped ? !are_views(l) : is_kept)
+        add_views(is_wrapped ? &set : &views, l);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false, "a buffer as large as all gradients together is there beside them");
-    if (f != NULL && views.n > 0) { /* it is the gradients that go */
+    if (f != NULL && views.n > 0) /* it is the gradients that go */
         f->remedy = gm_case_remedy_of(c, &views);
-        free(views.v);
-    }
+    gm_case_free_set(c, &views);
     const char *wrapped = f == NULL || !is_wrapped ? NULL : wrapped_at(l, all_gradients(l, 0));
     if (wrapped != NULL)
         f->site = wrapped;
@@ -340,16 +336,14 @@ static bool outlives_pass(const struct gm_lives *l, size_t a, uint32_t last, uin
 }
 
 /* The forward pass's part of a graph that can be differentiated once more: a pass that keeps none gives it up in
- * reverse order on its way. `is_there`: it keeps half of it, or there is none. */
-static bool add_first_graph(struct gm_set *set, const struct gm_lives *l, uint32_t from, uint32_t last, uint32_t next,
-                            bool *is_there)
+ * reverse order on its way. Returns whether it keeps half of it, or there is none. */
+static bool add_first_graph(struct gm_set *set, const struct gm_lives *l, uint32_t from, uint32_t last, uint32_t next)
 {
     const size_t before = set->n;
     uint64_t found = 0, kept = 0;
     const bool has_modules = gm_lives_has_modules(l);
     const uint32_t round = gm_lives_round(l, from + 1);
-    bool ok = true;
-    for (uint32_t e = from; ok && e > 0 && gm_lives_round(l, e) == round; e--) {
+    for (uint32_t e = from; e > 0 && gm_lives_round(l, e) == round; e--) {
         const uint32_t a = l->h->of_event[e - 1];
         if (a == GM_NEVER || l->h->born[a] != e || !gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) || l->taken[a] ||
             (has_modules && (gm_lives_by(l, a) & GM_BY_MODULE) == 0) || l->h->freed[a] <= from)
@@ -358,12 +352,11 @@ static bool add_first_graph(struct gm_set *set, const struct gm_lives *l, uint32
         if (!outlives_pass(l, a, last, next))
             continue;
         kept += gm_requested(l->h, a);
-        ok = gm_set_add(set, a, 0, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+        gm_set_end(set, a, 0);
     }
-    *is_there = kept >= found / 2;
     for (size_t i = before; i < set->n; i++)
         set->v[i].gone = from + (uint32_t)((uint64_t)(last + 1 - from) * (i - before + 1) / (set->n - before));
-    return ok;
+    return kept >= found / 2;
 }
 
 /* Whether a later backward pass walks it, from here on in the set: piece by piece, and makes something in between. What
@@ -382,24 +375,20 @@ static bool is_used_up(const struct gm_lives *l, const struct gm_set *set, size_
 }
 
 /* Nobody needs the gradient of a layer's output longer than until the next one is there. */
-static bool add_hooked(struct second_graph *g, const struct gm_lives *l, size_t from, size_t to)
+static void add_hooked(struct second_graph *g, const struct gm_lives *l, size_t from, size_t to)
 {
-    bool ok = true;
-    for (size_t i = from; ok && i < to; i++)
-        ok = gm_set_add(&g->hooked, g->set.v[i].allocation, gm_lives_after_others(l, g->set.v[i].allocation, 2),
-                        GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
-    return ok;
+    for (size_t i = from; i < to; i++)
+        gm_set_end(&g->hooked, g->set.v[i].allocation, gm_lives_after_others(l, g->set.v[i].allocation, 2));
 }
 
-static bool add_pass(struct second_graph *g, const struct gm_lives *l, struct gm_sizes *parameters, uint32_t from,
+static void add_pass(struct second_graph *g, const struct gm_lives *l, struct gm_sizes *parameters, uint32_t from,
                      uint32_t last)
 {
     const size_t before = g->set.n;
     const uint32_t next = gm_next_made(l->h, last + 1) + 1; /* what it frees last may go after the last that it makes */
     uint64_t kept = 0;
-    bool is_there = false;
     if (l->has_oom && next > l->h->count) /* it did not come to its end */
-        return true;
+        return;
     memset(parameters->met, 0, (parameters->n + 1) * sizeof *parameters->met);
     for (uint32_t e = from; e <= last; e++) {
         const uint32_t a = gm_made_by(l->h, e);
@@ -412,18 +401,16 @@ static bool add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
             continue;
         }
         kept += gm_requested(l->h, a);
-        if (!gm_set_add(&g->set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0))
-            return false;
+        gm_set_drop(&g->set, a);
     }
     const size_t n = g->set.n;
     const bool is_few = n < before + LEAST_KEPT, is_used = !is_few && is_used_up(l, &g->set, before);
-    bool ok = is_few || add_first_graph(&g->set, l, from, last, next, &is_there);
-    if (ok && !is_few && !is_there && (is_used || gm_lives_is_left(l, g->set.v[before].allocation)))
-        ok = add_hooked(g, l, before, n);
+    const bool is_there = !is_few && add_first_graph(&g->set, l, from, last, next);
+    if (!is_few && !is_there && (is_used || gm_lives_is_left(l, g->set.v[before].allocation)))
+        add_hooked(g, l, before, n);
     const bool is_second = !is_few && is_there && !is_used;
     g->kept += is_second ? kept : 0;
     g->set.n = is_second ? g->set.n : before;
-    return ok;
 }
 
 static struct second_graph look_for_second_graph(struct gm_case *c)
@@ -441,7 +428,7 @@ static struct second_graph look_for_second_graph(struct gm_case *c)
         const bool is_recomputed = e < h->count && from != GM_NEVER && (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0;
         const bool is_backward = e < h->count && (gm_lives_is_of_backward(l, a) || is_recomputed);
         if (!is_backward && from != GM_NEVER)
-            c->failed |= !add_pass(&graph, l, &parameters, from, last);
+            add_pass(&graph, l, &parameters, from, last);
         from = !is_backward ? GM_NEVER : from == GM_NEVER ? e : from;
         last = e;
     }
@@ -454,17 +441,16 @@ static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
     struct second_graph graph = look_for_second_graph(c);
     if (graph.kept < graph.gradients / 4)
         graph.set.n = 0;
-    free(graph.hooked.v);
+    gm_case_free_set(c, &graph.hooked);
     gm_case_accuse_backward(
         c, rule, &graph.set, graph.set.n > 0 ? c->lives->h->born[graph.set.v[0].allocation] : 0,
-        "what the backward pass made on its way to the gradients is still there after it: it has a graph "
-        "of its own");
+        "what the backward pass made on its way to the gradients is still there after it: it has a graph of its own");
 }
 
 void gm_kept_gradients(struct gm_case *c, struct gm_set *set)
 {
     struct second_graph graph = look_for_second_graph(c);
-    free(graph.set.v);
+    gm_case_free_set(c, &graph.set);
     *set = graph.hooked;
 }
 
@@ -526,10 +512,8 @@ static size_t gradients_after(const struct gm_lives *l, size_t a)
 static size_t count_lookups(const struct gm_lives *l)
 {
     size_t n = 0, most = 0;
-    for (uint32_t e = 0; e < l->h->count; e++) {
+    for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = gm_made_by(l->h, e);
-        if (a == GM_NEVER)
-            continue;
         if (gm_lives_is_of_backward(l, a))
             n = 0;
         else
@@ -664,19 +648,19 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
         const uint64_t rows = rows_of(c, &kinds, a, by_name, tables);
         most = rows > most ? rows : most;
         if (rows > 0)
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, rows);
+            gm_set_shrink(&set, a, rows);
     }
     for (size_t a = 0; most > 0 && !c->failed && a < l->h->allocation_count; a++) /* what an optimizer makes of them */
         if ((gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0 && gm_lives_is_role(l, a, GM_ROLE_TEMPORARY) &&
             is_known_table(&kinds, gm_requested(l->h, a)))
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, most);
+            gm_set_shrink(&set, a, most);
     for (size_t a = 0; set.n > 0 && !c->failed && a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && !gm_lives_is_of_backward(l, a) && !gm_lives_is_lasting(l, a) &&
             (by_name > 0 ? (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0
                          : gm_requested(l->h, a) == most && l->h->born[a] < l->h->born[set.v[0].allocation]))
-            c->failed |= !gm_set_add(&lookups, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            gm_set_drop(&lookups, a);
     c->failed |= lookups.n > 0 && !gm_lives_blame(c->lives, &lookups, &blame);
-    free(lookups.v);
+    gm_case_free_set(c, &lookups);
     free(kinds.v);
     const uint32_t table = set.n > 0 ? made_with(l, gm_requested(l->h, set.v[0].allocation)) : 0;
     struct gm_finding *f = gm_case_accuse_backward(
@@ -691,29 +675,23 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
 static const struct gm_rule rules[] = {
     {.id = "frozen-gradients",
      .title = "Gradients of parameters that are not trained",
-     .find = find_frozen,
-     .needs_lives = true,
+     .find_in_lives = find_frozen,
      .brief = "requires_grad_(False)",
      .fix = "Call requires_grad_(False) on what is not trained, or run it under torch.no_grad()",
      .snippet = "  base = load_base()\n"
                 "+ base.requires_grad_(False)",
-     .cost = "none",
-     .severity = "warning",
      .when =
          "gradients of the first backward pass are never freed, while others of weights without such a gradient are "
          "made in later rounds, too, and hold 2 % of the peak",
      .what_to_do = "`base.requires_grad_(False)`"},
     {.id = "flat-gradient-buckets",
      .title = "Gradients are there twice: by themselves, and in flat buffers",
-     .find = find_buckets,
-     .needs_lives = true,
+     .find_in_lives = find_buckets,
      .brief = "gradients as bucket views",
      .fix = "Let gradients be views of the buffers: DistributedDataParallel(gradient_as_bucket_view=True), or p.grad = "
             "a view of the flat tensor",
      .snippet = "- model = DistributedDataParallel(model)\n"
                 "+ model = DistributedDataParallel(model, gradient_as_bucket_view=True)",
-     .cost = "none",
-     .severity = "warning",
      .when =
          "what lasts of communication, or what one line makes that lasts, where weights lie elsewhere, is as large as "
          "all gradients at a time (within 2 %), or as those that are there when that line has made it, and it goes "
@@ -721,32 +699,26 @@ static const struct gm_rule rules[] = {
      .what_to_do = "`DistributedDataParallel(model, gradient_as_bucket_view=True)`"},
     {.id = "dense-embedding-gradients",
      .title = "Gradients of whole tables, of which little was looked up",
-     .find = find_tables,
-     .needs_lives = true,
+     .find_in_lives = find_tables,
      .brief = "nn.Embedding(sparse=True)",
      .fix = "Make the table with nn.Embedding(..., sparse=True), and train it with SGD, Adagrad or SparseAdam",
      .snippet = "- table = nn.Embedding(rows, width)\n"
                 "+ table = nn.Embedding(rows, width, sparse=True)\n"
                 "+ optimizer = torch.optim.SparseAdam(table.parameters())",
      .cost = "an optimizer that takes sparse gradients",
-     .severity = "warning",
      .when = "gradients of tables are 5 % of the peak, and those of a size at least 8 times what was looked up. They "
-             "are known by "
-             "the lists of indices that its backward pass sorts, or, if no optimizer keeps states of its size, by the "
-             "name of a lookup, where fewer gradients of weights come after it in its pass than there are lookups; "
-             "where an optimizer keeps states of its size, tables must have half of all gradients, and no layer "
-             "make another of its size",
+             "are known by the lists of indices that its backward pass sorts, or, if no optimizer keeps states of its "
+             "size, by the name of a lookup, where fewer gradients of weights come after it in its pass than there are "
+             "lookups; where an optimizer keeps states of its size, tables must have half of all gradients, and no "
+             "layer make another of its size",
      .what_to_do = "`nn.Embedding(rows, width, sparse=True)`"},
     {.id = "create-graph",
      .title = "The backward pass keeps a graph of itself",
-     .find = find_second_graph,
-     .needs_lives = true,
+     .find_in_lives = find_second_graph,
      .brief = "no create_graph=True",
      .fix = "Call backward() or autograd.grad() without create_graph=True where no second derivative is taken",
      .snippet = "- loss.backward(create_graph=True)\n"
                 "+ loss.backward()",
-     .cost = "none",
-     .severity = "warning",
      .when = "what a backward pass makes beside gradients, at least a quarter of their bytes, is there after it, and "
              "holds 1 % of the peak; so is half of what the forward pass kept for it, which counts, too; and no later "
              "backward pass gives it up piece by piece",

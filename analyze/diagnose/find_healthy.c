@@ -80,10 +80,8 @@ static const struct gm_rule rules[] = {
      .is_last = true,
      .severity = "info",
      .when = "a trace was looked at allocation by allocation, and there is no mistake (choices are none), no warning, "
-             "no doubt about the "
-             "trace and no out-of-memory; half of the peak has a role, and reserved memory is at most an eighth and "
-             "512 MiB "
-             "above requested",
+             "no doubt about the trace and no out-of-memory; half of the peak has a role, and reserved memory is at "
+             "most an eighth and 512 MiB above requested",
      .what_to_do = "Nothing"},
     {.id = "nothing-to-reclaim",
      .title = "Nothing to reclaim",

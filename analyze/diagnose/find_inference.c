@@ -71,7 +71,7 @@ static uint32_t born_before(const struct large *large, const struct gm_lives *l,
 }
 
 /* A graph goes at once, when its output does. Those freed at events [from, to), of which the last is the output. */
-static bool add_graph(struct gm_set *set, const struct gm_lives *l, const struct large *large, uint32_t from,
+static void add_graph(struct gm_set *set, const struct gm_lives *l, const struct large *large, uint32_t from,
                       uint32_t to)
 {
     uint32_t held = 0, last = 0;
@@ -86,11 +86,9 @@ static bool add_graph(struct gm_set *set, const struct gm_lives *l, const struct
                 continue;
             held += !is_second;
             last = at > last ? at : last;
-            if (is_second && at != last &&
-                !gm_set_add(set, a, l->h->born[large->v[at + USED_FOR]] - 1, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED))
-                return false;
+            if (is_second && at != last)
+                gm_set_end(set, a, l->h->born[large->v[at + USED_FOR]] - 1);
         }
-    return true;
 }
 
 static bool is_made_outside(const struct gm_lives *l, uint32_t e)
@@ -254,7 +252,7 @@ static void collect_groups(struct gm_case *c, struct gm_set *set, const struct l
                             (l->has_backward && is_backward(l, e));
         const size_t before = set->n;
         if (is_end && e > from)
-            c->failed |= !add_graph(set, l, large, from, e);
+            add_graph(set, l, large, from, e);
         from = is_end ? e + 1 : from;
         if (set->n > before && l->has_backward)
             trim_group(l, set, before);
@@ -391,8 +389,7 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
         if (!is_last && !is_replaced(l, roster, row))
             continue;
         stacks_most += is_last || row->round == l->rounds.n - 1;
-        c->failed |= !gm_set_add(&set, row->allocation, gm_lives_after_others(l, row->allocation, 2), GM_REMEDY_NEVER,
-                                 GM_REMEDY_AS_RECORDED);
+        gm_set_end(&set, row->allocation, gm_lives_after_others(l, row->allocation, 2));
     }
     if (stacks_most >= LEAST_FEATURES) {
         until_next(l, &set);
@@ -503,11 +500,12 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
             (!is_of_growth && (l->role[a] != GM_ROLE_KV_CACHE || h->freed[a] > l->last_made)))
             continue;
         const uint32_t next = next_longer(l, growths, is_next, a);
-        c->failed |= next == GM_NEVER ? !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0)
-                                      : !gm_set_add(&set, a, h->born[next] - 1, GM_REMEDY_NEVER,
-                                                    growths[gm_stack_of(h, next)].longest);
-        if (next != GM_NEVER)
-            is_next[next] = true;
+        gm_set_drop(&set, a);
+        if (next == GM_NEVER || set.failed)
+            continue;
+        is_next[next] = true;
+        set.v[set.n - 1].gone = h->born[next] - 1;
+        set.v[set.n - 1].bytes = growths[gm_stack_of(h, next)].longest;
     }
     free(is_next);
     free(growths);
@@ -528,12 +526,11 @@ static void find_cache(struct gm_case *c, const struct gm_rule *rule)
         if (l->role[a] != GM_ROLE_KV_CACHE || l->taken[a])
             continue;
         bytes += gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
-        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, gm_requested(l->h, a) / 2);
+        gm_set_shrink(&set, a, gm_requested(l->h, a) / 2);
     }
-    if (gm_is_share(bytes, l->at_peak, 0.4))
-        gm_case_accuse(c, rule, &set, false, "the cache of keys and values is the largest part of the peak");
-    else
-        free(set.v);
+    if (!gm_is_share(bytes, l->at_peak, 0.4))
+        set.n = 0;
+    gm_case_accuse(c, rule, &set, false, "the cache of keys and values is the largest part of the peak");
 }
 
 /* ---- a forward pass, and the trace is over ----------------------------------------------------------------------- */
@@ -571,10 +568,8 @@ static void find_forward_only(struct gm_case *c, const struct gm_rule *rule)
     struct gm_finding *f =
         gm_case_say(c, rule, GM_INFO, bytes,
                     "Activations are %s at the peak (%s %%) and still there at the end of the trace, which has no "
-                    "backward pass. If "
-                    "none follows, run the model under torch.inference_mode(), which keeps none of them; if one does, "
-                    "record a whole "
-                    "step, which tells what its peak is made of.",
+                    "backward pass. If none follows, run the model under torch.inference_mode(), which keeps none of "
+                    "them; if one does, record a whole step, which tells what its peak is made of.",
                     gm_size_format(size, bytes), gm_share_format(share, bytes, c->view.peak->requested));
     f->brief = "if no backward pass follows: torch.inference_mode()";
 }
@@ -582,27 +577,22 @@ static void find_forward_only(struct gm_case *c, const struct gm_rule *rule)
 static const struct gm_rule rules[] = {
     {.id = "no-inference-mode",
      .title = "Graphs are kept that no backward pass uses",
-     .find = find_graphs,
-     .needs_lives = true,
+     .find_in_lives = find_graphs,
      .brief = "torch.inference_mode()",
      .fix = "Run it under torch.inference_mode()",
      .snippet = "- out = model(x)\n"
                 "+ with torch.inference_mode():\n"
                 "+     out = model(x)",
-     .cost = "none",
-     .severity = "warning",
      .when =
          "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
          "each are freed at once, not by one layer after the other; not lists of the sizes of weights, nor what two "
          "lines made for many later passes to read, nor while an eighth of the layers with a weight give up what they "
          "read, nor, without modules, less than half of what is made in between; in training most of what that forward "
-         "pass kept, and the next "
-         "backward pass, if one came, freed others",
+         "pass kept, and the next backward pass, if one came, freed others",
      .what_to_do = "`with torch.inference_mode():`"},
     {.id = "forward-only",
      .title = "Activations are kept, and the trace ends before a backward pass",
-     .find = find_forward_only,
-     .needs_lives = true,
+     .find_in_lives = find_forward_only,
      .rank = GM_RANK_SITE,
      .severity = "info",
      .when = "no backward pass, no gradients, no out-of-memory; activations hold a tenth of the peak, half as much of "
@@ -610,23 +600,19 @@ static const struct gm_rule rules[] = {
      .what_to_do = "`with torch.inference_mode():` if none follows; else record a whole step"},
     {.id = "kv-cache-by-cat",
      .title = "A cache is grown by torch.cat",
-     .find = find_grown_cache,
-     .needs_lives = true,
+     .find_in_lives = find_grown_cache,
      .brief = "allocate the cache once",
      .fix = "Allocate the cache once for the longest sequence and write into it (cache[:, :, i] = k)",
      .snippet = "- cache = torch.cat([cache, k], dim=2)\n"
                 "+ cache = torch.empty(batch, heads, longest, width)  # once, before\n"
                 "+ cache[:, :, i] = k",
-     .cost = "none",
-     .severity = "warning",
      .when =
          "one stack makes at least 8 longer and longer tensors, most of them by as much as the one before, each while "
          "a shorter one is there, whoever made that, which goes then",
      .what_to_do = "Allocate once, write in place: a static cache"},
     {.id = "kv-cache-dominates",
      .title = "The cache of keys and values makes most of the peak",
-     .find = find_cache,
-     .needs_lives = true,
+     .find_in_lives = find_cache,
      .is_choice = true,
      .brief = "KV cache in 8 bits",
      .fix = "Keep it in 8 bits, in pages that are given out as they are needed, or for fewer tokens or sequences",
@@ -642,14 +628,11 @@ const struct gm_theme gm_theme_inference = GM_THEME(rules);
 static const struct gm_rule of_features[] = {
     {.id = "hooks-keep-features",
      .title = "Features of every layer are held until the next round",
-     .find = find_features,
-     .needs_lives = true,
+     .find_in_lives = find_features,
      .brief = "keep less of each feature",
      .fix = "Keep only what is needed of a feature (its mean, a copy on the host), and clear it after its use",
      .snippet = "- features[name] = output\n"
                 "+ features[name] = output.mean().item()",
-     .cost = "none",
-     .severity = "warning",
      .when =
          "at least 4 tensors of a round are freed, one after the other, just after the next round has made the same "
          "ones, or, in training, outlive their round although its backward pass has used what was made between "

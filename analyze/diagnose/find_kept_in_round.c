@@ -40,15 +40,14 @@ static size_t end_pass(struct passes *p, const struct gm_lives *l, size_t begun,
     return n;
 }
 
-/* false: no memory. */
-static bool find_passes(const struct gm_lives *l, struct passes *p)
+static void find_passes(const struct gm_lives *l, struct passes *p)
 {
     const struct gm_history *h = l->h;
     bool has_loss = false, is_open = false, was_backward = false;
     size_t begun = 0, before = 0;
     uint32_t last = 0;
     *p = (struct passes){.are_alike = true};
-    for (uint32_t e = 0; e < h->count; e++) {
+    for (uint32_t e = 0; e < h->count && !p->set.failed; e++) {
         const uint32_t a = gm_made_by(h, e);
         was_backward |= l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD;
         if (a == GM_NEVER || gm_lives_is_of_engine(l, a))
@@ -65,8 +64,7 @@ static bool find_passes(const struct gm_lives *l, struct passes *p)
                 begun = p->set.n;
                 is_open = true;
             }
-            if (!gm_set_add(&p->set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED))
-                return false;
+            gm_set_end(&p->set, a, GM_REMEDY_NEVER);
         } else if ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_requested(h, a) <= GM_LOSS_BYTES && is_open) {
             has_loss = true;
             last = gm_stack_of(h, a);
@@ -77,25 +75,23 @@ static bool find_passes(const struct gm_lives *l, struct passes *p)
         }
     }
     end_pass(p, l, begun, before, GM_REMEDY_NEVER);
-    return true;
 }
 
 void gm_find_sum(struct gm_case *c, const struct gm_rule *rule)
 {
     struct passes passes = {0};
     if (c->lives->has_backward)
-        c->failed |= !find_passes(c->lives, &passes);
+        find_passes(c->lives, &passes);
     if (passes.at_peak < LEAST_PASSES || !passes.are_alike)
         passes.set.n = 0;
     struct gm_finding *f = gm_case_accuse(c, rule, &passes.set, false,
                                           "several forward passes, each with a loss of its own, wait for one backward "
                                           "pass, as where losses are added up; "
                                           " unless they hang together, call backward() after each");
-    if (f == NULL || f->remedy == NULL)
-        return;
-    f->severity = GM_INFO;
-    f->remedy->has_price = true;
-    f->site = gm_case_printf(c, "%s, which keeps what is made in %s", gm_lives_place(c->lives, passes.loss), f->site);
+    gm_case_is_choice(f);
+    if (f != NULL)
+        f->site =
+            gm_case_printf(c, "%s, which keeps what is made in %s", gm_lives_place(c->lives, passes.loss), f->site);
 }
 
 /* ---- what outlives its call -------------------------------------------------------------------------------------- */
@@ -236,8 +232,7 @@ void gm_kept_layers(struct gm_case *c, struct gm_set *set)
     c->failed |= beyond == NULL;
     for (size_t a = 0; !c->failed && a < c->lives->h->allocation_count; a++)
         if (beyond[a] == LAYER)
-            c->failed |=
-                !gm_set_add(set, a, gm_lives_after_others(c->lives, a, 2), GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+            gm_set_end(set, a, gm_lives_after_others(c->lives, a, 2));
     free(beyond);
 }
 
@@ -265,10 +260,8 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
     uint8_t *beyond = look_beyond_calls(l);
     uint64_t work = 0;
     c->failed |= stacks == NULL || beyond == NULL;
-    for (uint32_t e = 0; !c->failed && e < l->h->count; e++) {
+    for (uint32_t e = gm_next_made(l->h, 0); !c->failed && e < l->h->count; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = gm_made_by(l->h, e);
-        if (a == GM_NEVER)
-            continue;
         const bool is_of_module = (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
         work += is_of_module;
         if (!may_be_listed(l, a, beyond))
@@ -287,8 +280,7 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
             !may_be_listed(l, a, beyond))
             continue;
         if (s->last > 0 && s->last < l->h->freed[a])
-            c->failed |= !gm_set_add(&set, a, beyond[a] == OUTPUT ? gm_lives_after_others(l, a, 2) : s->last,
-                                     GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+            gm_set_end(&set, a, beyond[a] == OUTPUT ? gm_lives_after_others(l, a, 2) : s->last);
         s->last = e;
     }
     free(beyond);
@@ -350,7 +342,7 @@ void gm_find_retained_in_round(struct gm_case *c, const struct gm_rule *rule)
             pass.from = GM_NEVER;
         }
         if (may_be_of_graph(l, a))
-            c->failed |= !gm_set_add(&set, a, l->h->freed[a], GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+            gm_set_end(&set, a, l->h->freed[a]);
     }
     set.n = graphs >= LEAST_GRAPHS ? from : 0;
     gm_go_with_backward(c, &set);

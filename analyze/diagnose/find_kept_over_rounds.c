@@ -169,10 +169,8 @@ static struct beside look_beside(const struct gm_lives *l, const struct gm_set *
     bool is_open = false;
     for (size_t k = 0; k < set->n; k++)
         largest = gm_max(largest, gm_requested(h, set->v[k].allocation));
-    for (uint32_t e = 0; e < h->count && i < set->n; e++) {
+    for (uint32_t e = gm_next_made(h, 0); e < h->count && i < set->n; e = gm_next_made(h, e + 1)) {
         const uint32_t a = gm_made_by(h, e);
-        if (a == GM_NEVER)
-            continue;
         const bool is_backward = gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a);
         const bool is_large = gm_requested(h, a) >= largest / TELLING;
         const uint64_t in = is_backward ? 0 : gm_lives_module_call(l, gm_stack_of(h, a), 1);
@@ -295,8 +293,7 @@ static enum shape collect(struct gm_case *c, const uint8_t *kinds, const struct 
         const bool is_piled = habit->piled >= LEAST_ROUNDS, is_last = kinds[a] == LEFT && h->freed[a] == GM_NEVER;
         if (kind == STALE ? (kinds[a] == STALE || is_last) && habit->stale >= LEAST_STALE && !is_piled
                           : kinds[a] > 0 && is_piled)
-            c->failed |= !gm_set_add(set, a, gm_lives_round_end(l, gm_lives_round(l, h->born[a])), GM_REMEDY_NEVER,
-                                     GM_REMEDY_AS_RECORDED);
+            gm_set_end(set, a, gm_lives_round_end(l, gm_lives_round(l, h->born[a])));
     }
     if (set->n > 0)
         spread_out(l, set, habits, kind, bytes, &spread);
@@ -414,26 +411,26 @@ static struct gm_backward *next_backwards(const struct gm_lives *l, const struct
     return passes;
 }
 
-/* What the same lines made is held to the end of a round, too: not freed by the backward pass after it. */
-static bool add_held(const struct gm_lives *l, const uint8_t *kinds, const struct gm_habit *habits, struct gm_set *set)
+/* What the same lines made is held to the end of a round, too: not freed by the backward pass after it, as far as
+ * phases are known. */
+static void add_held(struct gm_case *c, struct gm_set *set)
 {
+    const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
     struct gm_set held = {.v = NULL};
-    bool ok = true;
-    for (size_t a = 0; ok && a < h->allocation_count; a++) {
-        const struct gm_habit *habit = &habits[gm_stack_of(h, a)];
-        if (kinds[a] == 0 && gm_is_of_round(l, a) && (habit->piled >= LEAST_ROUNDS || habit->stale >= LEAST_STALE) &&
+    for (size_t a = 0; l->phase != NULL && a < h->allocation_count; a++) {
+        const struct gm_habit *habit = &l->habits[gm_stack_of(h, a)];
+        if (l->kinds[a] == 0 && gm_is_of_round(l, a) && (habit->piled >= LEAST_ROUNDS || habit->stale >= LEAST_STALE) &&
             (h->freed[a] == GM_NEVER || l->phase[h->freed[a] - 1] != GM_PHASE_BACKWARD))
-            ok = gm_set_add(&held, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+            gm_set_end(&held, a, GM_REMEDY_NEVER);
     }
-    struct gm_backward *passes = ok ? next_backwards(l, &held) : NULL;
-    ok = passes != NULL;
-    for (size_t i = 0; ok && i < held.n; i++)
+    struct gm_backward *passes = next_backwards(l, &held);
+    for (size_t i = 0; passes != NULL && i < held.n; i++)
         if (passes[i].from < h->freed[held.v[i].allocation])
-            ok = gm_set_add(set, held.v[i].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+            gm_set_end(set, held.v[i].allocation, GM_REMEDY_NEVER);
+    c->failed |= passes == NULL;
     free(passes);
-    free(held.v);
-    return ok;
+    gm_case_free_set(c, &held);
 }
 
 uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set)
@@ -462,7 +459,7 @@ void gm_kept_features(struct gm_case *c, struct gm_set *set)
         set->n = 0;
         if (collect_kind(c, kind, set) != FEATURES || set->n == 0)
             continue;
-        c->failed |= !add_held(c->lives, c->lives->kinds, c->lives->habits, set);
+        add_held(c, set);
         qsort(set->v, set->n, sizeof *set->v, by_allocation);
         if (kind == PILED)
             gm_go_with_backward(c, set);
@@ -494,7 +491,7 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
     const char *root = NULL;
     uint32_t number = 0;
     if (collect_kind(c, kind, &set) != shape || set.n == 0) {
-        free(set.v);
+        gm_case_free_set(c, &set);
         return;
     }
     if (shape == GRAPH && kind == PILED) {
@@ -502,7 +499,7 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
         root = number == 0 ? root_of(c) : gm_names_site(&l->names, (struct gm_stack_id){number});
     }
     if (shape == GRAPH && kind == STALE) {
-        c->failed |= l->phase != NULL && !add_held(l, l->kinds, l->habits, &set);
+        add_held(c, &set);
         qsort(set.v, set.n, sizeof *set.v, by_allocation);
         root = gm_lives_backward(l, next_forward(l, gm_go_with_backward(c, &set)), false);
     }
@@ -583,7 +580,7 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
     uint64_t bytes = 0, inside = 0, at_end = 0;
     const enum shape shape = collect_kind(c, PILED, &set);
     if (l->rounds.n < LEAK_ROUNDS || set.n == 0) {
-        free(set.v);
+        gm_case_free_set(c, &set);
         return;
     }
     for (size_t i = 0; i < set.n; i++) {
@@ -606,13 +603,12 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
         bounded.snippet = "  cache[key] = make(key)\n"
                           "+ if len(cache) > 16: cache.pop(next(iter(cache)))";
     }
-    if (bytes / l->rounds.n <= of_round || is_inside || is_cache)
-        gm_case_accuse(c, &bounded, &set, false,
-                       is_cache ? "it is left of rounds of the loop, to its end, and is used in its own, like a cache "
-                                  "that nothing bounds"
-                                : "a little more is left of every round of the loop, to its end");
-    else
-        free(set.v);
+    if (bytes / l->rounds.n > of_round && !is_inside && !is_cache)
+        set.n = 0;
+    gm_case_accuse(c, &bounded, &set, false,
+                   is_cache ? "it is left of rounds of the loop, to its end, and is used in its own, like a cache "
+                              "that nothing bounds"
+                            : "a little more is left of every round of the loop, to its end");
 }
 
 /* ---- the rules --------------------------------------------------------------------------------------------------- */
@@ -656,31 +652,25 @@ static void find_stale(struct gm_case *c, const struct gm_rule *rule)
 static const struct gm_rule rules[] = {
     {.id = "slow-leak",
      .title = "Something is left of every round",
-     .find = find_leak,
-     .needs_lives = true,
+     .find_in_lives = find_leak,
      .brief = "keep numbers, not tensors",
      .fix = "Keep numbers, not tensors: value.item(), and bound what is collected",
      .snippet = "- history.append(value)\n"
                 "+ history.append(value.item())",
-     .cost = "none",
-     .severity = "warning",
      .when =
-         "what was made in a round of the loop is there three rounds later, or two at the end, of at least 10 "
-         "rounds, at "
-         "most a 20th of what a round needs else (a 50th where nothing is trained); or of at least 10: here and there, "
-         "of less than every second one, or, in training, made in the midst of a call of a model, or, where nothing "
-         "is trained, before modules make a third or more of what the round makes, if it stays to the end, and "
+         "what was made in a round of the loop is there three rounds later, or two at the end, of at least 10 rounds, "
+         "at most a 20th of what a round needs else (a 50th where nothing is trained); or of at least 10: here and "
+         "there, of less than every second one, or, in training, made in the midst of a call of a model, or, where "
+         "nothing is trained, before modules make a third or more of what the round makes, if it stays to the end, and "
          "nothing is made of all of it; if these are single tensors",
      .what_to_do = "`history.append(value.item())`; a bound for caches"},
     {.id = "loss-keeps-graph",
      .title = "Graphs of past rounds are kept",
-     .find = find_kept_graph,
-     .needs_lives = true,
+     .find_in_lives = find_kept_graph,
      .brief = "add up loss.item()",
      .fix = "Add up loss.item() or loss.detach(), and evaluate under torch.inference_mode()",
      .snippet = "- total += loss\n"
                 "+ total += loss.item()",
-     .cost = "none",
      .severity = "warning, or info of batches that wait for one backward pass",
      .when =
          "what was made in a round of the loop (a step, or a pass of a loop of Python) is there three rounds later, or "
@@ -691,30 +681,24 @@ static const struct gm_rule rules[] = {
      .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
     {.id = "tensors-in-a-list",
      .title = "Tensors of every round are collected on the device",
-     .find = find_list,
-     .needs_lives = true,
+     .find_in_lives = find_list,
      .brief = "append tensor.cpu()",
      .fix = "Append tensor.cpu(), or only the number that is needed (tensor.item())",
      .snippet = "- outputs.append(out)\n"
                 "+ outputs.append(out.cpu())",
      .cost = "a copy to the host for each",
-     .severity = "warning",
      .when =
-         "the same, if it is no such graph; or at least 8 tensors "
-         "of one stack outside of modules, or outputs of calls of one that keep no graph and are there when 6 large "
-         "tensors have been made after the call, that are there at the peak, hold a tenth of it, and between which "
-         "a module worked each time, if no backward pass frees them",
+         "the same, if it is no such graph; or at least 8 tensors of one stack outside of modules, or outputs of calls "
+         "of one that keep no graph and are there when 6 large tensors have been made after the call, that are there "
+         "at the peak, hold a tenth of it, and between which a module worked each time, if no backward pass frees them",
      .what_to_do = "`outputs.append(out.cpu())`"},
     {.id = "retain-graph",
      .title = "The graph of the last step is kept through the next one",
-     .find = find_retained,
-     .needs_lives = true,
+     .find_in_lives = find_retained,
      .brief = "no retain_graph=True",
      .fix = "Call backward() without retain_graph=True, and del what holds the graph at the end of the step",
      .snippet = "- loss.backward(retain_graph=True)\n"
                 "+ loss.backward()",
-     .cost = "none",
-     .severity = "warning",
      .when = "in training, what several stacks (or 3 of which one stack makes 2) made in a round is freed in the next "
              "one only after the "
              "same stack made its successor, twice or more often; or most (6 or more, three in four) of what a forward "
@@ -722,15 +706,12 @@ static const struct gm_rule rules[] = {
      .what_to_do = "`loss.backward()` without `retain_graph=True`; `del` of outputs that carry a graph"},
     {.id = "stale-reference",
      .title = "Tensors of the last round live while the next ones are made",
-     .find = find_stale,
-     .needs_lives = true,
+     .find_in_lives = find_stale,
      .brief = "del it at the loop's end",
      .fix = "del the variable at the end of the loop's body, or leave it out",
      .snippet = "  for batch in loader:\n"
                 "      out = model(batch)\n"
                 "+     del out",
-     .cost = "none",
-     .severity = "warning",
      .when = "the same of single tensors, in any run; also of outputs of several layers that go at once",
      .what_to_do = "`del logits` at the end of the loop's body"},
 };

@@ -61,7 +61,7 @@ static bool stands_out(const struct gm_lives *l, const uint64_t *peaks, uint32_t
 }
 
 /* What the round asked for as it would be if it were like the other one; of what that has not, nothing is known. */
-static bool shrink(const struct gm_lives *l, const struct gm_roster *roster, uint32_t odd, uint32_t like,
+static void shrink(const struct gm_lives *l, const struct gm_roster *roster, uint32_t odd, uint32_t like,
                    struct gm_set *set, uint64_t *same, uint64_t *all)
 {
     for (size_t i = 0; i < roster->n; i++) {
@@ -73,11 +73,9 @@ static bool shrink(const struct gm_lives *l, const struct gm_roster *roster, uin
             gm_roster_find(roster, gm_stack_of(l->h, row->allocation), like, row->place);
         *all += size;
         *same += other != NULL ? size : 0;
-        if (other != NULL && gm_requested(l->h, other->allocation) < size &&
-            !gm_set_add(set, row->allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, gm_requested(l->h, other->allocation)))
-            return false;
+        if (other != NULL && gm_requested(l->h, other->allocation) < size)
+            gm_set_shrink(set, row->allocation, gm_requested(l->h, other->allocation));
     }
-    return true;
 }
 
 static void find_outlier(struct gm_case *c, const struct gm_rule *rule)
@@ -91,7 +89,9 @@ static void find_outlier(struct gm_case *c, const struct gm_rule *rule)
     c->failed |= peaks == NULL;
     if (!c->failed && stands_out(l, peaks, &odd, &next)) {
         const struct gm_roster *roster = gm_lives_roster(c->lives);
-        c->failed |= roster == NULL || !shrink(l, roster, odd, next, &set, &same, &all);
+        c->failed |= roster == NULL;
+        if (roster != NULL)
+            shrink(l, roster, odd, next, &set, &same, &all);
         if (same < all / 4 * 3) /* another kind of work */
             set.n = 0;
         gm_case_accuse(c, rule, &set, false,
@@ -234,7 +234,7 @@ static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants 
         g->in_round += gm_stack_of(h, a) == gm_stack_of(h, g->largest) &&
                        gm_lives_round(l, h->born[a]) == gm_lives_round(l, l->peak);
         alive++;
-        c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, bytes / PIECES);
+        gm_set_shrink(set, a, bytes / PIECES);
     }
     return size > 0 && !has_others && g->at_once <= MOST_AT_ONCE && g->in_round <= MOST_IN_CALL &&
            gm_is_share(g->at_peak, l->at_peak, 0.5);
@@ -263,7 +263,7 @@ static void find_giant_of_peak(struct gm_case *c, const struct gm_rule *rule)
     struct giants g = {.largest = 0};
     char size[GM_SIZE_TEXT];
     if (!collect_giants(c, &set, &g)) {
-        free(set.v);
+        gm_case_free_set(c, &set);
         return;
     }
     const bool has_price = is_wanted(l, &set, &g);
@@ -276,10 +276,8 @@ static void find_giant_of_peak(struct gm_case *c, const struct gm_rule *rule)
     f->title = "One tensor makes the peak";
     f->unit = NULL;
     f->site = gm_lives_place(l, gm_stack_of(l->h, g.first));
-    if (has_price && f->remedy != NULL) {
-        f->severity = GM_INFO;
-        f->remedy->has_price = true;
-    }
+    if (has_price)
+        gm_case_is_choice(f);
 }
 
 static void find_giant(struct gm_case *c, const struct gm_rule *rule)
@@ -323,26 +321,22 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
 static const struct gm_rule rules[] = {
     {.id = "outlier-batch",
      .title = "One batch needs much more than the others",
-     .find = find_outlier,
-     .needs_lives = true,
+     .find_in_lives = find_outlier,
      .brief = "split the largest batch",
      .fix = "Cut, split or leave out batches that are much larger than the others, or sort them by length",
      .snippet = "- loader = DataLoader(data, batch_size=n)\n"
                 "+ loader = DataLoader(data, batch_sampler=by_tokens(data, max_tokens))",
      .cost = "little: it is one batch",
-     .severity = "warning",
      .when = "of at least 4 rounds one, not the first, peaks a quarter above the next one, near which most others are",
      .what_to_do = "Limit the size of a batch (`max_tokens`), not the number of its items"},
     {.id = "giant-tensor",
      .title = "One tensor is too large for the device",
      .unit = " or more",
-     .find = find_giant,
-     .needs_lives = true,
+     .find_in_lives = find_giant,
      .brief = "make it in pieces",
      .fix = "Make it in pieces, or do not make it: chunk the operation, or use one that needs no such tensor",
      .snippet = "- y = f(x)\n"
                 "+ y = torch.cat([f(part) for part in x.split(n)])",
-     .cost = "none",
      .severity = "critical, or warning where it sets the peak; info if a backward pass uses it, a weight or a resizing "
                  "made it, or what it is made of is half as large",
      .when = "memory ran out for a request of at least 4 times the largest tensor that another function made, and what "

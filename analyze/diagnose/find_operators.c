@@ -194,10 +194,8 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
     const bool has_layers = calls_layers(l);
     struct run run = {.least = size};
     uint32_t found = 0, last = 0;
-    for (uint32_t e = 0; e < l->h->count && found < LAYERS; e++) {
+    for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count && found < LAYERS; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = gm_made_by(l->h, e);
-        if (a == GM_NEVER)
-            continue;
         const uint64_t bytes = gm_requested(l->h, a);
         const uint32_t round = gm_lives_round(l, e + 1);
         if ((gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_LOSS | GM_BY_OPTIMIZER)) != 0 ||
@@ -270,7 +268,7 @@ static void collect_scores(struct gm_case *c, struct gm_set *set, uint64_t size,
         if (!l->taken[a] && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size) &&
             (is_bare ? gm_requested(l->h, a) > size / 4 : makes[gm_stack_of(l->h, a)]) && !is_for_good(l, a) &&
             !is_of_weights(l, a))
-            c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            gm_set_drop(set, a);
     }
 }
 
@@ -280,7 +278,7 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     for (size_t a = 0; (l->by_any & GM_BY_MATH_ATTENTION) != 0 && !c->failed && a < l->h->allocation_count; a++)
         if ((gm_lives_by(l, a) & GM_BY_MATH_ATTENTION) != 0 && l->h->born[a] > 0)
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            gm_set_drop(&set, a);
     if (set.n > 0) {
         gm_case_accuse(
             c, rule, &set, false,
@@ -366,10 +364,8 @@ static uint64_t wide_end_of(const struct gm_lives *l)
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_requested(l->h, a) > gradient)
             gradient = gm_requested(l->h, a);
-    for (uint32_t e = 0; e < l->h->count && size > 0; e++) {
+    for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count && size > 0; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = gm_made_by(l->h, e);
-        if (a == GM_NEVER)
-            continue;
         const uint64_t bytes = gm_requested(l->h, a);
         if (gm_lives_is_of_backward(l, a)) {
             if (is_wide && gm_lives_is_role(l, a, GM_ROLE_GRADIENT)) {
@@ -422,10 +418,8 @@ static bool is_of_pairs(const struct gm_lives *l, uint64_t size)
 {
     const struct gm_history *h = l->h;
     size_t last = SIZE_MAX;
-    for (uint32_t e = 0; e < h->count; e++) {
+    for (uint32_t e = gm_next_made(h, 0); e < h->count; e = gm_next_made(h, e + 1)) {
         const uint32_t a = gm_made_by(h, e);
-        if (a == GM_NEVER)
-            continue;
         if (gm_lives_is_of_engine(l, a)) {
             last =
                 is_logits_of(gm_requested(h, a), size) && gm_requested(h, a) > size / 3 && h->freed[a] > e + 1 + BRIEF
@@ -460,15 +454,13 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
         return;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && is_logits_of(gm_requested(l->h, a), size) && !is_for_good(l, a))
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, gm_requested(l->h, a) / CHUNKS);
+            gm_set_shrink(&set, a, gm_requested(l->h, a) / CHUNKS);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false,
                        "logits of all positions, their logarithms, casts and gradients are there at once, each as "
                        "large as the vocabulary times the positions");
-    if (f != NULL && f->remedy != NULL && of_forward <= PLAIN) { /* as every such loss has it: a choice */
-        f->severity = GM_INFO;
-        f->remedy->has_price = true;
-    }
+    if (of_forward <= PLAIN) /* as every such loss has it */
+        gm_case_is_choice(f);
 }
 
 /* ---- autocast ---------------------------------------------------------------------------------------------------- */
@@ -580,7 +572,7 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
     for (size_t a = 0; !c->failed && is_found && a < l->h->allocation_count; a++) {
         const struct pair *pair = is_cast(l, a) ? find_pair(&pairs, 2 * gm_requested(l->h, a)) : NULL;
         if (pair != NULL && are_casts(pair))
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            gm_set_drop(&set, a);
     }
     free(pairs.v);
     const bool is_late = l->has_backward && let_go_in_backward(l, &set);
@@ -598,9 +590,8 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
                      "-     loss.backward()\n"
                      "+ loss.backward()";
         f->cost = "none";
-    } else if (f != NULL && f->remedy != NULL && l->has_backward) { /* its weights are wanted as they are: a choice */
-        f->severity = GM_INFO;
-        f->remedy->has_price = true;
+    } else if (l->has_backward) { /* its weights are wanted as they are */
+        gm_case_is_choice(f);
     }
 }
 
@@ -624,15 +615,14 @@ static void find_waiting(struct gm_case *c, const struct gm_rule *rule)
             largest = gm_requested(l->h, a);
             freed_by = stack;
         }
-        c->failed |= !gm_set_add(&set, a, let_go - 1, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+        gm_set_end(&set, a, let_go - 1);
     }
-    struct gm_finding *f = NULL;
-    if (gm_is_share(waiting, l->at_peak, 0.05))
-        f = gm_case_accuse(c, rule, &set, false,
-                           "the program has let go of them, but record_stream makes the allocator wait for the other "
-                           "stream, and the next ones are made meanwhile");
-    else
-        free(set.v);
+    if (!gm_is_share(waiting, l->at_peak, 0.05))
+        set.n = 0;
+    struct gm_finding *f =
+        gm_case_accuse(c, rule, &set, false,
+                       "the program has let go of them, but record_stream makes the allocator wait for the other "
+                       "stream, and the next ones are made meanwhile");
     if (f == NULL)
         return;
     f->bytes = waiting;
@@ -643,28 +633,24 @@ static void find_waiting(struct gm_case *c, const struct gm_rule *rule)
 static const struct gm_rule rules[] = {
     {.id = "unfused-attention",
      .title = "Attention makes its scores in memory",
-     .find = find_attention,
-     .needs_lives = true,
+     .find_in_lives = find_attention,
      .brief = "fused attention",
      .fix = "Call torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True) with types and masks that "
             "its fused kernels take",
      .snippet = "- out = softmax(q @ k.transpose(-2, -1) * scale + mask) @ v\n"
                 "+ out = F.scaled_dot_product_attention(q, k, v, is_causal=True)",
      .cost = "none; it is faster, too",
-     .severity = "warning",
      .when =
          "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
          "largest size, at least twice at the peak, is 4 times its other sizes and larger than what was made before, "
-         "two in a row (a fused kernel makes one, its output); or, of any code, two blocks of the "
-         "largest size in a row, which no layer with a weight and no resizing makes, 8 times as large as those before "
-         "and after "
-         "them, twice, if most of that very size stands so; between layers with weights also with a bias or a mask of "
-         "a quarter in the row",
+         "two in a row (a fused kernel makes one, its output); or, of any code, two blocks of the largest size in a "
+         "row, which no layer with a weight and no resizing makes, 8 times as large as those before and after them, "
+         "twice, if most of that very size stands so; between layers with weights also with a bias or a mask of a "
+         "quarter in the row",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",
-     .find = find_logits,
-     .needs_lives = true,
+     .find_in_lives = find_logits,
      .brief = "loss in chunks",
      .fix =
          "Compute the loss in chunks of positions (a fused linear cross-entropy), so that the logits are never there "
@@ -678,15 +664,13 @@ static const struct gm_rule rules[] = {
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
          "each; where no name tells of a loss, of the largest size, if the forward pass ends in it after something 6 "
          "times smaller, of which one of the largest weights makes it by its sizes, and a number for each row (but for "
-         "2 %) is made "
-         "of it, or after something 32 times smaller, and one of the largest weights has the first gradient; not where "
-         "the first two gradients made of it are equally large and none stays (similarities of a batch with a batch); "
-         "the saving is that of chunks of an eighth",
+         "2 %) is made of it, or after something 32 times smaller, and one of the largest weights has the first "
+         "gradient; not where the first two gradients made of it are equally large and none stays (similarities of a "
+         "batch with a batch); the saving is that of chunks of an eighth",
      .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},
     {.id = "autocast-weight-casts",
      .title = "Casts of the weights are there beside the weights",
-     .find = find_casts,
-     .needs_lives = true,
+     .find_in_lives = find_casts,
      .brief = "weights in bf16",
      .fix = "Keep the weights in bf16 (model.bfloat16()), or torch.autocast(..., cache_enabled=False) where nothing is "
             "trained",
@@ -695,21 +679,17 @@ static const struct gm_rule rules[] = {
      .cost = "accuracy of the weights; or a cast for each use",
      .severity = "warning, or info where something is trained and the backward pass lets go of them",
      .when = "at the peak there are at least 4 tensors half as large as the weights, hardly more than one for each, of "
-             "60 % of "
-             "their bytes",
+             "60 % of their bytes",
      .what_to_do = "`model.bfloat16()`, `cache_enabled=False`; in training `loss.backward()` after the region's end"},
     {.id = "pending-on-streams",
      .title = "Freed memory waits for another stream at the peak",
-     .find = find_waiting,
-     .needs_lives = true,
+     .find_in_lives = find_waiting,
      .brief = "wait for the side stream",
      .fix =
          "Let the main stream wait for the copy (wait_stream, or an event) and keep the tensor until then, instead of "
          "tensor.record_stream(stream)",
      .snippet = "- x.record_stream(side)\n"
                 "+ torch.cuda.current_stream().wait_stream(side)",
-     .cost = "none",
-     .severity = "warning",
      .when = "what is freed but waits for another stream is 5 % of the peak",
      .what_to_do = "`torch.cuda.current_stream().wait_stream(side)` instead of `record_stream`"},
 };

@@ -177,8 +177,9 @@ static void drop_own(struct gm_case *c, struct gm_set *set, size_t most, uint64_
     for (size_t i = 0; i < peak->site_count && peak->sites[i].bytes >= least; i++)
         for (size_t a = 0; !c->failed && is_own(c->report, most, &peak->sites[i]) && a < l->h->allocation_count; a++) {
             const char *site = gm_names_site(&c->lives->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
-            c->failed |= site == NULL || (strcmp(site, peak->sites[i].label) == 0 &&
-                                          !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0));
+            c->failed |= site == NULL;
+            if (site != NULL && strcmp(site, peak->sites[i].label) == 0)
+                gm_set_drop(set, a);
         }
 }
 
@@ -232,10 +233,9 @@ static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, size_
     else
         mean = gm_max(mean, largest_lasting(c->lives));
     for (size_t a = 0; !c->failed && !is_apart && a < c->lives->h->allocation_count; a++)
-        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER,
-                                 (uint64_t)((double)gm_requested(c->lives->h, a) * (double)mean / (double)peak));
+        gm_set_shrink(&set, a, (uint64_t)((double)gm_requested(c->lives->h, a) * (double)mean / (double)peak));
     f->remedy = gm_case_remedy_of(c, &set);
-    free(set.v);
+    gm_case_free_set(c, &set);
 }
 
 enum { LEAST_UNEVEN_MIB = 128 };
@@ -317,7 +317,6 @@ static const struct gm_rule rules[] = {
      .find = find_growth,
      .unit = " a step",
      .needs_trace = true,
-     .severity = "warning",
      .when = "the ends of steps grow steadily ([steps](steps.md)), by at least 64 KiB a step",
      .what_to_do = "Look at the call site named: tensors that outlive their step"},
     {.id = "peak-by-one-site",
@@ -338,8 +337,6 @@ static const struct gm_rule rules[] = {
      .fix = "Split the batch, or the layers, by the memory that they take, and collect results on the host",
      .snippet = "- first, rest = layers[:n].to(0), layers[n:].to(1)\n"
                 "+ first, rest = layers[:m].to(0), layers[m:].to(1)  # half the bytes",
-     .cost = "none",
-     .severity = "warning",
      .when =
          "the highest peak of requested bytes of a device is 128 MiB and two fifths above the mean of the devices that "
          "have a twentieth of it, or make a fiftieth as many allocations",

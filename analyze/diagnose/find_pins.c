@@ -81,7 +81,7 @@ static uint64_t collect_survivors(struct gm_case *c, const struct given_back *ba
             (gm_lives_by(l, a) & GM_BY_NOBODY) != 0)
             continue;
         bytes += gm_block_bytes(l->h, a);
-        c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+        gm_set_drop(set, a);
     }
     return bytes;
 }
@@ -152,14 +152,12 @@ static const struct gm_rule rules[] = {
      .fix = "Make what stays before what is large and passes, or keep it on the host",
      .snippet = "- big = activations(); keep = torch.zeros(n, device=\"cuda\")\n"
                 "+ keep = torch.zeros(n, device=\"cuda\"); big = activations()",
-     .cost = "none",
      .severity = "warning, or info after an error, and where a trace was looked at without that",
      .when = "where the program gave its cache back, or in the end without a backward pass, 64 MiB and a tenth of what "
              "is reserved are not in use, and blocks of at most a 16th of that which were made until then, without "
-             "weights, "
-             "gradients and states of optimizers, hold at most half of it. Else `cudaMalloc` segments with 10 MiB or "
-             "more inactive and at most a "
-             "tenth as much active: together at least 64 MiB inactive and 2 % of reserved",
+             "weights, gradients and states of optimizers, hold at most half of it. Else `cudaMalloc` segments with 10 "
+             "MiB or more inactive and at most a tenth as much active: together at least 64 MiB inactive and 2 % of "
+             "reserved",
      .what_to_do = "Allocate long-lived tensors before large temporary ones, or copy the survivors before "
                    "`empty_cache()`"},
 };

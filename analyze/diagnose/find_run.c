@@ -271,28 +271,23 @@ static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
 static const struct gm_rule rules[] = {
     {.id = "empty-cache-in-loop",
      .title = "The cache is given back in every round",
-     .find = find_emptied,
-     .needs_lives = true,
+     .find_in_lives = find_emptied,
      .brief = "no empty_cache() in the loop",
      .fix = "Leave torch.cuda.empty_cache() out of the loop",
      .snippet = "  for batch in loader:\n"
                 "      step(batch)\n"
                 "-     torch.cuda.empty_cache()",
      .cost = "none; it is faster",
-     .severity = "warning",
      .when = "in at least 3 rounds, and half of them, memory goes back to the driver, which never refused any",
      .what_to_do = "No `torch.cuda.empty_cache()` in a loop"},
     {.id = "cache-of-finished-phase",
      .title = "The cache of a phase that is over stays reserved",
-     .find = find_old_cache,
-     .needs_lives = true,
+     .find_in_lives = find_old_cache,
      .brief = "empty_cache() between phases",
      .fix = "Call torch.cuda.empty_cache() once between the phases, if something else needs the memory",
      .snippet = "  train()\n"
                 "+ torch.cuda.empty_cache()\n"
                 "  serve()",
-     .cost = "none",
-     .severity = "warning",
      .when =
          "at some moment other code begins, and the stacks that made 98 % of all so far, of which one is a module's, "
          "if there are modules, or which made three times what is cached, have run for the last time; a tenth of peak "
@@ -313,10 +308,8 @@ static const struct gm_rule rules[] = {
      .snippet = "- model = model.cuda()\n"
                 "+ model = fully_shard(model)  # over N ranks; or a smaller type",
      .cost = "communication, accuracy, or money",
-     .severity = "warning",
      .when = "out of memory, by capacity or with nine tenths of what is reserved in use, parameters, gradients and "
-             "optimizer state were half of what was live, and no "
-             "mistake was found",
+             "optimizer state were half of what was live, and no mistake was found",
      .what_to_do = "Sharding, smaller types, offloading, a larger card"},
 };
 const struct gm_theme gm_theme_run = GM_THEME(rules);

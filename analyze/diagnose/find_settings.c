@@ -216,15 +216,13 @@ static void find_idle_gc(struct gm_case *c, const struct gm_rule *rule)
 static const struct gm_rule rules[] = {
     {.id = "variable-shapes",
      .title = "Sizes that change from round to round leave memory in pieces",
-     .find = find_shapes,
+     .find_in_lives = find_shapes,
      .needs_trace = true,
-     .needs_lives = true,
      .brief = "pad to few lengths",
      .fix = "Pad to few lengths (buckets), or set PYTORCH_ALLOC_CONF=expandable_segments:True",
      .snippet = "- length = max(lengths)\n"
                 "+ length = next(n for n in (256, 512, 1024, 2048) if n >= max(lengths))",
      .cost = "none for the setting; padding is computed, too",
-     .severity = "warning",
      .when = "of what rounds make again half has another size than in the round before, in at least 3 rounds, and a "
              "replay with another setting saves a tenth of peak reserved memory",
      .what_to_do = "Few lengths; or the setting that it names"},
@@ -238,7 +236,6 @@ static const struct gm_rule rules[] = {
     {.id = "conflicting-settings",
      .title = "max_split_size and expandable segments work against each other",
      .find = find_conflict,
-     .severity = "warning",
      .when = "`max_split_size_mb` is set and expandable segments are on",
      .what_to_do = "Leave `max_split_size_mb` out; of a trace, a replay tells what it costs"},
     {.id = "gc-threshold-without-limit",

@@ -71,8 +71,7 @@ static void find_workspaces(struct gm_case *c, const struct gm_rule *rule)
         made[stack] += (l->by[stack] & GM_BY_NOBODY) == 0;
         most = made[stack] > made[most] || most == 0 ? stack : most;
         if (stream != own)
-            c->failed |=
-                !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, is_kept ? 0 : (uint64_t)GM_REMEDY_AS_RECORDED);
+            gm_set_shrink(&set, a, is_kept ? 0 : (uint64_t)GM_REMEDY_AS_RECORDED);
     }
     free(made);
     struct gm_finding *f = gm_case_accuse(
@@ -148,7 +147,7 @@ static void find_pools(struct gm_case *c, const struct gm_rule *rule)
     for (size_t a = 0; !c->failed && count >= LEAST_POOLS && a < h->allocation_count; a++)
         if (is_private(h, gm_pool_number(h, a)) && h->freed[a] != GM_NEVER &&
             whole_pool(h, gm_pool_number(h, a)) != most)
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            gm_set_drop(&set, a);
     if (sum - pools[most].most < 16 * GM_MIB)
         set.n = 0;
     free(pools);
@@ -162,28 +161,24 @@ static void find_pools(struct gm_case *c, const struct gm_rule *rule)
 static const struct gm_rule rules[] = {
     {.id = "workspaces-per-stream",
      .title = "Every stream keeps a workspace of cuBLAS",
-     .find = find_workspaces,
-     .needs_lives = true,
+     .find_in_lives = find_workspaces,
      .brief = "fewer streams",
      .fix = "Use fewer streams for matrix products, or smaller workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2",
      .snippet = "- streams = [torch.cuda.Stream() for _ in range(16)]\n"
                 "+ streams = [torch.cuda.Stream() for _ in range(2)]",
      .cost = "products that no longer run at the same time",
-     .severity = "warning",
      .when = "workspaces of cuBLAS (or what is made and freed at once) of 1 MiB or more, of one size, on at least 3 "
              "streams; the saving is that of one stream for all",
      .what_to_do = "Fewer streams, or `CUBLAS_WORKSPACE_CONFIG=:4096:2`"},
     {.id = "cuda-graph-pools",
      .title = "Each CUDA graph has a memory pool of its own",
-     .find = find_pools,
+     .find_in_lives = find_pools,
      .is_in_turn = true,
-     .needs_lives = true,
      .brief = "one pool for all graphs",
      .fix = "Capture with torch.cuda.graph(graph, pool=first.pool()), the largest first",
      .snippet = "- with torch.cuda.graph(second):\n"
                 "+ with torch.cuda.graph(second, pool=first.pool()):",
      .cost = "graphs that share a pool may not run at the same time",
-     .severity = "warning",
      .when = "at least 2 private pools, and what was freed in all but the largest of them is 16 MiB or more",
      .what_to_do = "`torch.cuda.graph(graph, pool=first.pool())`"},
 };

@@ -110,35 +110,32 @@ static bool is_within_backward(const struct gm_lives *l, uint32_t event)
 }
 
 /* A gradient is of no use from the end of a round to where the next backward pass makes it. */
-static bool add_gradient(struct gm_set *set, const struct gm_lives *l, struct round *rounds, size_t a,
+static void add_gradient(struct gm_set *set, const struct gm_lives *l, struct round *rounds, size_t a,
                          const struct steps *steps)
 {
     const struct gm_history *h = l->h;
     const uint32_t born = gm_lives_round(l, h->born[a]), freed = h->freed[a];
     const uint32_t offset = rounds[born].backward < h->born[a] ? h->born[a] - rounds[born].backward : 0;
-    bool ok = true;
-    for (uint32_t r = born, next; ok && r < l->rounds.n && gm_lives_round_end(l, r) < freed; r = next) {
+    for (uint32_t r = born, next; r < l->rounds.n && gm_lives_round_end(l, r) < freed; r = next) {
         const uint32_t gone = gm_lives_round_end(l, r);
         next = next_backward(l, rounds, r);
         const uint32_t backward = rounds[next].backward;
         if (gone >= l->first_oom || is_within_backward(l, gone))
             continue; /* of no use to anyone; no step ends there */
         if (freed <= backward) {
-            ok = freed == GM_NEVER || gm_set_add(set, a, gone, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+            if (freed != GM_NEVER)
+                gm_set_end(set, a, gone);
             continue;
         }
         const uint32_t other = next_of(l, &rounds[next], a);
-        if (other != GM_NEVER && h->freed[other] > freed && gm_lives_round(l, freed) == next && r == born)
-            ok = gm_set_add(set, a, gone, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
-        else if (is_without_step(rounds, r, steps))
-            continue; /* they are accumulated */
-        else if (other != GM_NEVER)
-            ok = gm_set_add(set, a, gone, h->born[other], GM_REMEDY_AS_RECORDED) &&
-                 gm_set_add(set, other, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-        else
-            ok = gm_set_add(set, a, gone, backward + offset, GM_REMEDY_AS_RECORDED);
+        if (other != GM_NEVER && h->freed[other] > freed && gm_lives_round(l, freed) == next && r == born) {
+            gm_set_end(set, a, gone);
+        } else if (!is_without_step(rounds, r, steps)) { /* else they are accumulated */
+            gm_set_add(set, a, gone, other != GM_NEVER ? h->born[other] : backward + offset);
+            if (other != GM_NEVER)
+                gm_set_drop(set, other);
+        }
     }
-    return ok;
 }
 
 /* Whether a forward pass of the trace is under way at the peak: it has made activations. */
@@ -192,9 +189,9 @@ static const char *forward_line(struct gm_case *c)
     struct gm_set set = {.v = NULL};
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (l->role[a] == GM_ROLE_ACTIVATION && l->h->born[a] > 0 && gm_lives_at_peak(l, a))
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            gm_set_drop(&set, a);
     const char *line = gm_lives_caller(c->lives, &set, true);
-    free(set.v);
+    gm_case_free_set(c, &set);
     return line;
 }
 
@@ -244,9 +241,12 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
         has_backward |= rounds[r].backward != GM_NEVER;
     const bool is_forward = !has_backward && has_forward(l);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        if (l->role[a] == GM_ROLE_GRADIENT && gm_lives_is_of_engine(l, a) && l->taken[a] != GM_TAKEN)
-            c->failed |= is_forward ? l->h->born[a] == 0 && !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0)
-                                    : !add_gradient(&set, l, rounds, a, &steps);
+        if (l->role[a] == GM_ROLE_GRADIENT && gm_lives_is_of_engine(l, a) && l->taken[a] != GM_TAKEN) {
+            if (!is_forward)
+                add_gradient(&set, l, rounds, a, &steps);
+            else if (l->h->born[a] == 0)
+                gm_set_drop(&set, a);
+        }
     free(rounds);
     if (!gm_is_share(useless_at_peak(l, &set), l->at_peak, 1.0 / GM_LEAST_SHARE))
         set.n = 0;
@@ -337,9 +337,10 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
             continue;
         if (!is_brief(l, a) || (!is_list && (!is_of_step || burst->blocks_most < LEAST_AT_ONCE)))
             continue;
-        c->failed |= gm_lives_is_by_torch(l, a) && is_of_step
-                         ? !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0)
-                         : !gm_set_add(&set, a, gm_lives_after_others(l, a, 1), GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+        if (gm_lives_is_by_torch(l, a) && is_of_step)
+            gm_set_drop(&set, a);
+        else
+            gm_set_end(&set, a, gm_lives_after_others(l, a, 1));
     }
     gm_sizes_free(&sizes);
     free(bursts);
@@ -357,11 +358,10 @@ static void find_states(struct gm_case *c, const struct gm_rule *rule)
     gm_hand_states(c, &set);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (l->role[a] == GM_ROLE_OPTIMIZER_STATE && !l->taken[a])
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-    if (gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.3))
-        gm_case_accuse(c, rule, &set, false, "states of the optimizer are the largest part of what lasts");
-    else
-        free(set.v);
+            gm_set_drop(&set, a);
+    if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.3))
+        set.n = 0;
+    gm_case_accuse(c, rule, &set, false, "states of the optimizer are the largest part of what lasts");
 }
 
 /* ---- activations ------------------------------------------------------------------------------------------------- */
@@ -441,17 +441,15 @@ static bool is_of_pass(const struct gm_lives *l, size_t a)
 }
 
 /* The activations of one layer: away from the end of its forward to where its backward begins, but for its last. */
-static bool add_layer(struct gm_set *set, const struct gm_lives *l, const uint32_t *layer, size_t n, uint32_t end)
+static void add_layer(struct gm_set *set, const struct gm_lives *l, const uint32_t *layer, size_t n, uint32_t end)
 {
     uint32_t again = GM_NEVER;
-    bool ok = true;
     for (size_t i = 0; i < n; i++)
         if (l->h->freed[layer[i]] > end + 1 && l->h->freed[layer[i]] < again && is_of_pass(l, layer[i]))
             again = l->h->freed[layer[i]];
-    for (size_t i = 0; ok && i + 1 < n && again != GM_NEVER; i++)
+    for (size_t i = 0; i + 1 < n && again != GM_NEVER; i++)
         if (l->h->freed[layer[i]] >= again)
-            ok = gm_set_add(set, layer[i], end, again - 1, GM_REMEDY_AS_RECORDED);
-    return ok;
+            gm_set_add(set, layer[i], end, again - 1);
 }
 
 /* A layer ends where the next begins, so many allocations of the anchor's stack later; the last one, where it has as
@@ -461,16 +459,14 @@ static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_
     struct GM_VEC(uint32_t) layer = {.v = NULL};
     size_t before = SIZE_MAX, met = 0;
     bool ok = true, is_open = false;
-    for (uint32_t e = 0; ok && e < l->h->count; e++) {
+    for (uint32_t e = gm_next_made(l->h, 0); ok && e < l->h->count; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = gm_made_by(l->h, e);
-        if (a == GM_NEVER)
-            continue;
         is_open &= !gm_lives_is_of_backward(l, a);
         if (!is_activation(l, a))
             continue;
         met += gm_stack_of(l->h, a) == anchor && is_large(l, a);
         if (is_open && (met > each || layer.n == before)) {
-            ok = add_layer(set, l, layer.v, layer.n, e);
+            add_layer(set, l, layer.v, layer.n, e);
             before = layer.n;
             is_open = false;
         }
@@ -495,10 +491,8 @@ static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsign
     size_t calls = 0;
     uint64_t open = 0;
     set->n = 0;
-    for (uint32_t e = 0; *ok && e < l->h->count; e++) {
+    for (uint32_t e = gm_next_made(l->h, 0); *ok && e < l->h->count; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = gm_made_by(l->h, e);
-        if (a == GM_NEVER)
-            continue;
         if (gm_lives_is_of_backward(l, a)) {
             open = layer.n = 0;
             continue;
@@ -508,7 +502,7 @@ static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsign
         const uint64_t call = gm_lives_module_call(l, gm_stack_of(l->h, a), level);
         if (call != open) {
             const size_t before = set->n;
-            *ok = add_layer(set, l, layer.v, layer.n, e);
+            add_layer(set, l, layer.v, layer.n, e);
             calls += set->n > before && gm_lives_at_peak(l, set->v[before].allocation);
             layer.n = 0;
             open = call;
@@ -580,16 +574,13 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
 static const struct gm_rule rules[] = {
     {.id = "gradients-through-forward",
      .title = "Gradients of the last step live through the forward pass",
-     .find = find_old_gradients,
-     .needs_lives = true,
+     .find_in_lives = find_old_gradients,
      .brief = "zero_grad() after step()",
      .fix = "Call optimizer.zero_grad(set_to_none=True) right after optimizer.step(), before the forward pass",
      .snippet = "- optimizer.zero_grad(); loss = model(x); loss.backward()\n"
                 "- optimizer.step()\n"
                 "+ loss = model(x); loss.backward()\n"
                 "+ optimizer.step(); optimizer.zero_grad(set_to_none=True)",
-     .cost = "none",
-     .severity = "warning",
      .when =
          "gradients are there after the round that made them, go before the next backward pass, or are zeroed, or "
          "replaced, by it, and hold 1 % of a peak at which nothing reads them; not where they are accumulated, which "
@@ -599,14 +590,12 @@ static const struct gm_rule rules[] = {
                    "accumulated"},
     {.id = "foreach-transients",
      .title = "Copies that the optimizer or clipping makes for a moment set the peak",
-     .find = find_transients,
-     .needs_lives = true,
+     .find_in_lives = find_transients,
      .brief = "foreach=False",
      .fix = "Pass foreach=False, or fused=True, to the optimizer and to clip_grad_norm_",
      .snippet = "- optimizer = AdamW(params)\n"
                 "+ optimizer = AdamW(params, fused=True)",
      .cost = "foreach=False: a slower step; fused=True: none",
-     .severity = "warning",
      .when =
          "what the code of torch.optim or of gradient clipping makes and frees within a step, at least 4 tensors of "
          "a stack at once, or as many of gradients' sizes that other code makes there and no backward pass of the "
@@ -614,8 +603,7 @@ static const struct gm_rule rules[] = {
      .what_to_do = "`fused=True` or `foreach=False`"},
     {.id = "activations-dominate",
      .title = "Activations make most of the peak",
-     .find = find_activations,
-     .needs_lives = true,
+     .find_in_lives = find_activations,
      .is_choice = true,
      .brief = "checkpoint the layers",
      .fix = "Checkpoint the layers: x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)",
@@ -629,8 +617,7 @@ static const struct gm_rule rules[] = {
      .what_to_do = "`torch.utils.checkpoint`, or a smaller batch"},
     {.id = "optimizer-state-dominates",
      .title = "States of the optimizer make much of the peak",
-     .find = find_states,
-     .needs_lives = true,
+     .find_in_lives = find_states,
      .is_choice = true,
      .brief = "optimizer states on the host",
      .fix =

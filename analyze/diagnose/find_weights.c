@@ -264,15 +264,16 @@ static void drop_part(struct gm_case *c, const struct members *m, const struct p
     bool is_again = (part->by & GM_BY_COPYING) != 0;
     c->failed |= roster == NULL;
     for (size_t i = part->from; !c->failed && i < part->to; i++) {
-        c->failed |= !gm_set_add(set, m->v[i].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+        gm_set_drop(set, m->v[i].allocation);
         is_again |= !gm_lives_is_left(l, m->v[i].allocation) && is_made_again(l, roster, m->v[i].allocation);
     }
     for (size_t a = 0; is_again && !c->failed && a < l->h->allocation_count; a++) {
         const char *site = gm_lives_is_of_engine(l, a) || is_set_up(l, a)
                                ? ""
                                : gm_names_site(&l->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
-        c->failed |= site == NULL || (strcmp(site, m->v[part->from].site) == 0 &&
-                                      !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0));
+        c->failed |= site == NULL;
+        if (site != NULL && strcmp(site, m->v[part->from].site) == 0)
+            gm_set_drop(set, a);
     }
 }
 
@@ -287,7 +288,7 @@ static void add_made_of_file(struct gm_case *c, struct gm_set *set)
     for (size_t a = 0; read != GM_NEVER && !c->failed && a < l->h->allocation_count; a++)
         if (l->h->born[a] > read && is_passing(l, a) &&
             (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER | GM_BY_LOADING)) == 0)
-            c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            gm_set_drop(set, a);
 }
 
 /* What was read from files and lies there at the peak, and all weights that were not. */
@@ -336,7 +337,7 @@ static void collect_read(struct gm_case *c, struct gm_set *set)
     }
     for (size_t i = 0; i < read.n && is_found && !c->failed; i++)
         if (read.v[i].goes)
-            c->failed |= !gm_set_add(set, read.v[i].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            gm_set_drop(set, read.v[i].allocation);
     free(read.v);
     free(weights.v);
 }
@@ -469,7 +470,7 @@ static void find_backup(struct gm_case *c, struct gm_set *set)
                 alike += gm_requested(l->h, a);
         for (size_t a = 0; alike >= weights - weights / 10 && !c->failed && a < l->h->allocation_count; a++)
             if (gm_stack_of(l->h, a) == s && l->h->born[a] > 0)
-                c->failed |= !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+                gm_set_drop(set, a);
     }
     gm_sizes_free(&sizes);
     free(bytes);
@@ -613,7 +614,8 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
         for (const bool are =
                  are_data(c, &m, &part, &gradients, of_rounds) && !gm_case_is_dealt(c, m.v[part.from].site);
              i < part.to; i++)
-            c->failed |= are && !gm_set_add(&set, m.v[i].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            if (are)
+                gm_set_drop(&set, m.v[i].allocation);
     }
     free(m.v);
     gm_sizes_free(&gradients);
@@ -625,35 +627,29 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
 static const struct gm_rule rules[] = {
     {.id = "checkpoint-beside-model",
      .title = "A checkpoint lies on the device beside the model that it was read into",
-     .find = find_checkpoint,
-     .needs_lives = true,
+     .find_in_lives = find_checkpoint,
      .brief = "map_location=\"cpu\"",
      .fix = "torch.load(path, map_location=\"cpu\", mmap=True), then load_state_dict, then del what was read",
      .snippet = "- state = torch.load(path)\n"
                 "+ state = torch.load(path, map_location=\"cpu\", mmap=True)\n"
                 "  model.load_state_dict(state)\n"
                 "+ del state",
-     .cost = "none",
-     .severity = "warning",
      .when =
          "most of what was read from files and lies there at the peak has the size of a weight each that was not (or "
-         "half "
-         "or twice, a quarter or four times that), or most of those weights have theirs among it, or both are as large "
-         "(within 2 %); or two lines made tensors whose sizes agree so, one by one, before the first round, and one of "
-         "them is freed later, or is of another type in inference; or one line made most of the weights' sizes while "
-         "what was read was there; what is made of what was read, and goes before the "
-         "first forward pass, counts, too",
+         "half or twice, a quarter or four times that), or most of those weights have theirs among it, or both are as "
+         "large (within 2 %); or two lines made tensors whose sizes agree so, one by one, before the first round, and "
+         "one of them is freed later, or is of another type in inference; or one line made most of the weights' sizes "
+         "while what was read was there; what is made of what was read, and goes before the first forward pass, "
+         "counts, too",
      .what_to_do = "`torch.load(path, map_location=\"cpu\")`, and `del` it after `load_state_dict`"},
     {.id = "second-copy-of-weights",
      .title = "The weights are there twice",
-     .find = find_second_copy,
-     .needs_lives = true,
+     .find_in_lives = find_second_copy,
      .brief = "keep the copy on the host",
      .fix = "Keep the copy on the host (.cpu()), in bf16, or share the layers that do not differ",
      .snippet = "- teacher = copy.deepcopy(model)\n"
                 "+ teacher = copy.deepcopy(model).cpu()",
      .cost = "a copy to the device where it is used",
-     .severity = "warning",
      .when =
          "the same, of two lines that stay, and not by turns, of a copy that is made at any time, or "
          "of one line and most weights that were made before; a third of all weights and without gradients of "
@@ -664,8 +660,7 @@ static const struct gm_rule rules[] = {
      .what_to_do = "The average or teacher on the host or in bf16; adapters instead of a reference model"},
     {.id = "data-set-on-gpu",
      .title = "Data lie on the device for the whole run",
-     .find = find_data,
-     .needs_lives = true,
+     .find_in_lives = find_data,
      .brief = "keep the data on the host",
      .fix = "Keep them in pinned host memory, and copy each batch: batch.to(\"cuda\", non_blocking=True)",
      .snippet = "- data = data.cuda()\n"
@@ -673,7 +668,6 @@ static const struct gm_rule rules[] = {
                 "  for batch in data.split(n):\n"
                 "+     batch = batch.to(\"cuda\", non_blocking=True)",
      .cost = "a copy for each batch, which overlaps",
-     .severity = "warning",
      .when =
          "in training, what a line makes before the first backward pass, in no module, is never freed, and holds "
          "10 % of the peak, less than an eighth of it with gradients of its sizes in that round: at least 4 tensors, "

@@ -601,9 +601,29 @@ uint64_t gm_set_at_peak(const struct gm_lives *l, const struct gm_set *set)
     return bytes;
 }
 
-bool gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again, uint64_t bytes)
+static void change(struct gm_set *set, size_t a, uint32_t gone, uint32_t again, uint64_t bytes)
 {
-    return GM_VEC_PUSH(set, ((struct gm_remedy_change){(uint32_t)a, gone, again, bytes}));
+    set->failed |= !GM_VEC_PUSH(set, ((struct gm_remedy_change){(uint32_t)a, gone, again, bytes}));
+}
+
+void gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again)
+{
+    change(set, a, gone, again, GM_REMEDY_AS_RECORDED);
+}
+
+void gm_set_end(struct gm_set *set, size_t a, uint32_t gone)
+{
+    change(set, a, gone, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+}
+
+void gm_set_drop(struct gm_set *set, size_t a)
+{
+    change(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+}
+
+void gm_set_shrink(struct gm_set *set, size_t a, uint64_t bytes)
+{
+    change(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, bytes);
 }
 
 #define FROM ", from "

@@ -177,8 +177,17 @@ const char *gm_lives_backward(struct gm_lives *l, uint32_t moment, bool is_own);
 bool gm_lives_has_phase(const struct gm_lives *l, uint32_t from, uint32_t to, enum gm_phase phase);
 
 /* Allocations of a mistake, and what mending it does to them. */
-struct gm_set GM_VEC(struct gm_remedy_change);
-bool gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again, uint64_t bytes);
+struct gm_set {
+    struct gm_remedy_change *v;
+    size_t n, capacity;
+    bool failed; /* there was no memory for one: the case is told when it takes or frees the set (rules.h) */
+};
+/* Away from `gone` to where it is made again. */
+void gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again);
+/* Given up at that moment; never made; made with so many bytes. */
+void gm_set_end(struct gm_set *set, size_t a, uint32_t gone);
+void gm_set_drop(struct gm_set *set, size_t a);
+void gm_set_shrink(struct gm_set *set, size_t a, uint64_t bytes);
 /* What those of it that are there at the peak hold then. */
 uint64_t gm_set_at_peak(const struct gm_lives *l, const struct gm_set *set);
 

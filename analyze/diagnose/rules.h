@@ -35,17 +35,19 @@ struct gm_case {
 struct gm_rule {
     const char *id, *title;
     void (*find)(struct gm_case *, const struct gm_rule *);
+    /* In its place, if it is called only where there are allocations to look at. */
+    void (*find_in_lives)(struct gm_case *, const struct gm_rule *);
     const char *unit;        /* struct gm_finding; NULL */
     enum gm_to_do_rank rank; /* likewise */
     bool needs_trace;        /* `find` is called only if there is a device, and the report has timelines */
-    bool needs_lives;        /* likewise only if there are allocations to look at */
-    bool is_in_turn;         /* with needs_lives: it looks at what replays learn, and is not asked ahead */
+    bool is_in_turn;         /* with find_in_lives: it looks at what replays learn, and is not asked ahead */
     bool is_last;            /* it asks what else was found, after the replays */
     bool is_choice;          /* no mistake: what a person may want to pay for with time or accuracy */
     const char *brief;       /* of a mistake: the fix in at most 28 characters, for the headline */
-    const char *fix, *cost;  /* the call that mends it; what that costs. NULL */
+    const char *fix, *cost;  /* the call that mends it, NULL; what that costs, NULL: "none" */
     const char *snippet;     /* the fix as a diff of 1 to 4 lines: "- total += loss\n+ total += loss.item()". NULL */
-    const char *severity, *when, *what_to_do; /* docs/findings.md: how severe, under which conditions, what helps */
+    /* docs/findings.md: how severe (NULL: "warning"), under which conditions, what helps */
+    const char *severity, *when, *what_to_do;
 };
 struct gm_theme {
     const struct gm_rule *rules;
@@ -91,6 +93,10 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
 /* The same, of the line that called backward() last before that moment, if there is one. */
 struct gm_finding *gm_case_accuse_backward(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
                                            uint32_t moment, const char *evidence);
+/* Frees a set that is no mistake's. */
+void gm_case_free_set(struct gm_case *c, struct gm_set *set);
+/* Makes a choice of a mistake: what it saves has a price. NULL is fine. */
+void gm_case_is_choice(struct gm_finding *f);
 /* Of the device whose allocations are looked at; they are taken. NULL: no memory. */
 struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set);
 /* A string of the report; "" if there is no memory. */

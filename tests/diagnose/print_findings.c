@@ -49,7 +49,8 @@ int main(void)
             fprintf(stderr, "%s: no fix, or none that fits the headline: \"%s\"\n", rule->id, brief);
             return 1;
         }
-        printf("| `%s` | %s | %s | %s", rule->id, rule->severity, rule->when, rule->what_to_do);
+        printf("| `%s` | %s | %s | %s", rule->id, rule->severity != NULL ? rule->severity : "warning", rule->when,
+               rule->what_to_do);
         if ((rule->snippet != NULL) != (rule->fix != NULL) || !print_snippet(rule->snippet) || !print_options(rule)) {
             fprintf(stderr, "%s: no snippet beside its fix, or none of 1 to 4 lines of a diff\n", rule->id);
             return 1;
