@@ -53,8 +53,8 @@ static bool is_set_up(const struct gm_lives *l, size_t a)
 bool gm_is_of_round(const struct gm_lives *l, size_t a)
 {
     const uint8_t role = l->role[a];
-    return is_made(l, a) && !is_set_up(l, a) && role != GM_ROLE_GRADIENT && role != GM_ROLE_OPTIMIZER_STATE &&
-           role != GM_ROLE_WORKSPACE && role != GM_ROLE_KV_CACHE && role != GM_ROLE_COMMUNICATION;
+    return is_made(l, a) && !is_set_up(l, a) && !gm_lives_is_of_weights(l, a) && role != GM_ROLE_WORKSPACE &&
+           role != GM_ROLE_KV_CACHE && role != GM_ROLE_COMMUNICATION;
 }
 
 /* So many rounds begin between its birth and its end. */

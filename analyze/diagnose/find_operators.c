@@ -40,12 +40,6 @@ static bool is_for_good(const struct gm_lives *l, size_t a)
     return gm_lives_is_lasting(l, a) && !gm_lives_is_role(l, a, GM_ROLE_ACTIVATION);
 }
 
-static bool is_of_weights(const struct gm_lives *l, size_t a)
-{
-    return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) || gm_lives_is_role(l, a, GM_ROLE_GRADIENT) ||
-           gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE);
-}
-
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
 enum { SCORES = 4 /* times as large as what the same code makes else: a matrix of length x length */ };
@@ -67,7 +61,7 @@ static uint64_t scores_of(const struct gm_lives *l, unsigned by, bool is_for_pea
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = gm_requested(l->h, a);
         count += is_size_of(bytes, largest) && (!is_for_peak || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) &&
-                 l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) && !is_of_weights(l, a);
+                 l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) && !gm_lives_is_of_weights(l, a);
         if (bytes > others && bytes < largest && is_by(l, a, by) && !is_size_of(bytes, largest))
             others = bytes;
     }
@@ -121,7 +115,7 @@ static bool is_in_row(const struct gm_lives *l, size_t a, uint64_t size, unsigne
 {
     const unsigned others = GM_BY_NOBODY | GM_BY_LOSS | GM_BY_OPTIMIZER | GM_BY_LINEAR;
     return is_size_of(gm_requested(l->h, a), size) && (gm_lives_by(l, a) & (is_mixed ? others : GM_BY_NOBODY)) == 0 &&
-           (is_mixed || is_by(l, a, by)) && !is_of_weights(l, a);
+           (is_mixed || is_by(l, a, by)) && !gm_lives_is_of_weights(l, a);
 }
 
 /* How many rows of scores of that size the marked code makes in one round; `is_mixed`: with what other code makes in
@@ -233,7 +227,7 @@ static bool are_rows(const struct gm_lives *l, uint64_t size, const bool *makes)
 {
     size_t inside = 0, outside = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const bool counts = gm_requested(l->h, a) == size && l->h->born[a] > 0 && !is_of_weights(l, a) &&
+        const bool counts = gm_requested(l->h, a) == size && l->h->born[a] > 0 && !gm_lives_is_of_weights(l, a) &&
                             (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0;
         inside += counts && makes[gm_stack_of(l->h, a)];
         outside += counts && !makes[gm_stack_of(l->h, a)];
@@ -267,7 +261,7 @@ static void collect_scores(struct gm_case *c, struct gm_set *set, uint64_t size,
         const bool is_bare = (gm_lives_by(l, a) & GM_BY_NOBODY) != 0;
         if (!l->taken[a] && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size) &&
             (is_bare ? gm_requested(l->h, a) > size / 4 : makes[gm_stack_of(l->h, a)]) && !is_for_good(l, a) &&
-            !is_of_weights(l, a))
+            !gm_lives_is_of_weights(l, a))
             gm_set_drop(set, a);
     }
 }
@@ -490,9 +484,8 @@ static bool are_casts(const struct pair *pair)
 
 static bool is_cast(const struct gm_lives *l, size_t a)
 {
-    return !l->taken[a] && l->h->born[a] > 0 && l->role[a] != GM_ROLE_PARAMETER && l->role[a] != GM_ROLE_GRADIENT &&
-           l->role[a] != GM_ROLE_OPTIMIZER_STATE && (l->h->freed[a] != GM_NEVER || !gm_lives_is_lasting(l, a)) &&
-           gm_requested(l->h, a) > 0;
+    return !l->taken[a] && l->h->born[a] > 0 && !gm_lives_is_of_weights(l, a) &&
+           (l->h->freed[a] != GM_NEVER || !gm_lives_is_lasting(l, a)) && gm_requested(l->h, a) > 0;
 }
 
 static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)

@@ -67,12 +67,12 @@ static uint64_t best_saving(const struct gm_device_timeline *t)
     return t->peak.saving_count > 0 ? t->peak.savings[0].saved : 0;
 }
 
-/* Of most of what the site holds at the peak; NULL if it is not listed or has none. */
-static const char *role_of(const struct gm_peak_detail *peak, const char *site)
+/* What a device holds of that call site at its peak; NULL if it is not listed. */
+static const struct gm_group_row *site_named(const struct gm_device_timeline *t, const char *site)
 {
-    for (size_t i = 0; i < peak->site_count; i++)
-        if (peak->sites[i].role != NULL && strcmp(peak->sites[i].label, site) == 0)
-            return peak->sites[i].role;
+    for (size_t i = 0; i < t->peak.site_count; i++)
+        if (strcmp(t->peak.sites[i].label, site) == 0)
+            return &t->peak.sites[i];
     return NULL;
 }
 
@@ -82,7 +82,8 @@ static const char *advice_for(const struct gm_report *report, size_t d, const ch
     struct gm_role_advice advice = {.of_site = NULL};
     const struct gm_view view = {
         .device = &report->devices[d], .peak = &report->peaks[d], .timeline = &report->timelines[d]};
-    gm_advice_of(&advice, role_of(&view.timeline->peak, site), &view, view.device->trace.allocs > 0);
+    const struct gm_group_row *row = site_named(view.timeline, site);
+    gm_advice_of(&advice, row == NULL ? NULL : row->role, &view, view.device->trace.allocs > 0);
     *is_lasting = advice.is_lasting;
     return advice.of_site != NULL ? advice.of_site
                                   : "Whether the memory can be spared, recomputed or moved away from the peak is worth "
@@ -128,21 +129,12 @@ static void find_site(struct gm_case *c, const struct gm_rule *rule)
 
 enum { IDLE = 20 /* parts of the highest peak: what is less is no work of note */ };
 
-/* Whether a device holds something of that call site at its peak. */
-static bool has_site(const struct gm_device_timeline *t, const char *site)
-{
-    for (size_t i = 0; i < t->peak.site_count; i++)
-        if (strcmp(t->peak.sites[i].label, site) == 0)
-            return true;
-    return false;
-}
-
 /* Whether no other device has that call site of a device's peak. */
 static bool is_own(const struct gm_report *report, size_t d, const struct gm_group_row *site)
 {
     bool is_own = gm_site_has_stack(site->label);
     for (size_t other = 0; is_own && other < report->device_count; other++)
-        is_own = other == d || !has_site(&report->timelines[other], site->label);
+        is_own = other == d || site_named(&report->timelines[other], site->label) == NULL;
     return is_own;
 }
 
@@ -158,12 +150,11 @@ const char *gm_case_site_with_most(const struct gm_case *c, size_t d)
 bool gm_case_is_dealt(const struct gm_case *c, const char *site)
 {
     uint64_t here = 0, elsewhere = 0;
-    for (size_t d = 0; d < c->report->device_count; d++)
-        for (size_t i = 0; i < c->report->timelines[d].peak.site_count; i++) {
-            const struct gm_group_row *row = &c->report->timelines[d].peak.sites[i];
-            uint64_t *sum = d == c->view.index ? &here : &elsewhere;
-            *sum = gm_max(*sum, strcmp(row->label, site) == 0 ? row->bytes : 0);
-        }
+    for (size_t d = 0; d < c->report->device_count; d++) {
+        const struct gm_group_row *row = site_named(&c->report->timelines[d], site);
+        uint64_t *most = d == c->view.index ? &here : &elsewhere;
+        *most = gm_max(*most, row != NULL ? row->bytes : 0);
+    }
     return elsewhere > 0 && elsewhere <= here / 2;
 }
 
@@ -254,13 +245,11 @@ static bool has_work(const struct gm_report *report, size_t d, size_t highest)
  * then it is the same work, on parts of unlike size. */
 static const char *same_line(struct gm_case *c, const char *site, size_t most, size_t least)
 {
-    const struct gm_group_row *rows[2] = {NULL, NULL};
+    const struct gm_group_row *rows[2];
     const size_t devices[2] = {most, least};
     char size[2][GM_SIZE_TEXT], count[2][GM_NUMBER_TEXT];
     for (size_t i = 0; i < 2; i++) {
-        const struct gm_peak_detail *peak = &c->report->timelines[devices[i]].peak;
-        for (size_t k = 0; k < peak->site_count && site != NULL; k++)
-            rows[i] = strcmp(peak->sites[k].label, site) == 0 ? &peak->sites[k] : rows[i];
+        rows[i] = site == NULL ? NULL : site_named(&c->report->timelines[devices[i]], site);
         if (rows[i] == NULL)
             return "";
         gm_size_format(size[i], rows[i]->bytes);

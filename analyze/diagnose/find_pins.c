@@ -30,16 +30,10 @@ static struct given_back most_stranded(const struct gm_case *c)
     struct given_back most = {.moment = GM_NEVER};
     struct gm_walk walk = gm_walk_start(h);
     struct gm_change change;
-    int64_t grown = 0;
-    uint64_t live = 0;
+    uint32_t highest;
+    uint64_t live, reserved = gm_case_reserved_at_start(c, &live, &highest);
     bool is_back = false;
-    for (size_t a = 0; a < h->allocation_count; a++)
-        live += h->born[a] == 0 ? gm_block_bytes(h, a) : 0;
-    while (gm_walk_next(&walk, &change))
-        grown += change.reserved;
-    const int64_t at_start = (int64_t)c->view.device->totals.reserved - grown;
-    uint64_t reserved = at_start > 0 ? (uint64_t)at_start : 0;
-    for (walk = gm_walk_start(h); gm_walk_next(&walk, &change);) {
+    while (gm_walk_next(&walk, &change)) {
         const uint64_t stranded = gm_sat_sub(reserved, live);
         if (is_back && change.reserved >= 0 && stranded >= most.stranded / 4 * 3 && stranded >= reserved / LEAST_PINNED)
             most = (struct given_back){change.event, stranded, reserved};
@@ -76,8 +70,7 @@ static uint64_t collect_survivors(struct gm_case *c, const struct given_back *ba
     uint64_t bytes = 0;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         if (l->h->born[a] <= first || l->h->born[a] > back->moment || l->h->freed[a] <= back->moment ||
-            gm_block_bytes(l->h, a) > back->stranded / LARGE || gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
-            gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE) || gm_lives_is_role(l, a, GM_ROLE_GRADIENT) ||
+            gm_block_bytes(l->h, a) > back->stranded / LARGE || gm_lives_is_of_weights(l, a) ||
             (gm_lives_by(l, a) & GM_BY_NOBODY) != 0)
             continue;
         bytes += gm_block_bytes(l->h, a);

@@ -82,13 +82,16 @@ static void see_birth(struct phase *p, const struct gm_lives *l, uint32_t a)
         p->goes_on -= p->made[stack];
 }
 
-/* What was reserved before the trace; `*highest`: the event after which most is, for the first time. */
-static uint64_t reserved_at_start(const struct gm_case *c, uint32_t *highest)
+uint64_t gm_case_reserved_at_start(const struct gm_case *c, uint64_t *live, uint32_t *highest)
 {
-    struct gm_walk walk = gm_walk_start(c->lives->h);
+    const struct gm_history *h = c->lives->h;
+    struct gm_walk walk = gm_walk_start(h);
     struct gm_change change;
     int64_t grown = 0, most = 0;
     *highest = 0;
+    *live = 0;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        *live += h->born[a] == 0 ? gm_block_bytes(h, a) : 0;
     while (gm_walk_next(&walk, &change)) {
         grown += change.reserved;
         *highest = grown > most ? change.event : *highest;
@@ -151,11 +154,9 @@ static uint32_t end_of_phase(const struct gm_case *c, struct phase *p, uint64_t 
     struct gm_walk walk = gm_walk_start(h);
     struct gm_change change;
     uint32_t moment = GM_NEVER, highest;
-    uint64_t reserved = reserved_at_start(c, &highest), growth = 0 /* for a request that is not served yet */;
-    uint64_t live = 0, goes_on = 0;
+    uint64_t live, reserved = gm_case_reserved_at_start(c, &live, &highest);
+    uint64_t growth = 0 /* for a request that is not served yet */, goes_on = 0;
     *cached = 0;
-    for (size_t a = 0; a < h->allocation_count; a++)
-        live += h->born[a] == 0 ? gm_block_bytes(h, a) : 0;
     while (gm_walk_next(&walk, &change)) {
         *(change.reserved > 0 ? &growth : &reserved) += (uint64_t)change.reserved;
         if (change.kind == GM_CHANGE_FREE)

@@ -491,21 +491,20 @@ bool gm_lives_twin(struct gm_lives *twin, struct gm_lives *l, struct gm_arena *a
     return gm_names_init(&l->names, l->snapshot, arena) && twin->taken != NULL;
 }
 
-void gm_lives_free_twin(struct gm_lives *twin)
-{
-    gm_names_free(&twin->names);
-    free(twin->taken);
-    free(twin->kinds);
-    free(twin->habits);
-    *twin = (struct gm_lives){.h = NULL};
-}
-
 static void forget_kinds(struct gm_lives *l)
 {
     free(l->kinds);
     free(l->habits);
     l->kinds = NULL;
     l->habits = NULL;
+}
+
+void gm_lives_free_twin(struct gm_lives *twin)
+{
+    gm_names_free(&twin->names);
+    free(twin->taken);
+    forget_kinds(twin);
+    *twin = (struct gm_lives){.h = NULL};
 }
 
 void gm_lives_take_as(struct gm_lives *twin, const struct gm_lives *other)

@@ -110,6 +110,12 @@ static inline bool gm_lives_is_role(const struct gm_lives *l, size_t a, enum gm_
 {
     return l->role[a] == (uint8_t)role;
 }
+/* Weights, and what training keeps for them. */
+static inline bool gm_lives_is_of_weights(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) || gm_lives_is_role(l, a, GM_ROLE_GRADIENT) ||
+           gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE);
+}
 static inline bool gm_lives_at_peak(const struct gm_lives *l, size_t a)
 {
     return gm_history_is_active(l->h, a, l->peak);

@@ -110,6 +110,9 @@ size_t gm_case_device_with_most(const struct gm_case *c, uint64_t (*amount)(cons
 /* find_peak.c: whether that call site put at most half as much on any other device as on the one that is looked at, but
  * something: parts of a model that were dealt out. */
 bool gm_case_is_dealt(const struct gm_case *c, const char *site);
+/* find_run.c: what was reserved before the trace, and `*live` in blocks; `*highest`: the event after which most is
+ * reserved, for the first time. */
+uint64_t gm_case_reserved_at_start(const struct gm_case *c, uint64_t *live, uint32_t *highest);
 /* The call site that holds most at the peak of that device of the report; NULL: none has a name. */
 const char *gm_case_site_with_most(const struct gm_case *c, size_t d);
 static inline bool gm_is_share(uint64_t part, uint64_t whole, double at_least)

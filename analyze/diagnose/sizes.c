@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-GM_ORDERING(by_bytes, uint64_t, GM_BY(GM_ORDER(*a, *b)));
-
 void gm_sizes_free(struct gm_sizes *sizes)
 {
     free(sizes->v);
@@ -22,7 +20,7 @@ static bool made_until(struct gm_sizes *sizes, const struct gm_lives *l, enum gm
         if (gm_lives_is_role(l, a, role) && l->h->born[a] <= end)
             sizes->v[sizes->n++] = gm_requested(l->h, a);
     if (sizes->n > 0)
-        qsort(sizes->v, sizes->n, sizeof *sizes->v, by_bytes);
+        qsort(sizes->v, sizes->n, sizeof *sizes->v, gm_by_number);
     return sizes->v != NULL && sizes->met != NULL;
 }
 
