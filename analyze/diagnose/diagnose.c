@@ -152,8 +152,10 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
         gm_case_is_mistake(f, rule, option);
         f->site = blame.site;
         f->remedy = gm_case_remedy_of(c, set);
-        if (f->remedy != NULL)
+        if (f->remedy != NULL) {
             f->remedy->has_price = rule->is_choice;
+            f->remedy->grows = rule->grows;
+        }
     }
     free(set->v);
     return f;
@@ -281,6 +283,18 @@ static void keep(struct gm_case *c, const struct gm_finding *findings, size_t n)
             c->findings[i].bytes = c->findings[i].remedy->saving.at_end;
 }
 
+/* What a replay has shown to save little warns of nothing, unless it is what memory ran out for. */
+static void play_down(struct gm_case *c)
+{
+    const struct gm_oom_row *oom = c->has_oom && c->view.timeline->oom_count > 0 ? &c->view.timeline->ooms[0] : NULL;
+    for (size_t i = 0; i < c->n; i++) {
+        struct gm_finding *f = &c->findings[i];
+        if (f->rank == GM_RANK_MISTAKE && f->remedy != NULL && gm_remedy_is_minor(f->remedy) &&
+            (!c->has_oom || (oom != NULL && oom->missing != GM_REPORT_NONE && f->remedy->saving.alone < oom->missing)))
+            f->severity = GM_INFO;
+    }
+}
+
 /* Without what a replay has shown to be in vain; then with what follows from that. What is ignored is asked, too. */
 static void judge(struct gm_case *c)
 {
@@ -292,6 +306,7 @@ static void judge(struct gm_case *c)
         return;
     keep(c, diagnosis->findings, diagnosis->finding_count);
     keep(c, diagnosis->ignored, diagnosis->ignored_count);
+    play_down(c);
     for (size_t i = 0; gm_rule_at(i) != NULL && !c->failed; i++)
         if (gm_rule_at(i)->is_last)
             gm_rule_at(i)->find(c, gm_rule_at(i));

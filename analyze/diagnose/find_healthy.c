@@ -39,13 +39,13 @@ static bool is_filled(const struct gm_view *v)
     return reserved != GM_REPORT_NONE && gm_sat_sub(reserved, v->peak->requested) <= reserved / 8 + SLACK_MIB * GM_MIB;
 }
 
-static void tell_why(struct gm_text *t, const struct gm_view *v)
+static void tell_why(struct gm_text *t, const struct gm_view *v, bool has_minor)
 {
     const struct gm_peak_detail *peak = &v->timeline->peak;
     const struct gm_levels then = gm_view_peak(v).levels;
     char allocs[GM_NUMBER_TEXT], used[GM_NUMBER_TEXT];
-    gm_text_printf(t, "None of the mistakes of the catalogue is among the %s allocations of the trace. ",
-                   gm_count_format(allocs, v->device->trace.allocs));
+    gm_text_printf(t, "None of the mistakes of the catalogue%s is among the %s allocations of the trace. ",
+                   has_minor ? " that would save a twentieth" : "", gm_count_format(allocs, v->device->trace.allocs));
     if (then.reserved != GM_REPORT_NONE && then.active != GM_REPORT_NONE)
         gm_text_printf(
             t, "At the peak %s %% of what is reserved is in use: ", gm_share_format(used, then.active, then.reserved));
@@ -63,12 +63,16 @@ static void find_healthy(struct gm_case *c, const struct gm_rule *rule)
     struct gm_text t = {0};
     bool is_healthy = c->has_view && !c->has_oom && c->report->diagnosis.doubt_count == 0 && is_understood(&c->view) &&
                       is_filled(&c->view) && gm_case_found(c, "forward-only") == NULL;
-    for (size_t i = 0; i < c->n; i++)
+    bool has_minor = false;
+    for (size_t i = 0; i < c->n; i++) {
+        has_minor |= gm_is_minor(&c->findings[i]);
         is_healthy &= c->findings[i].severity == GM_INFO && !gm_is_worth_setting(&c->findings[i]) &&
-                      (c->findings[i].rank != GM_RANK_MISTAKE || gm_is_choice(&c->findings[i]));
+                      (c->findings[i].rank != GM_RANK_MISTAKE || gm_is_choice(&c->findings[i]) ||
+                       gm_is_minor(&c->findings[i]));
+    }
     if (!is_healthy)
         return;
-    tell_why(&t, &c->view);
+    tell_why(&t, &c->view, has_minor);
     struct gm_finding *f = gm_case_add(c, rule, GM_INFO, 0, &t);
     f->brief = "nothing";
 }
@@ -79,7 +83,7 @@ static const struct gm_rule rules[] = {
      .find = find_healthy,
      .is_last = true,
      .severity = "info",
-     .when = "a trace was looked at allocation by allocation, and there is no mistake (choices are none), no warning, "
+     .when = "a trace was looked at allocation by allocation, and there is no mistake that saves 5 % (choices are none), no warning, "
              "no doubt about the trace and no out-of-memory; half of the peak has a role, and reserved memory is at "
              "most an eighth and 512 MiB above requested",
      .what_to_do = "Nothing"},

@@ -651,6 +651,7 @@ static void find_stale(struct gm_case *c, const struct gm_rule *rule)
 
 static const struct gm_rule rules[] = {
     {.id = "slow-leak",
+     .grows = true,
      .title = "Something is left of every round",
      .find_in_lives = find_leak,
      .brief = "keep numbers, not tensors",
@@ -665,6 +666,7 @@ static const struct gm_rule rules[] = {
          "nothing is made of all of it; if these are single tensors",
      .what_to_do = "`history.append(value.item())`; a bound for caches"},
     {.id = "loss-keeps-graph",
+     .grows = true,
      .title = "Graphs of past rounds are kept",
      .find_in_lives = find_kept_graph,
      .brief = "add up loss.item()",
@@ -680,6 +682,7 @@ static const struct gm_rule rules[] = {
          "Info: at least 3 forward passes, each with a loss, are there at the peak",
      .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
     {.id = "tensors-in-a-list",
+     .grows = true,
      .title = "Tensors of every round are collected on the device",
      .find_in_lives = find_list,
      .brief = "append tensor.cpu()",

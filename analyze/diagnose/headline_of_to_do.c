@@ -80,8 +80,9 @@ static void make_why(struct gm_case *c, struct gm_heading *line, const struct gm
     line->are_sentences = true;
     if (c->has_oom)
         add_oom(c, line, highest);
-    if (c->report->diagnosis.is_healthy && f != NULL && gm_is_choice(f))
-        gm_headline_add(c, line, "No known mistake; %c%s", tolower((unsigned char)told->title[0]), told->title + 1);
+    if (c->report->diagnosis.is_healthy && f != NULL && (gm_is_choice(f) || gm_is_minor(f)))
+        gm_headline_add(c, line, "No %s mistake; %c%s", gm_is_minor(f) ? "large" : "known",
+                        tolower((unsigned char)told->title[0]), told->title + 1);
     else if (f != NULL && !c->has_oom)
         gm_headline_add(c, line, "%s", told->title);
     else if (f != NULL && f->rank != GM_RANK_OUT_OF_MEMORY)

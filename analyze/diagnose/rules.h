@@ -43,6 +43,7 @@ struct gm_rule {
     bool is_in_turn;         /* with find_in_lives: it looks at what replays learn, and is not asked ahead */
     bool is_last;            /* it asks what else was found, after the replays */
     bool is_choice;          /* no mistake: what a person may want to pay for with time or accuracy */
+    bool grows;              /* what it is about takes more with each round: no mistake of that kind is minor */
     const char *brief;       /* of a mistake: the fix in at most 28 characters, for the headline */
     const char *fix, *cost;  /* the call that mends it, NULL; what that costs, NULL: "none" */
     const char *snippet;     /* the fix as a diff of 1 to 4 lines: "- total += loss\n+ total += loss.item()". NULL */
@@ -171,7 +172,12 @@ static inline bool gm_is_choice(const struct gm_finding *f)
 {
     return f->rank == GM_RANK_MISTAKE && f->severity == GM_INFO && f->remedy != NULL && f->remedy->has_price;
 }
-/* The same, if it saves a fifth, or nobody knows how much. */
+/* Whether it is a mistake that costs too little to be why the peak is what it is: said, but no warning. */
+static inline bool gm_is_minor(const struct gm_finding *f)
+{
+    return f->rank == GM_RANK_MISTAKE && f->severity == GM_INFO && f->remedy != NULL && gm_remedy_is_minor(f->remedy);
+}
+/* The same as a choice, if it saves a fifth, or nobody knows how much. */
 bool gm_is_large_choice(const struct gm_finding *f);
 /* As it stands in a list beside what it saves. */
 const char *gm_to_do_brief(const struct gm_finding *f);

@@ -75,6 +75,7 @@ struct gm_remedy {
     bool is_of_end;       /* it is about what is reserved at the end: after empty_cache(), unless it is one itself; */
     uint64_t stays; /* bytes of it that are there at the peak all the same, elsewhere; what saves less is in vain */
     bool has_price; /* it costs time or accuracy: a choice, not a mistake that is mended */
+    bool grows;     /* what it mends takes more the longer the program runs, however little it is yet */
     struct gm_remedy_saving saving;
 };
 
@@ -119,14 +120,20 @@ static inline bool gm_remedy_is_in_vain(const struct gm_remedy *r)
     return gm_remedy_is_little(r->saving.alone, r->saving.before, is_of_cache ? GM_LEAST_OF_CACHE : GM_LEAST_OF_REMEDY);
 }
 
-/* Of the peak: what has a price and saves that much is told although nothing is wrong. */
-enum { GM_LARGE_CHOICE = 5 };
+/* Of the peak: what has a price and saves that much is told although nothing is wrong; and a mistake that costs less
+ * than that is not why the peak is what it is. */
+enum { GM_LARGE_CHOICE = 5, GM_MINOR_MISTAKE = 20 };
 
-/* Where one stands that was replayed alone: mistakes; what has a price, and settings that save much, which make up for
- * no mistake that was found, and are no substitute for mending one; settings that save little; a guess, which is not
- * advised beside any of these; what is not worth it, which nothing that is told stands on top of. Mistakes come first,
- * however little more than nothing they save: nobody has to weigh that, and the headline names what saves more beside
- * it. At one place those with more weight are above the others; equals as they were given. */
+static inline bool gm_remedy_is_minor(const struct gm_remedy *r)
+{
+    return !r->has_price && !r->grows && !r->is_of_end && r->settings == NULL && r->saving.alone != UINT64_MAX &&
+           r->saving.alone < r->saving.before / GM_MINOR_MISTAKE;
+}
+
+/* Where one stands that was replayed alone: mistakes; what has a price, minor mistakes, and settings that save much,
+ * which make up for no mistake that was found, and are no substitute for mending one; settings that save little; a
+ * guess, which is not advised beside any of these; what is not worth it, which nothing that is told stands on top of.
+ * At one place those with more weight are above the others; equals as they were given. */
 enum gm_remedy_place {
     GM_STANDS_MISTAKE,
     GM_STANDS_CHOICE,
@@ -142,8 +149,8 @@ static inline enum gm_remedy_place gm_remedy_place(const struct gm_remedy *r)
                                                                            : GM_STANDS_NOWHERE;
     return r->is_guess               ? GM_STANDS_GUESS
            : gm_remedy_is_in_vain(r) ? GM_STANDS_NOWHERE
-           : r->has_price            ? GM_STANDS_CHOICE
-                                     : GM_STANDS_MISTAKE;
+           : r->has_price || gm_remedy_is_minor(r) ? GM_STANDS_CHOICE
+                                                   : GM_STANDS_MISTAKE;
 }
 
 /* What it saves alone; half of it if it has a price, or is a setting that makes up for what a mistake does. */

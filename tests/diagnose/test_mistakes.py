@@ -508,10 +508,12 @@ class Mistakes(unittest.TestCase):
         self.expect_none(train(6, lambda t, r: [t.alloc(64, FORWARD)]), "outlier-batch")
 
     def test_gradients_through_forward(self):
-        def zeroed(in_place):
+        def zeroed(in_place, others=0):
             t, kept = Trace(), []
             for _ in range(4):
                 t.alloc(32, WEIGHTS)
+            for _ in range(others):  # that are never trained
+                t.alloc(1024, WEIGHTS)
             for _ in range(5):
                 hidden = [t.alloc(48, FORWARD) for _ in range(4)]
                 root, made = t.alloc(1 / 1024, ROOT), []
@@ -529,6 +531,10 @@ class Mistakes(unittest.TestCase):
         found = diagnosed(zeroed(True))
         self.assertIn("160.0 MiB at the peak", found["gradients-through-forward"]["detail"])  # each is counted once
         self.assertNotIn("frozen-gradients", found)
+        for others, severity in (2, "warning"), (4, "info"):  # a twentieth of the peak, or less
+            found = diagnosed(zeroed(True, others))
+            self.assertEqual(found["gradients-through-forward"]["severity"], severity)
+            self.assertEqual("healthy" in found, severity == "info")
 
     def test_gradients_that_no_step_is_known_to_use(self):
         """An optimizer that only its first step makes something of; the loop comes after one that made the weights."""

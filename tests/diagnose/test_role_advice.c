@@ -128,9 +128,18 @@ static enum gm_remedy_place place_of(uint64_t gigabytes, bool has_price)
     return gm_remedy_place(&remedy);
 }
 
+static enum gm_remedy_place place_growing(uint64_t gigabytes)
+{
+    const struct gm_remedy remedy = {.grows = true,
+                                     .saving = {.alone = gigabytes << 30, .before = UINT64_C(100) << 30}};
+    return gm_remedy_place(&remedy);
+}
+
 TEST(what_costs_nothing_stands_before_a_large_choice)
 {
-    assert_int_equal(place_of(1, false), GM_STANDS_MISTAKE);
+    assert_int_equal(place_of(5, false), GM_STANDS_MISTAKE);
+    assert_int_equal(place_of(4, false), GM_STANDS_CHOICE); /* minor */
+    assert_int_equal(place_growing(1), GM_STANDS_MISTAKE);
     assert_int_equal(place_of(20, true), GM_STANDS_CHOICE);
     assert_int_equal(place_of(19, true), GM_STANDS_CHOICE);
     assert_int_equal(place_of(0, false), GM_STANDS_NOWHERE);
