@@ -82,40 +82,29 @@ API(int, cudnnGetStream, const struct handle *handle, void **stream)
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
-int dnn_estimate(size_t *bytes, uint64_t value, const char *name, bool *is_said)
-{
-    *bytes = (size_t)value;
-    dry_estimated(name, is_said);
-    return DNN_OK;
-}
-
 /* One generator of 48 bytes for each thread of the card. */
 API(int, cudnnDropoutGetStatesSize, void *handle, size_t *bytes)
 {
-    static bool is_said;
-    return dnn_estimate(bytes, (uint64_t)dry_card()->sms * 2048 * 48, "cudnnDropoutGetStatesSize", &is_said);
+    return dry_estimate(bytes, (uint64_t)dry_card()->sms * 2048 * 48, __func__);
 }
 
 /* Batch normalisation keeps and needs nothing more, unless an activation is fused into it. */
 API(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, void *handle, int mode, int operations, void *x,
     void *z, void *y, void *parameters, void *activation, size_t *bytes)
 {
-    static bool is_said;
-    return dnn_estimate(bytes, 0, "cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize", &is_said);
+    return dry_estimate(bytes, 0, __func__);
 }
 
 API(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize, void *handle, int mode, int operations, void *x, void *y,
     void *dy, void *dz, void *dx, void *parameters, void *activation, size_t *bytes)
 {
-    static bool is_said;
-    return dnn_estimate(bytes, 0, "cudnnGetBatchNormalizationBackwardExWorkspaceSize", &is_said);
+    return dry_estimate(bytes, 0, __func__);
 }
 
 API(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, void *handle, int mode, int operations, void *activation,
     void *x, size_t *bytes)
 {
-    static bool is_said;
-    return dnn_estimate(bytes, 0, "cudnnGetBatchNormalizationTrainingExReserveSpaceSize", &is_said);
+    return dry_estimate(bytes, 0, __func__);
 }
 
 /* ---- CTC: the lattice of steps and labels, there and back -------------------------------------------------------- */
@@ -154,10 +143,9 @@ API(int, cudnnSetCTCLossDescriptor_v9, struct ctc *ctc, int type, int mode, int 
 
 static int tell_lattice(const struct dnn_tensor *probabilities, int longest, size_t *bytes, const char *name)
 {
-    static bool is_said;
     const uint64_t cells =
         (uint64_t)probabilities->sizes[0] * (uint64_t)probabilities->sizes[1] * (2 * (uint64_t)longest + 1);
-    return dnn_estimate(bytes, 2 * cells * sizeof(float), name, &is_said);
+    return dry_estimate(bytes, 2 * cells * sizeof(float), name);
 }
 
 API(int, cudnnGetCTCLossWorkspaceSize, void *handle, const struct dnn_tensor *probabilities,

@@ -171,7 +171,5 @@ struct dnn_tensor { /* or a filter, whose strides are not told */
 };
 
 void dnn_tensor_set(struct dnn_tensor *tensor, int type, int dimensions, const int *sizes, const int *strides);
-/* A size that cuDNN gives: told as an estimate. */
-int dnn_estimate(size_t *bytes, uint64_t value, const char *name, bool *is_said);
 
 #endif

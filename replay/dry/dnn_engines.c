@@ -157,13 +157,12 @@ static bool read_convolution(struct dnn_convolution *c, const struct dnn_content
 
 size_t dnn_engines(struct dnn_engine *engines, const struct dnn_content *graph, int mode)
 {
-    static bool is_said;
     const struct dnn_value *operations = dnn_find(graph, DNN_GRAPH_OPERATIONS);
     struct dnn_convolution convolution;
     const int answered = dnn_ask(engines, graph, mode);
     if (answered > 0 || (answered == 0 && mode == DNN_MODE_FALLBACK && dnn_ask(engines, graph, 0) > 0))
         return (size_t)answered;
-    dry_estimated("cudnnBackendExecute", &is_said);
+    dry_estimated("cudnnBackendExecute");
     for (int64_t i = 0; operations != NULL && i < operations->count; i++)
         if (read_convolution(&convolution, operations->contents[i]))
             return dnn_convolution_engines(engines, &convolution, mode);

@@ -414,13 +414,12 @@ API(int, cudnnBackendGetAttribute, const struct descriptor *descriptor, int name
 /* Who runs several plans of a graph takes the fastest; here all are as fast. */
 static void note_choice(const struct dnn_content *graph, const struct dnn_content *config)
 {
-    static bool is_said;
     if (graph == NULL)
         return;
     const void **ran = &((struct dnn_content *)(uintptr_t)graph)->ran, *none = NULL;
     if (!__atomic_compare_exchange_n(ran, &none, (const void *)config, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
         none != config)
-        dry_estimated("cudnnBackendExecute:fastest", &is_said);
+        dry_estimated("cudnnBackendExecute:fastest");
 }
 
 API(int, cudnnBackendExecute, void *handle, const struct descriptor *plan, const struct descriptor *pack)

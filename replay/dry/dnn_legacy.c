@@ -130,10 +130,9 @@ static size_t workspace_of(enum dnn_pass pass, const struct dnn_tensor *x, const
 static int tell_workspace(enum dnn_pass pass, const struct dnn_tensor *x, const struct dnn_tensor *w,
                           const struct dnn_tensor *y, int algorithm, size_t *bytes)
 {
-    static bool is_said;
     if (algorithm < 0 || algorithm >= ALGORITHMS)
         return DNN_NOT_SUPPORTED;
-    return dnn_estimate(bytes, workspace_of(pass, x, w, y, algorithm), "cudnnGetConvolutionWorkspaceSize", &is_said);
+    return dry_estimate(bytes, workspace_of(pass, x, w, y, algorithm), "cudnnGetConvolutionWorkspaceSize");
 }
 
 /* Best first: the one for tensor cores; both do the same twice. */

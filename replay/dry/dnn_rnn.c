@@ -100,10 +100,9 @@ static int64_t biases(const struct rnn *rnn)
 
 API(int, cudnnGetRNNWeightSpaceSize, void *handle, const struct rnn *rnn, size_t *bytes)
 {
-    static bool is_said;
     const int layers = rnn->layers * rnn->directions;
     const int64_t all = matrices_before(rnn, layers) + layers * biases(rnn);
-    return dnn_estimate(bytes, (uint64_t)(all * dnn_width(rnn->type)), "cudnnGetRNNWeightSpaceSize", &is_said);
+    return dry_estimate(bytes, (uint64_t)(all * dnn_width(rnn->type)), __func__);
 }
 
 static void describe(struct dnn_tensor *tensor, const struct rnn *rnn, int64_t rows, int64_t columns)
@@ -157,7 +156,6 @@ API(int, cudnnGetRNNWeightParams, void *handle, const struct rnn *rnn, int32_t l
 API(int, cudnnGetRNNTempSpaceSizes, void *handle, const struct rnn *rnn, int mode, const struct sequences *sequences,
     size_t *workspace, size_t *reserve)
 {
-    static bool is_said;
     const bool is_lstm = rnn->mode == LSTM;
     const int64_t width = dnn_width(rnn->type), hidden = rnn->hidden, layers = rnn->layers,
                   directions = rnn->directions;
@@ -167,6 +165,6 @@ API(int, cudnnGetRNNTempSpaceSizes, void *handle, const struct rnn *rnn, int mod
     const int64_t copies = matrices_before(rnn, rnn->layers * rnn->directions);
     if (reserve != NULL)
         *reserve = mode == TRAINING ? (size_t)(sequences->steps * directions * of_step * width) : 0;
-    return dnn_estimate(workspace, (uint64_t)((copies + sequences->batch * directions * of_sequence) * width),
-                        "cudnnGetRNNTempSpaceSizes", &is_said);
+    return dry_estimate(workspace, (uint64_t)((copies + sequences->batch * directions * of_sequence) * width),
+                        __func__);
 }

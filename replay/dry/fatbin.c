@@ -89,11 +89,10 @@ static bool unpack_lz4(unsigned char *to, size_t bytes, struct bytes from)
 /* By the system's library, which is not a need of every program that the stand-in is loaded into. */
 static bool unpack_zstd(unsigned char *to, size_t bytes, struct bytes from)
 {
-    static bool is_said;
     void *library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
     void *symbol = library == NULL ? NULL : dlsym(library, "ZSTD_decompress");
     if (symbol == NULL) {
-        dry_estimated("kernels_need_libzstd", &is_said);
+        dry_estimated("kernels_need_libzstd");
         return false;
     }
     size_t (*decompress)(void *, size_t, const void *, size_t);

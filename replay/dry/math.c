@@ -123,25 +123,17 @@ API(int, cufftGetVersion, int *version)
     return 0;
 }
 
-static int estimate(size_t *bytes, size_t value, const char *name, bool *is_said)
-{
-    *bytes = value;
-    dry_estimated(name, is_said);
-    return 0;
-}
-
 /* As much as the larger of input and output; with complex numbers of double precision if any side has them. */
 API(int, cufftXtMakePlanMany, int plan, int rank, const long long *n, const long long *in_embed, long long in_stride,
     long long in_distance, int in_type, const long long *out_embed, long long out_stride, long long out_distance,
     int out_type, long long batch, size_t *bytes, int type)
 {
     enum { REAL_64 = 1, COMPLEX_64 = 5 };
-    static bool is_said;
     const bool is_double = in_type == REAL_64 || in_type == COMPLEX_64 || out_type == REAL_64 || out_type == COMPLEX_64;
     size_t size = (size_t)batch * (is_double ? 16 : 8);
     for (int i = 0; i < rank; i++)
         size *= (size_t)n[i];
-    return estimate(bytes, size, "cufftXtMakePlanMany", &is_said);
+    return dry_estimate(bytes, size, __func__);
 }
 
 /* ---- NVRTC: any source compiles to an image that is not looked at ------------------------------------------------ */

@@ -71,14 +71,13 @@ static void shrink(struct dry_pool *pool, uint64_t keep)
 
 static int allocate(void **pointer, uint64_t bytes, struct dry_pool *pool)
 {
-    static bool is_said;
     const uint64_t whole = round_up(bytes, ALIGNMENT);
     *pointer = NULL;
     if (dry_devices() == 0)
         return dry_result(DRY_NO_DEVICE);
     if (bytes == 0)
         return DRY_OK;
-    dry_estimated("cudaMallocAsync", &is_said);
+    dry_estimated("cudaMallocAsync");
     dry_lock();
     if (pool == NULL)
         pool = pool_of(dry_current());

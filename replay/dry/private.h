@@ -89,8 +89,10 @@ enum dry_library {
 };
 /* Says on stderr and in the log, the first time, that the function is not known. The library's "not supported". */
 int dry_unknown(enum dry_library library, const char *name, bool *is_said);
-/* In the log, the first time: a size that the function gave was not the real library's but a rule's. */
-void dry_estimated(const char *name, bool *is_said);
+/* In the log, the first time: a size that the function gave was not the real library's but a rule's. The name is a
+ * literal, or the function's own __func__: its address is known again. */
+void dry_estimated(const char *name);
+int dry_estimate(size_t *bytes, uint64_t value, const char *name); /* gives such a size; 0 */
 /* In the log: the signal, and the last function that was called (NULL: none). Of a signal's handler. */
 void dry_tell_crash(int signal, const char *function, bool is_device_address);
 /* A line of the log. */

@@ -11,12 +11,12 @@
 enum { BLOCK = 64, LEFT = 0, INVALID = 3, OVERFLOWN = INVALID };
 
 /* In elements of the matrix, which is how the older functions count. */
-static int elements(int *count, uint64_t wanted, const char *name, bool *is_said)
+static int elements(int *count, uint64_t wanted, const char *name)
 {
     if (wanted > INT_MAX)
         return OVERFLOWN;
     *count = (int)wanted;
-    dry_estimated(name, is_said);
+    dry_estimated(name);
     return 0;
 }
 
@@ -36,14 +36,7 @@ static uint64_t rotated(int64_t m, int64_t n)
     return product(m, n) + product(n, n);
 }
 
-#define ANSWER(name, count)                                                                                            \
-    {                                                                                                                  \
-        static bool is_said;                                                                                           \
-        return elements(lwork, count, #name, &is_said);                                                                \
-    }
-#define SIZE(name, count, ...)                                                                                         \
-    API(int, name, void *handle, __VA_ARGS__)                                                                          \
-    ANSWER(name, count)
+#define SIZE(name, count, ...) API_IS(int, name, elements(lwork, count, __func__), void *handle, __VA_ARGS__)
 #define SIZES(function, count, ...)                                                                                    \
     SIZE(cusolverDnS##function##_bufferSize, count, __VA_ARGS__)                                                       \
     SIZE(cusolverDnD##function##_bufferSize, count, __VA_ARGS__)                                                       \
@@ -87,56 +80,49 @@ static uint64_t size_of(int type)
     return type == REAL_32 ? 4 : type == REAL_64 || type == COMPLEX_32 ? 8 : type == COMPLEX_64 ? 16 : 2;
 }
 
-static int bytes(size_t *device, size_t *host, uint64_t count, int type, const char *name, bool *is_said)
+static int bytes(size_t *device, size_t *host, uint64_t count, int type, const char *name)
 {
     *device = count * size_of(type);
     *host = 0;
-    dry_estimated(name, is_said);
+    dry_estimated(name);
     return 0;
 }
 
 API(int, cusolverDnXgeqrf_bufferSize, void *handle, void *parameters, int64_t m, int64_t n, int type, const void *a,
     int64_t lda, int tau_type, const void *tau, int compute, size_t *device, size_t *host)
 {
-    static bool is_said;
-    return bytes(device, host, product(BLOCK, n), type, "cusolverDnXgeqrf_bufferSize", &is_said);
+    return bytes(device, host, product(BLOCK, n), type, __func__);
 }
 
 API(int, cusolverDnXpotrf_bufferSize, void *handle, void *parameters, int triangle, int64_t n, int type, const void *a,
     int64_t lda, int compute, size_t *device, size_t *host)
 {
-    static bool is_said;
-    return bytes(device, host, product(BLOCK, n), type, "cusolverDnXpotrf_bufferSize", &is_said);
+    return bytes(device, host, product(BLOCK, n), type, __func__);
 }
 
 API(int, cusolverDnXsyevd_bufferSize, void *handle, void *parameters, int job, int triangle, int64_t n, int type,
     const void *a, int64_t lda, int w_type, const void *w, int compute, size_t *device, size_t *host)
 {
-    static bool is_said;
-    return bytes(device, host, divided(n, job != 0), type, "cusolverDnXsyevd_bufferSize", &is_said);
+    return bytes(device, host, divided(n, job != 0), type, __func__);
 }
 
 API(int, cusolverDnXsyevBatched_bufferSize, void *handle, void *parameters, int job, int triangle, int64_t n, int type,
     const void *a, int64_t lda, int w_type, const void *w, int compute, size_t *device, size_t *host, int64_t batch)
 {
-    static bool is_said;
-    return bytes(device, host, product(batch, (int64_t)divided(n, job != 0)), type, "cusolverDnXsyevBatched_bufferSize",
-                 &is_said);
+    return bytes(device, host, product(batch, (int64_t)divided(n, job != 0)), type, __func__);
 }
 
 API(int, cusolverDnXgeev_bufferSize, void *handle, void *parameters, int left, int right, int64_t n, int type,
     const void *a, int64_t lda, int w_type, const void *w, int vl_type, const void *vl, int64_t ldvl, int vr_type,
     const void *vr, int64_t ldvr, int compute, size_t *device, size_t *host)
 {
-    static bool is_said;
-    return bytes(device, host, product(n, n) + product(BLOCK, n), type, "cusolverDnXgeev_bufferSize", &is_said);
+    return bytes(device, host, product(n, n) + product(BLOCK, n), type, __func__);
 }
 
 API(int, cusolverDnXsytrs_bufferSize, void *handle, int triangle, int64_t n, int64_t columns, int type, const void *a,
     int64_t lda, const int64_t *pivots, int b_type, void *b, int64_t ldb, size_t *device, size_t *host)
 {
-    static bool is_said;
-    return bytes(device, host, product(n, columns), type, "cusolverDnXsytrs_bufferSize", &is_said);
+    return bytes(device, host, product(n, columns), type, __func__);
 }
 
 API(int, cusolverGetProperty, int which, int *value)

@@ -33,13 +33,6 @@ static int nothing(size_t *bytes)
     return 0;
 }
 
-static int estimate(size_t *bytes, uint64_t value, const char *name, bool *is_said)
-{
-    *bytes = value;
-    dry_estimated(name, is_said);
-    return 0;
-}
-
 /* ---- descriptions ------------------------------------------------------------------------------------------------ */
 
 API(int, cusparseGetVersion, void *handle, int *version)
@@ -81,28 +74,25 @@ API(int, cusparseSpMatGetSize, const struct matrix *matrix, int64_t *rows, int64
 API(int, cusparseSpMV_bufferSize, void *handle, int transposed, const void *alpha, const struct matrix *a,
     const void *x, const void *beta, const void *y, int type, int algorithm, size_t *bytes)
 {
-    static bool is_said;
     enum { COO_2 = 4 };
     if (a->format == COO && algorithm != COO_2)
         return nothing(bytes);
-    return estimate(bytes, INDEX * (uint64_t)a->rows, "cusparseSpMV_bufferSize", &is_said);
+    return dry_estimate(bytes, INDEX * (uint64_t)a->rows, __func__);
 }
 
 API(int, cusparseSpMM_bufferSize, void *handle, int transposed_a, int transposed_b, const void *alpha,
     const struct matrix *a, const void *b, const void *beta, const void *c, int type, int algorithm, size_t *bytes)
 {
-    static bool is_said;
     enum { DEFAULT, COO_1, COO_2, COO_3, COO_4 = 5 };
     if (a->format == COO && algorithm != COO_2)
         return nothing(bytes);
-    return estimate(bytes, INDEX * (uint64_t)a->rows, "cusparseSpMM_bufferSize", &is_said);
+    return dry_estimate(bytes, INDEX * (uint64_t)a->rows, __func__);
 }
 
 API(int, cusparseSDDMM_bufferSize, void *handle, int transposed_a, int transposed_b, const void *alpha, const void *a,
     const void *b, const void *beta, const struct matrix *c, int type, int algorithm, size_t *bytes)
 {
-    static bool is_said;
-    return estimate(bytes, INDEX * (uint64_t)c->rows, "cusparseSDDMM_bufferSize", &is_said);
+    return dry_estimate(bytes, INDEX * (uint64_t)c->rows, __func__);
 }
 
 /* ---- triangular systems: proportional to the entries ------------------------------------------------------------- */
@@ -110,21 +100,19 @@ API(int, cusparseSDDMM_bufferSize, void *handle, int transposed_a, int transpose
 API(int, cusparseSpSV_bufferSize, void *handle, int transposed, const void *alpha, const struct matrix *a,
     const void *x, const void *y, int type, int algorithm, void *plan, size_t *bytes)
 {
-    static bool is_said;
-    return estimate(bytes, INDEX * (uint64_t)(a->entries + a->rows), "cusparseSpSV_bufferSize", &is_said);
+    return dry_estimate(bytes, INDEX * (uint64_t)(a->entries + a->rows), __func__);
 }
 
 API(int, cusparseSpSM_bufferSize, void *handle, int transposed_a, int transposed_b, const void *alpha,
     const struct matrix *a, const void *b, const void *c, int type, int algorithm, void *plan, size_t *bytes)
 {
-    static bool is_said;
-    return estimate(bytes, INDEX * (uint64_t)(a->entries + a->rows), "cusparseSpSM_bufferSize", &is_said);
+    return dry_estimate(bytes, INDEX * (uint64_t)(a->entries + a->rows), __func__);
 }
 
-static int estimate_blocks(int *bytes, int rows, int blocks, const char *name, bool *is_said)
+static int estimate_blocks(int *bytes, int rows, int blocks, const char *name)
 {
     *bytes = (int)INDEX * (rows + blocks);
-    dry_estimated(name, is_said);
+    dry_estimated(name);
     return 0;
 }
 
@@ -132,15 +120,13 @@ static int estimate_blocks(int *bytes, int rows, int blocks, const char *name, b
     API(int, cusparse##t##bsrsv2_bufferSize, void *handle, int order, int transposed, int rows, int blocks,            \
         const void *matrix, void *values, const int *offsets, const int *indices, int size, void *info, int *bytes)    \
     {                                                                                                                  \
-        static bool is_said;                                                                                           \
-        return estimate_blocks(bytes, rows, blocks, "cusparse" #t "bsrsv2_bufferSize", &is_said);                      \
+        return estimate_blocks(bytes, rows, blocks, __func__);                                                         \
     }                                                                                                                  \
     API(int, cusparse##t##bsrsm2_bufferSize, void *handle, int order, int transposed, int transposed_x, int rows,      \
         int columns, int blocks, const void *matrix, void *values, const int *offsets, const int *indices, int size,   \
         void *info, int *bytes)                                                                                        \
     {                                                                                                                  \
-        static bool is_said;                                                                                           \
-        return estimate_blocks(bytes, rows, blocks, "cusparse" #t "bsrsm2_bufferSize", &is_said);                      \
+        return estimate_blocks(bytes, rows, blocks, __func__);                                                         \
     }
 BLOCK_SYSTEMS(S)
 BLOCK_SYSTEMS(D)
@@ -162,9 +148,8 @@ API(int, cusparseSpGEMM_workEstimation, void *handle, int transposed_a, int tran
     const struct matrix *a, const struct matrix *b, const void *beta, struct matrix *c, int type, int algorithm,
     void *plan, size_t *bytes, void *buffer)
 {
-    static bool is_said;
     if (buffer == NULL)
-        estimate(bytes, INDEX * (uint64_t)a->rows, "cusparseSpGEMM_workEstimation", &is_said);
+        dry_estimate(bytes, INDEX * (uint64_t)a->rows, __func__);
     return 0;
 }
 
@@ -172,11 +157,10 @@ API(int, cusparseSpGEMM_compute, void *handle, int transposed_a, int transposed_
     const struct matrix *a, const struct matrix *b, const void *beta, struct matrix *c, int type, int algorithm,
     void *plan, size_t *bytes, void *buffer)
 {
-    static bool is_said;
     enum { LARGEST_VALUE = 16 };
     c->entries = entries_of_product(a, b);
     if (buffer == NULL)
-        estimate(bytes, (INDEX + LARGEST_VALUE) * (uint64_t)c->entries, "cusparseSpGEMM_compute", &is_said);
+        dry_estimate(bytes, (INDEX + LARGEST_VALUE) * (uint64_t)c->entries, __func__);
     return 0;
 }
 
@@ -187,8 +171,7 @@ API(int, cusparseSpGEMM_compute, void *handle, int transposed_a, int transposed_
         const int *indices_b, const void *c, const void *values_c, const int *offsets_c, const int *indices_c,         \
         size_t *bytes)                                                                                                 \
     {                                                                                                                  \
-        static bool is_said;                                                                                           \
-        return estimate(bytes, INDEX * (uint64_t)rows, "cusparse" #t "csrgeam2_bufferSizeExt", &is_said);              \
+        return dry_estimate(bytes, INDEX * (uint64_t)rows, __func__);                                                  \
     }
 SUMS(S)
 SUMS(D)
@@ -200,12 +183,11 @@ API(int, cusparseXcsrgeam2Nnz, void *handle, int rows, int columns, const void *
     const int *indices_a, const void *b, int entries_b, const int *offsets_b, const int *indices_b, const void *c,
     int *offsets_c, int *entries_c, void *workspace)
 {
-    static bool is_said;
     const int64_t all = (int64_t)rows * columns, both = (int64_t)entries_a + entries_b;
     dry_forget();
     if (!dry_is_device(entries_c))
         *entries_c = (int)(both < all ? both : all);
-    dry_estimated("cusparseXcsrgeam2Nnz", &is_said);
+    dry_estimated(__func__);
     return 0;
 }
 
@@ -213,15 +195,13 @@ API(int, cusparseXcsrgeam2Nnz, void *handle, int rows, int columns, const void *
 API(int, cusparseXcoosort_bufferSizeExt, void *handle, int rows, int columns, int entries, const int *row_indices,
     const int *column_indices, size_t *bytes)
 {
-    static bool is_said;
-    return estimate(bytes, 2 * INDEX * (uint64_t)entries, "cusparseXcoosort_bufferSizeExt", &is_said);
+    return dry_estimate(bytes, 2 * INDEX * (uint64_t)entries, __func__);
 }
 
 API(int, cusparseXcsrsort_bufferSizeExt, void *handle, int rows, int columns, int entries, const int *offsets,
     const int *indices, size_t *bytes)
 {
-    static bool is_said;
-    return estimate(bytes, 2 * INDEX * (uint64_t)entries, "cusparseXcsrsort_bufferSizeExt", &is_said);
+    return dry_estimate(bytes, 2 * INDEX * (uint64_t)entries, __func__);
 }
 
 /* ---- cuSPARSELt: its handles and descriptions are the caller's memory, of 512 bytes and more --------------------- */
@@ -258,16 +238,14 @@ static uint64_t bits_of(uint32_t type)
 API(int, cusparseLtSpMMACompressedSize2, void *handle, const struct structured *matrix, size_t *bytes,
     size_t *buffer_bytes)
 {
-    static bool is_said;
     const uint64_t kept = (uint64_t)(matrix->rows * matrix->columns) / 2;
     *bytes = kept * bits_of(matrix->type) / 8 + kept / 4;
-    return estimate(buffer_bytes, 0, "cusparseLtSpMMACompressedSize2", &is_said);
+    return dry_estimate(buffer_bytes, 0, __func__);
 }
 
 API(int, cusparseLtMatmulGetWorkspace, void *handle, const void *plan, size_t *bytes)
 {
-    static bool is_said;
-    return estimate(bytes, 0, "cusparseLtMatmulGetWorkspace", &is_said);
+    return dry_estimate(bytes, 0, __func__);
 }
 
 /* One algorithm, the first of one, not split. */

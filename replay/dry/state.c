@@ -278,14 +278,28 @@ void dry_tell_crash(int signal, const char *function, bool is_device_address)
              function == NULL ? "" : library_of(function));
 }
 
-void dry_estimated(const char *name, bool *is_said)
+void dry_estimated(const char *name)
 {
+    enum { MOST = 128 };
+    static const char *said[MOST];
+    static size_t count;
     dry_lock();
-    const bool is_new = !*is_said;
-    *is_said = true;
+    size_t i = 0;
+    while (i < count && said[i] != name)
+        i++;
+    const bool is_new = i == count && count < MOST;
+    if (is_new)
+        said[count++] = name;
     dry_unlock();
     if (is_new)
         dry_tell("estimated %s\n", name);
+}
+
+int dry_estimate(size_t *bytes, uint64_t value, const char *name)
+{
+    *bytes = value;
+    dry_estimated(name);
+    return 0;
 }
 
 void dry_count_fill(void)
