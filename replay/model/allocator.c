@@ -36,7 +36,6 @@ void gm_allocator_free(struct gm_allocator *a)
     free(a->pending.v);
     free(a->freed_by.v);
     free(a->grown_by.v);
-    gm_uses_free(&a->uses);
     gm_space_free(&a->space);
     *a = (struct gm_allocator){0};
 }
@@ -96,51 +95,20 @@ uint32_t gm_allocator_pool_of(struct gm_allocator *a, uint64_t id_first, uint64_
 
 /* ---- private pools ----------------------------------------------------------------------------------------------- */
 
-struct both {
-    struct gm_allocator_pool *pool[2];
-};
-
-static struct both both_pools(struct gm_allocator *a, uint64_t id_first, uint64_t id_second)
+void gm_allocator_set_freeable(struct gm_allocator *a, struct gm_allocator_home home, bool is_freeable)
 {
-    uint32_t small = gm_allocator_pool_of(a, id_first, id_second, true);
-    uint32_t large = gm_allocator_pool_of(a, id_first, id_second, false);
-    if (a->has_no_memory)
-        return (struct both){0};
-    return (struct both){{&a->pools.v[small], &a->pools.v[large]}};
+    if (home.is_default)
+        return;
+    a->pools.v[home.small].is_freeable = is_freeable;
+    a->pools.v[home.large].is_freeable = is_freeable;
 }
 
-void gm_allocator_mark_pool(struct gm_allocator *a, uint64_t id_first, uint64_t id_second, unsigned marks)
+void gm_allocator_never_split(struct gm_allocator *a, struct gm_allocator_home home)
 {
-    struct both both = both_pools(a, id_first, id_second);
-    for (int i = 0; i < 2 && both.pool[i] != NULL; i++) {
-        both.pool[i]->is_custom = (marks & GM_POOL_CUSTOM) != 0;
-        both.pool[i]->never_splits = (marks & GM_POOL_NO_SPLIT) != 0;
-        both.pool[i]->helps_at_oom = (marks & GM_POOL_USE_ON_OOM) != 0;
-    }
-}
-
-void gm_allocator_begin_pool(struct gm_allocator *a, uint64_t id_first, uint64_t id_second)
-{
-    struct both both = both_pools(a, id_first, id_second);
-    a->routings++;
-    for (int i = 0; i < 2 && both.pool[i] != NULL; i++) {
-        both.pool[i]->users++;
-        both.pool[i]->is_freeable = false;
-    }
-}
-
-void gm_allocator_end_pool(struct gm_allocator *a)
-{
-    a->routings -= a->routings > 0;
-}
-
-void gm_allocator_release_pool(struct gm_allocator *a, uint64_t id_first, uint64_t id_second)
-{
-    struct both both = both_pools(a, id_first, id_second);
-    for (int i = 0; i < 2 && both.pool[i] != NULL; i++) {
-        both.pool[i]->users -= both.pool[i]->users > 0;
-        both.pool[i]->is_freeable = both.pool[i]->users == 0;
-    }
+    if (a->has_no_memory || home.is_default)
+        return;
+    a->pools.v[home.small].never_splits = true;
+    a->pools.v[home.large].never_splits = true;
 }
 
 /* ---- free sets --------------------------------------------------------------------------------------------------- */

@@ -47,11 +47,9 @@ struct gm_allocator_bin { /* free blocks of one stream in a pool */
 struct gm_allocator_pool {
     uint64_t id_first, id_second; /* (0,0): the default pools */
     bool is_small;
-    bool is_freeable;  /* private, and nobody uses it any more */
+    bool is_freeable;  /* private, and nobody uses it any more: empty_cache() gives its memory back */
     bool is_custom;    /* private, of an allocator of its own: never expandable */
     bool never_splits; /* MemPool's no_split */
-    bool helps_at_oom; /* MemPool's use_on_oom: a last resort of requests to the default pools */
-    uint32_t users;    /* gm_allocator_begin_pool; maintained for private pools only */
     uint64_t reserved; /* bytes got from the device */
     uint64_t searches; /* the clock of garbage collection */
     uint32_t next;     /* number of another pool that is found in the same place, GM_MAP_NONE: none */
@@ -70,25 +68,6 @@ struct gm_reservation_row {
     uint32_t area; /* of its ranges in the space */
 };
 
-/* What other streams still do with blocks (uses.h). All is empty for those who follow a trace, which says itself when a
- * free is complete. */
-struct gm_use_row {
-    uint32_t stream, next; /* next use of the same block */
-    bool is_routed;        /* recorded while a routing was there */
-};
-struct gm_use_queue { /* of one stream: blocks whose free waits for it, in order */
-    struct GM_VEC(uint32_t) blocks;
-    size_t head, done; /* those before `head` have been seen, those before `done` need not be waited for */
-};
-struct gm_uses {
-    struct GM_VEC(struct gm_use_row) rows;
-    struct GM_VEC(uint32_t) unused;            /* rows to use again */
-    struct GM_VEC(uint32_t) first;             /* [block]: its first use */
-    struct GM_VEC(uint32_t) events;            /* [block]: how many queues it is in */
-    struct GM_VEC(struct gm_use_queue) queues; /* [stream] */
-    struct GM_VEC(uint32_t) deferred;          /* blocks freed while a routing was there */
-};
-
 struct gm_allocator {
     struct gm_conf conf;
     const struct gm_device *device;
@@ -102,9 +81,7 @@ struct gm_allocator {
     struct GM_VEC(uint64_t) gc_base;                       /* [block] */
     struct GM_VEC(uint64_t) freed_by;                      /* [block]: serial of the free that made it pending */
     struct GM_VEC(struct gm_pending_row) pending; /* in the order of their frees, among them some that are done */
-    uint64_t waited; /* the free before the last cudaFree, which waits for the device; 0: see below */
-    struct gm_uses uses;
-    uint32_t routings; /* captures, or pools in use: gm_allocator_begin_pool */
+    uint64_t waited;   /* the free before the last cudaFree, which waits for the device; 0: see below */
     uint64_t serial;   /* frees so far */
     uint64_t total;    /* bytes got from the device */
     uint64_t highest;  /* the most that `total` has been since the caller set this: a retry gives some back again */
@@ -122,11 +99,6 @@ struct gm_allocator {
     bool was_rejected;        /* the last malloc: with throw_on_cudamalloc_oom, and no limit that would come first, a
                                * request beyond the device's memory is given up at once, without a resort or an event */
     bool skips_search;        /* the next malloc asks the device at once, as a retry does */
-    bool polls;               /* there are uses: the next malloc looks for those that are done */
-    /* What PyTorch's free-memory callbacks do when nothing fits (only CUDA IPC has one): they may free blocks; true:
-     * the search is worth another try. NULL: there are none. */
-    bool (*reclaim)(void *self);
-    void *reclaim_self;
     /* For those who write a snapshot of it (keeps_objects): what PyTorch's own block objects would still know. A freed
      * block absorbs its free neighbours; the remainder of a split is the old object, the part that is handed out a new
      * one. `requested` of a free block is then that of its object's last allocation. */
@@ -152,15 +124,7 @@ uint32_t gm_allocator_pool_of(struct gm_allocator *a, uint64_t id_first, uint64_
 /* That of a pool that is there; GM_MAP_NONE: it is not. */
 uint32_t gm_allocator_find_pool(const struct gm_allocator *a, uint64_t id_first, uint64_t id_second, bool is_small);
 
-/* torch's malloc: `requested` bytes on a stream, from the default pools or the private pool (id_first, id_second).
- * Returns the block, whose owner in the space is `owner`, or GM_SPACE_NONE: out of memory, has_no_memory or has_failed.
- * A request to a private pool does not make the default ones give memory back: a capture may be under way. (From
- * PyTorch 2.13 on only captures have that effect. Their pools' ids have a second number of 0, MemPool's a first one;
- * a capture into a pool of graph_pool_handle() looks like MemPool's.) Requests of 2^60 bytes and more are refused at
- * once: no event, nothing counted. */
-uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_t stream, uint64_t id_first,
-                             uint64_t id_second, uint32_t owner);
-/* The same for a caller that asks often: the two pools of an id, looked up once. */
+/* The two pools of an id, (0, 0) for the default ones. */
 struct gm_allocator_home {
     uint32_t small, large;
     bool is_default;
@@ -169,30 +133,27 @@ struct gm_allocator_home {
 /* Whether a request to that pool has a retry. */
 bool gm_allocator_retries(const struct gm_allocator *a, uint64_t id_first, uint64_t id_second);
 struct gm_allocator_home gm_allocator_home_of(struct gm_allocator *a, uint64_t id_first, uint64_t id_second);
-uint32_t gm_allocator_malloc_at_home(struct gm_allocator *a, uint64_t requested, uint32_t stream,
-                                     struct gm_allocator_home home, uint32_t owner);
-/* free(): without other streams' uses both at once; else the second when they are done. A retry waits for them: the
- * sink then hears GM_EVENT_FREE_COMPLETED before it is asked for. */
+/* Of private pools: whether nobody uses them any more; that they never split a block. */
+void gm_allocator_set_freeable(struct gm_allocator *a, struct gm_allocator_home home, bool is_freeable);
+void gm_allocator_never_split(struct gm_allocator *a, struct gm_allocator_home home);
+/* torch's malloc: `requested` bytes on a stream. Returns the block, whose owner in the space is `owner`, or
+ * GM_SPACE_NONE: out of memory, has_no_memory or has_failed. A request to a private pool does not make the default ones
+ * give memory back: a capture may be under way. (From PyTorch 2.13 on only captures have that effect. Their pools' ids
+ * have a second number of 0, MemPool's a first one; a capture into a pool of graph_pool_handle() looks like MemPool's.)
+ * Requests of 2^60 bytes and more are refused at once: no event, nothing counted. */
+uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_t stream, struct gm_allocator_home home,
+                             uint32_t owner);
+/* free(): without other streams' uses both at once; else the second when they are done, which the caller says. A retry
+ * waits for them: the sink then hears GM_EVENT_FREE_COMPLETED before it is asked for. */
 void gm_allocator_free_requested(struct gm_allocator *a, uint32_t block);
 void gm_allocator_free_completed(struct gm_allocator *a, uint32_t block);
 /* For those who follow a trace's requests under other rules, before a request to a default pool, which looks for frees
  * that are complete: those that were pending when memory was last given back. Private pools' are as the trace says. */
 void gm_allocator_complete_waited(struct gm_allocator *a);
 /* torch.cuda.empty_cache(), and the same for one private pool: what it still waits for, then its free memory if nobody
- * uses the pool. While a routing is there the default pools keep theirs. */
+ * uses the pool. */
 void gm_allocator_empty_cache(struct gm_allocator *a);
 void gm_allocator_empty_pool(struct gm_allocator *a, uint64_t id_first, uint64_t id_second);
-
-/* A capture or a MemPool's `with` begins to send requests to a private pool, and ends. While one has begun: finished
- * uses are not looked for, frees of blocks with uses are put off, and malloc does not empty the cache as its last
- * resort. (From PyTorch 2.13 on only a capture has that effect.) Which requests go there the caller says, by the id. */
-void gm_allocator_begin_pool(struct gm_allocator *a, uint64_t id_first, uint64_t id_second);
-void gm_allocator_end_pool(struct gm_allocator *a);
-/* One user less; without any, empty_cache() gives its memory back. */
-void gm_allocator_release_pool(struct gm_allocator *a, uint64_t id_first, uint64_t id_second);
-enum gm_pool_mark { GM_POOL_CUSTOM = 1, GM_POOL_NO_SPLIT = 2, GM_POOL_USE_ON_OOM = 4 };
-/* Both pools of the id get these marks (enum gm_pool_mark) and no others. */
-void gm_allocator_mark_pool(struct gm_allocator *a, uint64_t id_first, uint64_t id_second, unsigned marks);
 
 /* Places what is there already, without events: a segment, then the blocks in it in ascending order. A range of an
  * expandable segment belongs to the reservation of its pool and stream that is nearest below it with nothing of others

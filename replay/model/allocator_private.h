@@ -114,14 +114,6 @@ static inline bool gm_is_waiting(const struct gm_allocator *a, const struct gm_p
 /* Counts a block that was just taken. pieces, bytes: what it changed of the free parts of split segments. */
 void gm_count_alloc(struct gm_allocator *a, uint32_t block, uint64_t requested, int64_t pieces, int64_t bytes);
 
-/* uses.c */
-/* Completes the frees that need not wait any more. All: waits for the others. */
-void gm_uses_poll(struct gm_allocator *a);
-void gm_uses_wait_all(struct gm_allocator *a);
-/* Forgets the events of a block that is waited for on its own. */
-void gm_uses_wait(struct gm_allocator *a, uint32_t block);
-void gm_uses_free(struct gm_uses *uses);
-
 /* expandable.c */
 /* Bytes that an expandable free block could reach without leaving its reservation: its own and the unmapped ones after
  * it. */
@@ -140,7 +132,6 @@ struct gm_reservation_row *gm_reservation_of(struct gm_allocator *a, uint64_t ad
 
 /* release.c */
 void gm_release_segment(struct gm_allocator *a, uint32_t block);
-void gm_release_cached(struct gm_allocator *a);
 bool gm_release_available(struct gm_allocator *a, uint32_t pool, uint32_t stream, uint64_t rounded);
 void gm_collect_garbage(struct gm_allocator *a);
 

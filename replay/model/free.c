@@ -77,8 +77,3 @@ void gm_allocator_free_completed(struct gm_allocator *a, uint32_t block)
     complete(a, block);
     GM_DOING(GM_DOING_OUTSIDE);
 }
-
-void gm_allocator_empty_cache(struct gm_allocator *a)
-{
-    gm_release_cached(a);
-}

@@ -4,6 +4,10 @@
  */
 #include "replay/model/allocator_private.h"
 
+#ifdef GM_PROFILE
+volatile int gm_profile_doing;
+#endif
+
 struct request {
     uint64_t requested, rounded, segment; /* segment: what cudaMalloc would be asked for */
     uint32_t stream, owner;
@@ -170,53 +174,21 @@ struct gm_allocator_home gm_allocator_home_of(struct gm_allocator *a, uint64_t i
                                       .retries = gm_allocator_retries(a, id_first, id_second)};
 }
 
-uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_t stream, uint64_t id_first,
-                             uint64_t id_second, uint32_t owner)
-{
-    bool is_small = gm_rules_round(&a->conf.rules, requested) <= GM_SMALL_SIZE;
-    struct gm_allocator_home home = {.is_default = id_first == 0 && id_second == 0,
-                                     .retries = gm_allocator_retries(a, id_first, id_second)};
-    home.small = home.large = gm_allocator_pool_of(a, id_first, id_second, is_small);
-    return gm_allocator_malloc_at_home(a, requested, stream, home, owner);
-}
-
-/* use_on_oom: what fits in one of those pools, in the order in which they were made, by the rules of memory that does
- * not expand. */
-static uint32_t borrow(struct gm_allocator *a, struct request *r)
-{
-    bool is_small = a->pools.v[r->pool].is_small;
-    for (size_t p = 0; p < a->pools.n; p++) {
-        if (!a->pools.v[p].helps_at_oom || a->pools.v[p].is_small != is_small)
-            continue;
-        struct request there = *r;
-        there.pool = (uint32_t)p;
-        there.is_expandable = false;
-        uint32_t block = best_fit(a, &there);
-        if (block == GM_SPACE_NONE)
-            continue;
-        *r = there;
-        return block;
-    }
-    return GM_SPACE_NONE;
-}
-
 static bool goes_on(const struct gm_allocator *a, uint32_t block)
 {
     return block == GM_SPACE_NONE && !a->has_failed && !a->was_rejected;
 }
 
 /* When nothing that is free fits: the resorts of malloc, in order. */
-static uint32_t find_elsewhere(struct gm_allocator *a, struct request *r, const struct gm_allocator_home *home)
+static uint32_t find_elsewhere(struct gm_allocator *a, const struct request *r, bool retries)
 {
     if (a->limit != UINT64_MAX && a->conf.gc_threshold > 0)
         gm_collect_garbage(a);
     uint32_t block = obtain(a, r, false);
-    if (goes_on(a, block) && home->is_default)
-        block = borrow(a, r);
     if (goes_on(a, block) && gm_release_available(a, r->pool, r->stream, r->rounded))
         block = obtain(a, r, false);
-    if (goes_on(a, block) && home->retries && a->routings == 0) {
-        gm_release_cached(a);
+    if (goes_on(a, block) && retries) {
+        gm_allocator_empty_cache(a);
         block = obtain(a, r, true);
     }
     return block;
@@ -231,27 +203,23 @@ static uint32_t oom(struct gm_allocator *a, const struct request *r)
     return GM_SPACE_NONE;
 }
 
-uint32_t gm_allocator_malloc_at_home(struct gm_allocator *a, uint64_t requested, uint32_t stream,
-                                     struct gm_allocator_home home, uint32_t owner)
+uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_t stream, struct gm_allocator_home home,
+                             uint32_t owner)
 {
     struct request r = {
         .requested = requested, .rounded = gm_rules_round(&a->conf.rules, requested), .stream = stream, .owner = owner};
     if (a->has_no_memory || requested >= UINT64_C(1) << 60)
         return GM_SPACE_NONE;
     GM_DOING(GM_DOING_BOOKKEEPING);
-    if (a->polls && a->routings == 0)
-        gm_uses_poll(a);
     r.pool = r.rounded <= GM_SMALL_SIZE ? home.small : home.large;
     r.segment = gm_rules_segment(&a->conf.rules, r.rounded);
     r.is_expandable = a->conf.expandable_segments && !a->pools.v[r.pool].is_custom;
     GM_DOING(GM_DOING_SEARCH);
     uint32_t block = a->skips_search ? GM_SPACE_NONE : best_fit(a, &r);
     a->skips_search = a->was_rejected = false;
-    if (block == GM_SPACE_NONE && a->reclaim != NULL && a->reclaim(a->reclaim_self))
-        block = best_fit(a, &r);
     if (block == GM_SPACE_NONE) {
         GM_DOING(GM_DOING_DEVICE);
-        block = find_elsewhere(a, &r, &home);
+        block = find_elsewhere(a, &r, home.retries);
     }
     if (!a->has_no_memory && !a->has_failed)
         block = block == GM_SPACE_NONE ? oom(a, &r) : hand_out(a, &r, block);

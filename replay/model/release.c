@@ -66,12 +66,10 @@ static void release_pool(struct gm_allocator *a, uint32_t pool)
     free(expandable.v);
 }
 
-/* Waits for every block that is pending: those with recorded uses (uses.h), then the others in the order of their
- * frees. */
+/* Waits for every block that is pending, in the order of their frees. */
 static void complete_pending(struct gm_allocator *a)
 {
     a->stats.num_sync_all_streams++;
-    gm_uses_wait_all(a);
     struct pending GM_VEC(struct gm_pending_row);
     struct pending waiting = {a->pending.v, a->pending.n, a->pending.capacity};
     a->pending.v = NULL;
@@ -116,15 +114,13 @@ static bool is_first_of_id(const struct gm_allocator *a, size_t p)
     return true;
 }
 
-void gm_release_cached(struct gm_allocator *a)
+void gm_allocator_empty_cache(struct gm_allocator *a)
 {
-    if (a->routings == 0) {
-        complete_pending(a);
-        for (int is_small = 0; is_small < 2; is_small++) /* large, then small */
-            for (size_t p = 0; p < a->pools.n; p++)
-                if (is_default(&a->pools.v[p]) && a->pools.v[p].is_small == is_small)
-                    release_pool(a, (uint32_t)p);
-    }
+    complete_pending(a);
+    for (int is_small = 0; is_small < 2; is_small++) /* large, then small */
+        for (size_t p = 0; p < a->pools.n; p++)
+            if (is_default(&a->pools.v[p]) && a->pools.v[p].is_small == is_small)
+                release_pool(a, (uint32_t)p);
     for (size_t p = 0; p < a->pools.n; p++)
         if (!is_default(&a->pools.v[p]) && is_first_of_id(a, p))
             release_private(a, a->pools.v[p].id_first, a->pools.v[p].id_second);
@@ -145,10 +141,8 @@ void gm_allocator_empty_pool(struct gm_allocator *a, uint64_t id_first, uint64_t
         if (gm_is_waiting(a, &a->pending.v[i]) && p->id_first == id_first && p->id_second == id_second)
             a->has_no_memory |= !GM_VEC_PUSH(&waiting, a->pending.v[i].block);
     }
-    for (size_t i = 0; i < waiting.n; i++) {
-        gm_uses_wait(a, waiting.v[i]);
+    for (size_t i = 0; i < waiting.n; i++)
         gm_allocator_free_completed(a, waiting.v[i]);
-    }
     free(waiting.v);
     release_private(a, id_first, id_second);
 }

@@ -62,7 +62,7 @@ static void ask(struct player *w, uint32_t number)
     w->model.highest = w->model.total;
     if (home.is_default)
         gm_allocator_complete_waited(&w->model);
-    w->block_of[number] = gm_allocator_malloc_at_home(&w->model, item->requested, stream, home, number);
+    w->block_of[number] = gm_allocator_malloc(&w->model, item->requested, stream, home, number);
     if (w->model.highest > w->out->reserved) {
         w->out->reserved = w->model.highest;
         w->out->unused = w->model.highest > w->model.space.active ? w->model.highest - w->model.space.active : 0;
@@ -83,12 +83,6 @@ static void let_go(struct player *w, uint32_t number, bool is_completed)
         gm_allocator_free_completed(&w->model, block);
 }
 
-static void retire(struct player *w, uint32_t pool, bool is_freeable)
-{
-    w->model.pools.v[w->home[pool].small].is_freeable = is_freeable;
-    w->model.pools.v[w->home[pool].large].is_freeable = is_freeable;
-}
-
 static void empty(struct player *w, const struct gm_demand_op *op)
 {
     const struct gm_history *h = w->program->h;
@@ -97,7 +91,7 @@ static void empty(struct player *w, const struct gm_demand_op *op)
     else
         gm_allocator_empty_cache(&w->model);
     for (size_t i = w->op; i > 0 && w->program->ops.v[i - 1].unit == op->unit; i--)
-        retire(w, w->program->ops.v[i - 1].what, false);
+        gm_allocator_set_freeable(&w->model, w->home[w->program->ops.v[i - 1].what], false);
 }
 
 static void do_op(struct player *w, const struct gm_demand_op *op)
@@ -111,8 +105,7 @@ static void do_op(struct player *w, const struct gm_demand_op *op)
         let_go(w, op->what, op->kind == GM_DEMAND_FREE);
         break;
     case GM_DEMAND_RETIRE:
-        if (!w->home[op->what].is_default)
-            retire(w, op->what, true);
+        gm_allocator_set_freeable(&w->model, w->home[op->what], true);
         break;
     case GM_DEMAND_EMPTY:
     case GM_DEMAND_EMPTY_POOL:

@@ -117,12 +117,6 @@ bool *gm_follow_custom_pools(const struct gm_history *h, uint32_t from)
     return is_custom;
 }
 
-static void keep_whole(struct gm_allocator *model, const struct gm_allocator_home *home)
-{
-    model->pools.v[home->small].never_splits = true;
-    model->pools.v[home->large].never_splits = true;
-}
-
 struct gm_allocator_home *gm_follow_homes(struct gm_allocator *model, const struct gm_history *h, const bool *is_custom)
 {
     struct gm_allocator_home *home = calloc(h->pool_count + 1, sizeof *home);
@@ -133,8 +127,8 @@ struct gm_allocator_home *gm_follow_homes(struct gm_allocator *model, const stru
         home[p] = gm_allocator_home_of(model, is_known ? pool->id_first : 0, is_known ? pool->id_second : 0);
         if (!model->has_no_memory && is_custom[p] && !model->private_by_segments && !home[p].is_default)
             model->pools.v[pool->is_small ? home[p].small : home[p].large].is_custom = true;
-        if (!model->has_no_memory && pool->never_splits && !home[p].is_default)
-            keep_whole(model, &home[p]);
+        if (pool->never_splits)
+            gm_allocator_never_split(model, home[p]);
     }
     return home;
 }

@@ -135,9 +135,9 @@ static uint32_t ask(struct gm_verifying *v, uint64_t requested, uint32_t event, 
     if (v->growth < event && v->infers)
         gm_infer_switch(v, v->growth);
     for (int tries = 0;; tries++) {
-        uint32_t block = v->model.has_no_memory ? GM_SPACE_NONE
-                                                : gm_allocator_malloc_at_home(&v->model, requested,
-                                                                              stream_of(v, v->request), v->home, owner);
+        uint32_t block = v->model.has_no_memory
+                             ? GM_SPACE_NONE
+                             : gm_allocator_malloc(&v->model, requested, stream_of(v, v->request), v->home, owner);
         v->model.has_failed = false; /* the device's refusal; nothing was changed by it */
         if (tries == MOST_TRIES || !has_left_reservation(v, requested))
             return block;
@@ -513,7 +513,8 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     v.has_pages = calloc(h->pool_count + 1, sizeof *v.has_pages);
     bool ok = gm_follow_init(&v.follow, h, &v.model) && v.has_pages != NULL;
     for (size_t i = 0; ok && infers && i < shown->unsplit_count; i++)
-        gm_allocator_mark_pool(&v.model, shown->unsplit[i].first, shown->unsplit[i].second, GM_POOL_NO_SPLIT);
+        gm_allocator_never_split(&v.model,
+                                 gm_allocator_home_of(&v.model, shown->unsplit[i].first, shown->unsplit[i].second));
     if (ok && infers)
         gm_infer_expandable(&v);
     ok = ok && gm_follow_adopt(&v.follow, infers, &learnt);

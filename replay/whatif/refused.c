@@ -12,8 +12,7 @@ void gm_playing_ask_refused(struct gm_playing *w)
     const struct gm_whatif_failure request = {
         .is_refused = true, .event = w->refused->event, .stack = e->stack[row], .requested = w->refused->size};
     w->model.highest = w->model.total;
-    w->was_served =
-        gm_allocator_malloc_at_home(&w->model, request.requested, stream, home, GM_SPACE_NONE) != GM_SPACE_NONE;
+    w->was_served = gm_allocator_malloc(&w->model, request.requested, stream, home, GM_SPACE_NONE) != GM_SPACE_NONE;
     if (!w->was_served)
         gm_playing_fail(w, &request, !home.is_default);
 }

@@ -7,16 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `pool`: of the history. */
-static void set_freeable(struct gm_playing *w, uint32_t pool, bool is_freeable)
-{
-    const struct gm_allocator_home *home = &w->home[pool];
-    if (home->is_default)
-        return;
-    w->model.pools.v[home->small].is_freeable = is_freeable;
-    w->model.pools.v[home->large].is_freeable = is_freeable;
-}
-
 /* empty_cache(), or the end of a MemPool: of the private pools, those whose memory went back then too were out of use.
  */
 static void give_back(struct gm_playing *w, const struct gm_release_run *run)
@@ -26,7 +16,7 @@ static void give_back(struct gm_playing *w, const struct gm_release_run *run)
     while (w->segment < h->segment_count && h->segments[w->segment].event < run->first)
         w->segment++;
     for (first = w->segment; w->segment < h->segment_count && h->segments[w->segment].event <= run->last; w->segment++)
-        set_freeable(w, h->segments[w->segment].pool, true);
+        gm_allocator_set_freeable(&w->model, w->home[h->segments[w->segment].pool], true);
     if (run->cause == GM_RELEASE_POOL)
         gm_allocator_empty_pool(&w->model, h->pools[run->pool].id_first, h->pools[run->pool].id_second);
     else
@@ -35,7 +25,7 @@ static void give_back(struct gm_playing *w, const struct gm_release_run *run)
     if (hooks != NULL && hooks->emptied != NULL)
         gm_playing_heed(w, hooks->emptied(hooks->self, w->model.origin));
     for (size_t i = first; i < w->segment; i++)
-        set_freeable(w, h->segments[i].pool, false);
+        gm_allocator_set_freeable(&w->model, w->home[h->segments[i].pool], false);
     w->result->empty_caches += run->cause == GM_RELEASE_EMPTY_CACHE;
 }
 

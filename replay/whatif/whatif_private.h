@@ -119,7 +119,7 @@ static inline uint32_t gm_playing_ask(struct gm_playing *w, uint32_t a, uint32_t
     const struct gm_allocator_home home = w->home[gm_pool_number(w->h, a)];
     if (home.is_default)
         gm_allocator_complete_waited(&w->model);
-    uint32_t block = gm_allocator_malloc_at_home(&w->model, gm_playing_request(w, a), stream, home, a);
+    uint32_t block = gm_allocator_malloc(&w->model, gm_playing_request(w, a), stream, home, a);
     return hooks == NULL ? block : gm_playing_tell_allocated(w, a, block);
 }
 

@@ -89,6 +89,11 @@ static void use(struct side *s, int slot, enum gm_kernel_id what, uint64_t most,
     assert_true(gm_kernels[what].launch(&place, &job, &error));
 }
 
+static uint32_t ask(struct side *x, uint64_t size, uint32_t stream, int slot)
+{
+    return gm_allocator_malloc(&x->a, size, stream, gm_allocator_home_of(&x->a, 0, 0), (uint32_t)slot);
+}
+
 static void operate(struct side *x, struct side *y, uint64_t *random, struct gm_kernel_result *result)
 {
     int slot = (int)random_below(random, MOST);
@@ -101,8 +106,8 @@ static void operate(struct side *x, struct side *y, uint64_t *random, struct gm_
                             1 + random_below(random, 24 * GM_MIB)};
         uint64_t size = sizes[random_below(random, 3)];
         uint32_t stream = (uint32_t)random_below(random, 3);
-        x->block[slot] = gm_allocator_malloc(&x->a, size, stream, 0, 0, (uint32_t)slot);
-        y->block[slot] = gm_allocator_malloc(&y->a, size, stream, 0, 0, (uint32_t)slot);
+        x->block[slot] = ask(x, size, stream, slot);
+        y->block[slot] = ask(y, size, stream, slot);
         if (x->block[slot] != GM_SPACE_NONE)
             use(x, slot, GM_KERNEL_FILL, SOME, NULL);
     } else {
@@ -174,7 +179,7 @@ TEST(overwritten)
     assert_int_equal(gm_cuda_open(&cuda, 0, UINT64_MAX, NULL), GM_OK);
     start(&side, "", gm_cuda_device(cuda));
     for (int slot = 0; slot < 3; slot++) {
-        side.block[slot] = gm_allocator_malloc(&side.a, 1000003, 0, 0, 0, 0);
+        side.block[slot] = ask(&side, 1000003, 0, 0);
         use(&side, slot, GM_KERNEL_FILL, UINT64_MAX, NULL);
     }
     unsigned char *bytes = (unsigned char *)(uintptr_t)side.a.space.blocks.v[side.block[1]].address;

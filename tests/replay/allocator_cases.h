@@ -41,9 +41,7 @@
  "max_split_size=-1"},
 
 /* 5: the order of things */
-{"5: free-memory callbacks, then another search", "", 60, "a=30M b=5M spare=a c=30M", "S30M[c30M] S20M[b5M .15M]",
- "SaSafFa", "num_alloc_retries=0 num_device_alloc=2"},
-{"5: a retry does not search again", "", 20, "a=5M b=9M c=6M b>1 -b d=9M", "S20M[a5M .9M c6M]", "SaaafFO",
+{"5: a retry does not search again", "", 20, "a=5M b=9M c=6M ~b d=9M", "S20M[a5M .9M c6M]", "SaaafFO",
  "num_ooms=1 num_alloc_retries=1 num_sync_all_streams=1"},
 
 /* 6: the best fit */
@@ -99,24 +97,16 @@
 {"8: 1 MiB is not split off", "", 0, "a=19M", "S20M[a20M]", NULL, NULL},
 {"8: 512 with expandable_segments, also of a cudaMalloc segment", "", 0, "a=19M -a set:expandable_segments:True b=19M",
  "S20M[b19M .1M]", "SafFa", NULL},
-{"8: pools that never split, small", "", 0, "mark#3=2 a=1000#3", "S2M#3[a2M]", "Sa", NULL},
-{"8: pools that never split, large", "", 0, "mark#3=2 a=5M#3 b=5M#3 c=5M", "S20M#3[a20M] S20M#3[b20M] S20M[c5M .15M]",
+{"8: pools that never split, small", "", 0, "whole#3 a=1000#3", "S2M#3[a2M]", "Sa", NULL},
+{"8: pools that never split, large", "", 0, "whole#3 a=5M#3 b=5M#3 c=5M", "S20M#3[a20M] S20M#3[b20M] S20M[c5M .15M]",
  "SaSaSa", NULL},
-{"8: nor pages", "expandable_segments:True", 0, "mark#3=2 a=5M#3", "E20M#3[a20M]", "Ma", NULL},
+{"8: nor pages", "expandable_segments:True", 0, "whole#3 a=5M#3", "E20M#3[a20M]", "Ma", NULL},
 
-/* 9: free, record_stream, events */
+/* 9: free */
 {"9: a free merges on both sides", "", 0, "a=1000 b=1000 c=1000 -a -c -b", "S2M[.2M]", "SaaafFfFfF", NULL},
 {"9: pending blocks do not merge", "", 0, "a=1000 b=1000 ~a -b c=1000", "S2M[a?1K c1K .2046K]", "SaaffFa", NULL},
 {"9: until they are complete", "", 0, "a=1000 b=1000 ~a -b c=1000 +a", "S2M[.1K c1K .2046K]", "SaaffFaF", NULL},
-{"9: record_stream", "", 0, "a=1000 a>1 -a b=1000", "S2M[a?1K b1K .2046K]", "Safa", NULL},
-{"9: a malloc sees that the stream is done", "", 0, "a=1000 a>1 -a !1 b=1000", "S2M[b1K .2047K]", "SafFa", NULL},
-{"9: a free does not", "", 0, "a=1000 b=1000 a>1 -a !1 -b", "S2M[a?1K .2047K]", "SaaffF", NULL},
-{"9: the own stream does not count", "", 0, "a=1000 a>0 -a", "S2M[.2M]", "SafF", NULL},
-{"9: all streams must be done", "", 0, "a=1000 a>1 a>2 -a !1 b=1000", "S2M[a?1K b1K .2046K]", "Safa", NULL},
-{"9: then it is free", "", 0, "a=1000 a>1 a>2 -a !1 b=1000 !2 c=1000", "S2M[c1K b1K .2046K]", "SafaFa", NULL},
-{"9: a queue in its order", "", 0, "a=1000 b=1000 a>1 -a !1 b>1 -b c=1000", "S2M[c1K b?1K .2046K]", "SaaffFa", NULL},
-{"9: uses are forgotten with the free", "", 0, "a=1000 a>1 -a !1 b=1000 -b", "S2M[.2M]", "SafFafF", NULL},
-{"9: empty_cache waits", "", 0, "a=1000 a>1 -a empty", "", "SafFs", "num_sync_all_streams=1"},
+{"9: empty_cache waits", "", 0, "a=1000 ~a empty", "", "SafFs", "num_sync_all_streams=1"},
 
 /* 10: giving back */
 {"10: large, then small; segments, then pages", "", 0, "a=1000 b=30M set:expandable_segments:True c=40M -a -b -c empty", "",
@@ -124,15 +114,14 @@
 {"10: only whole segments", "", 0, "a=5M b=5M -a empty", "S20M[.5M b5M .10M]", "SaafF", "num_sync_all_streams=1"},
 {"10: the last resort", "", 64, "a=30M b=1000 -a c=40M", "S2M[b1K .2047K] S40M[c40M]", "SaSafFsSa",
  "num_alloc_retries=1 num_ooms=0"},
-{"10: it waits for other streams", "", 64, "a=40M a>1 -a b=50M", "S50M[b50M]", "SafFsSa", "num_alloc_retries=1"},
-{"10: private pools in use keep theirs", "", 0, "begin#3 a=30M#3 end -a empty", "S30M#3[.30M]", "SafF", NULL},
-{"10: others do not", "", 0, "begin#3 a=30M#3 end -a release#3 empty", "", "SafFs", NULL},
-{"10: each user counts", "", 0, "begin#3 end begin#3 end a=30M#3 -a release#3 empty", "S30M#3[.30M]", "SafF", NULL},
-{"10: one pool only", "", 0, "begin#3 a=30M#3 end release#3 b=30M -a -b empty#3", "S30M[.30M]", "SaSafFfFs",
+{"10: it waits for other streams", "", 64, "a=40M ~a b=50M", "S50M[b50M]", "SafFsSa", "num_alloc_retries=1"},
+{"10: private pools in use keep theirs", "", 0, "a=30M#3 -a empty", "S30M#3[.30M]", "SafF", NULL},
+{"10: others do not", "", 0, "a=30M#3 -a retire#3 empty", "", "SafFs", NULL},
+{"10: one pool only", "", 0, "a=30M#3 retire#3 b=30M -a -b empty#3", "S30M[.30M]", "SaSafFfFs",
  "num_sync_all_streams=1"},
-{"10: one that is in use is not waited for", "", 0, "begin#3 a=30M#3 end -a empty#3", "S30M#3[.30M]", "SafF",
+{"10: one that is in use is not waited for", "", 0, "a=30M#3 -a empty#3", "S30M#3[.30M]", "SafF",
  "num_sync_all_streams=0"},
-{"10: and only its events", "", 0, "begin#3 a=30M#3 end release#3 a>1 -a b=5M b>1 -b empty#3", "S20M[b?5M .15M]",
+{"10: and only its frees", "", 0, "a=30M#3 retire#3 ~a b=5M ~b empty#3", "S20M[b?5M .15M]",
  "SafSafFs", NULL},
 {"10: max_split_size_mb: the one block that is large enough", "max_split_size_mb:50", 170, "a=100M b=60M -a -b c=70M",
  "S70M[c70M] S60M[.60M]", "SaSafFfFsSa", "num_alloc_retries=0"},
@@ -172,7 +161,7 @@
  "MaMaafFmMa", NULL},
 {"13: the device is full", "expandable_segments:True", 50, "a=30M b=20M", "E40M[a30M .10M]", "MaO", "num_ooms=1"},
 {"13: pages of a failed attempt stay", "expandable_segments:True", 100,
- "begin#3 end release#3 a=5M#3 b=35M#3 c=20M#3 d=20M#3 e=20M#3 -b empty -d empty -c set:expandable_segments:False g=20M "
+ "a=5M#3 retire#3 b=35M#3 c=20M#3 d=20M#3 e=20M#3 -b empty -d empty -c set:expandable_segments:False g=20M "
  "set:expandable_segments:True f=70M#3",
  "S20M[g20M] E60M#3[a5M .55M] E20M#3[e20M]", "MaMaMaMaMafFmfFmfFSaMO", "num_ooms=1 num_alloc_retries=0"},
 {"13: switched off it is still merged and unmapped", "expandable_segments:True", 0,
@@ -180,29 +169,9 @@
 {"13: another pool of addresses after the end of one", "expandable_segments:True", 64,
  "a=20M b=20M c=20M -a -b empty d=40M", "E60M[d40M c20M]", "MaMaMafFfFmMa", NULL},
 
-/* 14: pools, captures */
-{"14: custom pools never expand", "expandable_segments:True", 0, "mark#3=1 a=5M#3", "S20M#3[a5M .15M]", "Sa", NULL},
+/* 14: pools */
+{"14: custom pools never expand", "expandable_segments:True", 0, "custom#3 a=5M#3", "S20M#3[a5M .15M]", "Sa", NULL},
 {"14: others do", "expandable_segments:True", 0, "a=5M#3", "E20M#3[a5M .15M]", "Ma", NULL},
-{"14: use_on_oom", "", 40, "mark#3=4 a=10M#3 -a b=30M c=5M", "S10M#3[c5M .5M] S30M[b30M]", "SafFSaa",
- "num_alloc_retries=0 num_ooms=0"},
-{"14: before cached memory goes back", "", 52, "mark#3=4 a=10M#3 -a b=12M c=30M -b d=14M", "S10M#3[.10M] S30M[c30M]",
- "SafFSaSafFsO", NULL},
-{"14: the block stays of that pool", "", 40, "mark#3=4 a=10M#3 -a b=30M c=5M -c d=10M#3", "S10M#3[d10M] S30M[b30M]",
- "SafFSaafFa", NULL},
-{"14: not for private requests", "", 40, "mark#3=4 a=10M#3 -a b=30M c=5M#4", "S10M#3[.10M] S30M[b30M]", "SafFSaO",
- "num_alloc_retries=0 num_ooms=1"},
-{"14: not from expandable blocks", "expandable_segments:True", 40, "mark#3=4 a=10M#3 -a b=20M c=5M",
- "E20M#3[.20M] E20M[b20M]", "MafFMaO", NULL},
-{"14: a routing puts off frees that wait", "", 0, "begin#3 a=1000 a>1 -a !1 b=1000", "S2M[a?1K b1K .2046K]", "Safa", NULL},
-{"14: not the others", "", 0, "begin#3 a=1000 -a", "S2M[.2M]", "SafF", NULL},
-{"14: its own uses are forgotten", "", 0, "begin#3 a=1000 a>1 -a b=1000 end c=1000", "S2M[c1K b1K .2046K]", "SafaFa", NULL},
-{"14: earlier ones are not", "", 0, "a=1000 a>1 begin#3 -a end b=1000", "S2M[a?1K b1K .2046K]", "Safa", NULL},
-{"14: and end as always", "", 0, "a=1000 a>1 begin#3 -a end b=1000 !1 c=1000", "S2M[c1K b1K .2046K]", "SafaFa", NULL},
-{"14: no events are looked at", "", 0, "a=1000 a>1 -a !1 begin#3 b=1000", "S2M[a?1K b1K .2046K]", "Safa", NULL},
-{"14: no last resort", "", 40, "a=30M -a begin#3 b=35M", "S30M[.30M]", "SafFO", "num_alloc_retries=0 num_ooms=1"},
-{"14: until it ends", "", 40, "a=30M -a begin#3 b=35M end c=35M", "S36M[c36M]", "SafFOsSa", "num_alloc_retries=1"},
-{"14: empty_cache leaves the default pools", "", 0, "a=30M -a begin#3 empty", "S30M[.30M]", "SafF",
- "num_sync_all_streams=0"},
 {"14: a request to a private pool has no last resort", "", 40, "a=30M -a b=35M#3", "S30M[.30M]", "SafFO",
  "num_alloc_retries=0"},
 

@@ -5,7 +5,7 @@ import random
 import subprocess
 import sys
 
-from random_operations import play, play_program, random_settings
+from random_operations import play, play_pools, random_settings
 from reference_allocator import FIRST_RESERVATION, FIRST_SEGMENT, MIB, Allocator
 
 
@@ -26,11 +26,11 @@ def main():
     wrong, events, seen = 0, 0, {}
     for seed in range(first, first + rounds):
         rng = random.Random(seed)
-        is_program = seed % 2 == 0
-        settings, text = random_settings(rng, is_program)
+        has_pools = seed % 2 == 0
+        settings, text = random_settings(rng, has_pools)
         capacity = rng.choice([200, 400, 1000, 4000]) * MIB + rng.choice([0, 12345])
         model = Allocator(settings, capacity)
-        lines = (play_program if is_program else play)(rng, model, rng.choice([60, 300, 700]))
+        lines = (play_pools if has_pools else play)(rng, model, rng.choice([60, 300, 700]))
         done = subprocess.run([sys.argv[1]], input=f"settings {MARKS[settings.ties]}{text}\ncapacity {capacity}\n" + "\n".join(lines) + "\n",
                               capture_output=True, text=True, check=False)
         printed = done.stdout.splitlines()

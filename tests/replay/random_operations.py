@@ -102,58 +102,39 @@ def play(rng, model, operations, toggles=True):
     return lines
 
 
-MARKS = [(1, ("custom",)), (2, ("no_split",)), (4, ("oom",)), (6, ("no_split", "oom")), (5, ("custom", "oom"))]
-
-
-def play_program(rng, model, operations):
-    """The same as a program does it: uses of other streams, captures, pools with marks."""
-    lines, live, given, begun, users = [], {}, set(), 0, {}
+def play_pools(rng, model, operations):
+    """The same with private pools: of an allocator of their own, never split, used by nobody any more."""
+    lines, live, marked = [], {}, set()
     streams, pools = rng.choice([[0, 7], [0, -5, 7]]), rng.choice([[0, 0, 0, 3], [0, 0, 3, 4]])
     share = rng.choice([0.4, 0.5])
     for i in range(operations):
-        what, pool, stream = rng.random(), rng.choice([3, 4]), rng.choice(streams)
+        what, pool = rng.random(), rng.choice([3, 4])
         if what < share or not live:
-            size, home = random_size(rng), rng.choice(pools)
+            size, stream, home = random_size(rng), rng.choice(streams), rng.choice(pools)
             lines.append(f"malloc {i} {size} {stream} {home}")
             block = model.malloc(size, stream, home)
             if block is not None:
                 live[i] = block
-        elif what < 0.8:
+        elif what < 0.92:
             key = rng.choice(list(live))
             block = live.pop(key)
-            lines.append(f"drop {key}")
-            model.drop(block)
-        elif what < 0.88:
-            key = rng.choice(list(live))
-            lines.append(f"record {key} {stream}")
-            model.record_stream(live[key], stream)
-        elif what < 0.92:
-            lines.append(f"done {stream}")
-            model.queues.setdefault(stream, [])
-            model.stream_done(stream)
-        elif what < 0.94:
-            if begun > 0 and rng.random() < 0.7:
-                begun -= 1
-                lines.append("end")
-                model.end_pool()
-            else:
-                begun += 1
-                users[pool] = users.get(pool, 0) + 1
-                lines.append(f"begin {pool}")
-                model.begin_pool(pool)
+            lines.append(f"request {key}")
+            model.free_requested(block)
+            if rng.random() < 0.8:
+                lines.append(f"complete {key}")
+                model.free_completed(block)
         elif what < 0.96:
-            if users.get(pool, 0) > 0:
-                users[pool] -= 1
-                lines.append(f"release {pool}")
-                model.release_pool(pool)
+            is_freeable = rng.random() < 0.7
+            lines.append(f"retire {pool} {int(is_freeable)}")
+            model.set_freeable(pool, is_freeable)
         elif what < 0.97:
             lines.append(f"emptypool {pool}")
             model.empty_pool(pool)
-        elif what < 0.98 and pool not in given:
-            given.add(pool)
-            number, marks = rng.choice(MARKS)
-            lines.append(f"mark {pool} {number}")
-            model.mark(pool, marks)
+        elif what < 0.98 and pool not in marked:
+            marked.add(pool)
+            mark = rng.choice(["custom", "whole"])
+            lines.append(f"{mark} {pool}")
+            model.mark(pool, mark)
         elif what < 0.99:
             lines.append("empty")
             model.empty_cache()

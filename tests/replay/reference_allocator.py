@@ -77,7 +77,6 @@ class Block:
         self.allocated = self.pending = False
         self.prev = self.next = None
         self.requested, self.gc_base, self.age = 0, 0, age
-        self.uses, self.events = {}, 0  # streams that use it: whether a routing was there; events it waits for
 
     def is_free(self):
         return not self.allocated and not self.pending
@@ -158,8 +157,7 @@ class Allocator:
                                      "num_device_free"), 0)
         self.max_split_then = -1 if settings.max_split == UNLIMITED else settings.max_split
         self.ages = 0  # of the newest segment or reservation
-        self.marks, self.users, self.freeable, self.routings = {}, {}, set(), 0
-        self.queues, self.deferred, self.reserved = {}, [], {}
+        self.marks, self.freeable, self.reserved = {}, set(), {}
 
     # ---- small things
 
@@ -202,9 +200,6 @@ class Allocator:
             return None
 
     def search(self, requested, stream, pool_id):
-        self.queues.setdefault(stream, [])
-        if self.routings == 0:
-            self.process_events()
         rounded = self.s.round(requested)
         pool = self.pool(pool_id, rounded <= MIB)
         expands = self.s.expandable and not self.marked(pool, "custom")
@@ -213,16 +208,9 @@ class Allocator:
             if self.gc_is_on():
                 self.collect()
             block = self.obtain(pool, stream, rounded, False, expands)
-        if block is None and pool_id == 0:
-            for other in self.pools:
-                if other.small == pool.small and self.marked(other, "oom"):
-                    block = self.find(other, stream, rounded, False)
-                    if block is not None:
-                        expands = False
-                        break
         if block is None and self.release_available(pool, stream, rounded):
             block = self.obtain(pool, stream, rounded, False, expands)
-        if block is None and (pool_id == 0 or self.s.ties == "segment") and self.routings == 0:
+        if block is None and (pool_id == 0 or self.s.ties == "segment"):
             self.release_cached()
             block = self.obtain(pool, stream, rounded, True, expands)
         if block is None:
@@ -296,7 +284,7 @@ class Allocator:
 
     def hand_out(self, block, requested, rounded, expands):
         pool, rest, was_split = block.pool, block.size - rounded, block.is_split()
-        if self.marked(pool, "no_split"):
+        if self.marked(pool, "whole"):
             is_split = False
         elif pool.small or expands:
             is_split = rest >= 512
@@ -362,79 +350,26 @@ class Allocator:
             self.count("inactive_split", pool, int(split) - merges)
             self.count("inactive_split_bytes", pool, (block.size if split else 0) - absorbed)
 
-    # ---- other streams, captures, private pools
-
-    def record_stream(self, block, stream):
-        self.queues.setdefault(stream, [])
-        if block.stream != stream:
-            block.uses[stream] = block.uses.get(stream, False) or self.routings > 0
-
-    def drop(self, block):
-        """free(), of a program."""
-        self.free_requested(block)
-        if not block.uses:
-            self.free_completed(block)
-        elif self.routings > 0:
-            self.deferred.append(block)
-        else:
-            self.queue_events(block)
-
-    def queue_events(self, block):
-        for stream in block.uses:
-            self.queues[stream].append([block, False])
-            block.events += 1
-        block.uses = {}
-
-    def stream_done(self, stream):
-        for entry in self.queues.get(stream, []):
-            entry[1] = True
-
-    def process_events(self):
-        deferred, self.deferred = self.deferred, []
-        for block in deferred:
-            block.uses = {stream: routed for stream, routed in block.uses.items() if not routed}
-            self.queue_events(block)
-            if block.events == 0:
-                self.free_completed(block)
-        for queue in self.queues.values():
-            while queue and queue[0][1]:
-                block = queue.pop(0)[0]
-                block.events -= 1
-                if block.events == 0:
-                    self.free_completed(block)
+    # ---- private pools
 
     def marked(self, pool, mark):
-        return mark in self.marks.get(pool.id, ())
+        return self.marks.get(pool.id) == mark
 
     def both(self, pool_id):
         return self.pool(pool_id, True), self.pool(pool_id, False)
 
-    def mark(self, pool_id, marks):
+    def mark(self, pool_id, mark):
         self.both(pool_id)
-        self.marks[pool_id] = marks
+        self.marks[pool_id] = mark
 
-    def begin_pool(self, pool_id):
+    def set_freeable(self, pool_id, is_freeable):
         self.both(pool_id)
-        self.routings += 1
-        self.users[pool_id] = self.users.get(pool_id, 0) + 1
-        self.freeable.discard(pool_id)
-
-    def end_pool(self):
-        self.routings -= 1
-
-    def release_pool(self, pool_id):
-        self.users[pool_id] -= 1
-        if self.users[pool_id] == 0:
-            self.freeable.add(pool_id)
+        (self.freeable.add if is_freeable else self.freeable.discard)(pool_id)
 
     def empty_pool(self, pool_id):
         if pool_id in self.freeable:
             self.counts["num_sync_all_streams"] += 1
             for block in [b for b in self.pending if b.pool.id == pool_id]:
-                for stream in self.queues:
-                    self.queues[stream] = [entry for entry in self.queues[stream] if entry[0] is not block]
-                self.deferred = [b for b in self.deferred if b is not block]
-                block.uses, block.events = {}, 0
                 self.free_completed(block)
             for pool in self.both(pool_id):
                 self.release_blocks(pool)
@@ -456,28 +391,15 @@ class Allocator:
         self.release_cached()
 
     def release_cached(self):
-        if self.routings == 0:
-            self.counts["num_sync_all_streams"] += 1
-            self.process_events_after_waiting()
-            for block in list(self.pending):
-                self.free_completed(block)
-            for small in (False, True):
-                self.release_blocks(self.pool(0, small))
+        self.counts["num_sync_all_streams"] += 1
+        for block in list(self.pending):
+            self.free_completed(block)
+        for small in (False, True):
+            self.release_blocks(self.pool(0, small))
         for pool_id in dict.fromkeys(p.id for p in self.pools):
             if pool_id in self.freeable:
                 for pool in self.both(pool_id):
                     self.release_blocks(pool)
-
-    def process_events_after_waiting(self):
-        deferred, self.deferred = self.deferred, []
-        for block in deferred:
-            block.uses = {stream: routed for stream, routed in block.uses.items() if not routed}
-            self.queue_events(block)
-            if block.events == 0:
-                self.free_completed(block)
-        for stream in self.queues:
-            self.stream_done(stream)
-        self.process_events()
 
     def release_blocks(self, pool):
         expandable = []

@@ -2,12 +2,11 @@
  *
  * Operations on standard input, events and statistics of the model on standard output: what check_reference.py compares
  * with the naive model. Lines: "settings TEXT", "capacity BYTES", "malloc ID BYTES STREAM POOL", "request ID" and
- * "complete ID" (a free's two parts), "empty", "expandable 0|1"; and, as a program does it: "record ID STREAM", "drop
- * ID", "done STREAM", "mark POOL MARKS", "begin POOL", "end", "release POOL", "emptypool POOL".
+ * "complete ID" (a free's two parts), "empty", "expandable 0|1"; and of private pools: "custom POOL", "whole POOL",
+ * "retire POOL 0|1", "emptypool POOL".
  */
 #include "replay/model/allocator.h"
 #include "replay/model/sim.h"
-#include "replay/model/uses.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,27 +66,20 @@ static void print_stats(const struct gm_stats *s)
            s->max_split_size);
 }
 
-static void do_other_line(struct world *w, const char *line)
+static void do_line_of_pool(struct world *w, const char *line)
 {
-    unsigned id, marks;
+    unsigned is_freeable;
     uint64_t pool;
-    int64_t stream;
-    if (sscanf(line, "record %u %" SCNd64, &id, &stream) == 2 && id < IDS && w->block_of[id] != GM_SPACE_NONE)
-        gm_allocator_record_stream(&w->a, w->block_of[id], gm_allocator_stream(&w->a, stream));
-    else if (sscanf(line, "drop %u", &id) == 1 && id < IDS && w->block_of[id] != GM_SPACE_NONE)
-        gm_allocator_drop(&w->a, w->block_of[id]);
-    else if (sscanf(line, "done %" SCNd64, &stream) == 1)
-        gm_allocator_stream_is_done(&w->a, gm_allocator_stream(&w->a, stream));
-    else if (sscanf(line, "mark %" SCNu64 " %u", &pool, &marks) == 2)
-        gm_allocator_mark_pool(&w->a, 0, pool, marks);
-    else if (sscanf(line, "begin %" SCNu64, &pool) == 1)
-        gm_allocator_begin_pool(&w->a, 0, pool);
-    else if (sscanf(line, "release %" SCNu64, &pool) == 1)
-        gm_allocator_release_pool(&w->a, 0, pool);
-    else if (sscanf(line, "emptypool %" SCNu64, &pool) == 1)
+    if (sscanf(line, "custom %" SCNu64, &pool) == 1) {
+        const struct gm_allocator_home home = gm_allocator_home_of(&w->a, 0, pool);
+        w->a.pools.v[home.small].is_custom = w->a.pools.v[home.large].is_custom = true;
+    } else if (sscanf(line, "whole %" SCNu64, &pool) == 1) {
+        gm_allocator_never_split(&w->a, gm_allocator_home_of(&w->a, 0, pool));
+    } else if (sscanf(line, "retire %" SCNu64 " %u", &pool, &is_freeable) == 2) {
+        gm_allocator_set_freeable(&w->a, gm_allocator_home_of(&w->a, 0, pool), is_freeable != 0);
+    } else if (sscanf(line, "emptypool %" SCNu64, &pool) == 1) {
         gm_allocator_empty_pool(&w->a, 0, pool);
-    else if (strcmp(line, "end\n") == 0)
-        gm_allocator_end_pool(&w->a);
+    }
 }
 
 static bool do_line(struct world *w, const char *line)
@@ -97,7 +89,8 @@ static bool do_line(struct world *w, const char *line)
     int64_t stream;
     const char *why;
     if (sscanf(line, "malloc %u %" SCNu64 " %" SCNd64 " %u", &id, &size, &stream, &pool) == 4 && id < IDS)
-        w->block_of[id] = gm_allocator_malloc(&w->a, size, gm_allocator_stream(&w->a, stream), 0, pool, id);
+        w->block_of[id] = gm_allocator_malloc(&w->a, size, gm_allocator_stream(&w->a, stream),
+                                              gm_allocator_home_of(&w->a, 0, pool), id);
     else if (sscanf(line, "request %u", &id) == 1 && id < IDS && w->block_of[id] != GM_SPACE_NONE)
         gm_allocator_free_requested(&w->a, w->block_of[id]);
     else if (sscanf(line, "complete %u", &id) == 1 && id < IDS && w->block_of[id] != GM_SPACE_NONE)
@@ -107,7 +100,7 @@ static bool do_line(struct world *w, const char *line)
     else if (sscanf(line, "expandable %u", &on) == 1)
         w->a.conf.expandable_segments = on != 0;
     else
-        do_other_line(w, line);
+        do_line_of_pool(w, line);
     if (!gm_allocator_check(&w->a, &why)) {
         printf("BROKEN after '%s': %s\n", line, why);
         return false;

@@ -6,11 +6,9 @@
  * Operations (a to z are blocks, sizes are bytes with K, M, G and + - of bytes):
  *   a=5M  a=5M@1  a=5M#3   malloc on stream 0, on stream 1, in the private pool 3
  *   -a    ~a  +a           free; its first part only; its second part
- *   a>1   !1               record_stream(a, 1); stream 1 is done with what it has
  *   empty empty#3          empty_cache(), of one pool
- *   begin#3 end release#3  a capture or MemPool sends requests to pool 3; it ends; it gives the pool up
- *   mark#3=2               marks of a pool (enum gm_pool_mark)
- *   spare=a                the free-memory callback would free a
+ *   retire#3               nobody uses the private pool 3 any more
+ *   whole#3 custom#3       it never splits a block; it has an allocator of its own
  *   set:TEXT               other settings while it runs
  *
  * State: S (cudaMalloc) or E (expandable) and what is mapped, pool and stream if not the default ones, then its blocks
@@ -20,7 +18,6 @@
 #include "analyze/base/size.h"
 #include "replay/model/allocator.h"
 #include "replay/model/sim.h"
-#include "replay/model/uses.h"
 #include "tests/unit.h"
 
 #include <inttypes.h>
@@ -45,7 +42,6 @@ struct world {
     struct gm_allocator_sink sink;
     struct gm_allocator a;
     uint32_t block[26];
-    uint32_t spare;
     char log[256];
 };
 
@@ -64,16 +60,6 @@ static void put(void *self, enum gm_allocator_event event, uint64_t address, uin
     w->log[n] = letters[event];
 }
 
-static bool reclaim(void *self)
-{
-    struct world *w = self;
-    if (w->spare == GM_SPACE_NONE)
-        return false;
-    gm_allocator_drop(&w->a, w->spare);
-    w->spare = GM_SPACE_NONE;
-    return true;
-}
-
 static void set(struct gm_conf *conf, const char *text, size_t length)
 {
     struct gm_error err = {0};
@@ -87,14 +73,11 @@ static void set(struct gm_conf *conf, const char *text, size_t length)
 static void start(struct world *w, const struct test *t)
 {
     struct gm_conf conf = gm_conf_default();
-    *w = (struct world){.sim = gm_sim_init(t->mib == 0 ? UINT64_MAX : t->mib * GM_MIB, GM_PLACE_LOW),
-                        .spare = GM_SPACE_NONE};
+    *w = (struct world){.sim = gm_sim_init(t->mib == 0 ? UINT64_MAX : t->mib * GM_MIB, GM_PLACE_LOW)};
     set(&conf, t->settings, strlen(t->settings));
     w->device = gm_sim_device(&w->sim);
     w->sink = (struct gm_allocator_sink){w, put};
     gm_allocator_init(&w->a, &conf, &w->device, &w->sink);
-    w->a.reclaim = reclaim;
-    w->a.reclaim_self = w;
     for (uint32_t s = 0; s < 4; s++) /* handles that as unsigned numbers come in another order: 0, 2, 3, 1 */
         assert_int_equal(gm_allocator_stream(&w->a, s == 1 ? -5 : (int64_t)s * 16), s);
 }
@@ -125,7 +108,13 @@ static void do_malloc(struct world *w, const char *op)
     uint64_t size = size_of(&at);
     uint32_t stream = *at == '@' ? (uint32_t)strtoul(at + 1, (char **)(uintptr_t)&at, 10) : 0;
     uint64_t pool = *at == '#' ? strtoull(at + 1, NULL, 10) : 0;
-    w->block[op[0] - 'a'] = gm_allocator_malloc(&w->a, size, stream, 0, pool, (uint32_t)(op[0] - 'a'));
+    w->block[op[0] - 'a'] =
+        gm_allocator_malloc(&w->a, size, stream, gm_allocator_home_of(&w->a, 0, pool), (uint32_t)(op[0] - 'a'));
+}
+
+static void make_custom(struct world *w, uint32_t pool)
+{
+    w->a.pools.v[pool].is_custom = true;
 }
 
 static bool begins(const char *op, const char *word)
@@ -143,26 +132,18 @@ static void operate(struct world *w, const char *op)
         gm_allocator_empty_pool(&w->a, 0, pool);
     else if (begins(op, "empty"))
         gm_allocator_empty_cache(&w->a);
-    else if (begins(op, "begin"))
-        gm_allocator_begin_pool(&w->a, 0, pool);
-    else if (begins(op, "end"))
-        gm_allocator_end_pool(&w->a);
-    else if (begins(op, "release"))
-        gm_allocator_release_pool(&w->a, 0, pool);
-    else if (begins(op, "mark"))
-        gm_allocator_mark_pool(&w->a, 0, pool, (unsigned)(strchr(op, '=')[1] - '0'));
-    else if (begins(op, "spare="))
-        w->spare = w->block[op[6] - 'a'];
-    else if (op[0] == '!')
-        gm_allocator_stream_is_done(&w->a, (uint32_t)(op[1] - '0'));
+    else if (begins(op, "retire#"))
+        gm_allocator_set_freeable(&w->a, gm_allocator_home_of(&w->a, 0, pool), true);
+    else if (begins(op, "whole#"))
+        gm_allocator_never_split(&w->a, gm_allocator_home_of(&w->a, 0, pool));
+    else if (begins(op, "custom#"))
+        make_custom(w, gm_allocator_pool_of(&w->a, 0, pool, false));
     else if (op[0] == '-')
-        gm_allocator_drop(&w->a, w->block[op[1] - 'a']);
+        gm_allocator_free_completed(&w->a, w->block[op[1] - 'a']);
     else if (op[0] == '~')
         gm_allocator_free_requested(&w->a, w->block[op[1] - 'a']);
     else if (op[0] == '+')
         gm_allocator_free_completed(&w->a, w->block[op[1] - 'a']);
-    else if (op[1] == '>')
-        gm_allocator_record_stream(&w->a, w->block[op[0] - 'a'], (uint32_t)(op[2] - '0'));
     else if (op[1] == '=')
         do_malloc(w, op);
     else
