@@ -13,8 +13,7 @@ static const struct gm_repeat_evidence alone = {.before = GM_NEVER};
 
 static void make(struct traced *t, uint64_t address, uint64_t size, const char *name)
 {
-    gm_traced_event(t, "segment_alloc", address, size, name);
-    gm_traced_event(t, "alloc", address, size, name);
+    gm_traced_grow(t, address, size, size, name);
 }
 
 static void analyse(struct traced *t, struct gm_history *h)
@@ -65,14 +64,10 @@ TEST(replaced_output)
     gm_traced_free(&t, B, MIB(16));
     uint64_t end = gm_traced_event(&t, "free_requested", C, MIB(12), NULL);
     gm_traced_event(&t, "free_completed", C, MIB(12), NULL);
-    gm_traced_segment(&t, A, MIB(12), "large");
-    gm_traced_block(&t, MIB(12), 0, NULL);
-    gm_traced_segment(&t, B, MIB(16), "large");
-    gm_traced_block(&t, MIB(16), 0, NULL);
-    gm_traced_segment(&t, C, MIB(12), "large");
-    gm_traced_block(&t, MIB(12), 0, NULL);
-    gm_traced_segment(&t, (uint64_t)4 << 28, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), MIB(20), "weights");
+    gm_traced_whole(&t, A, MIB(12), 0, NULL);
+    gm_traced_whole(&t, B, MIB(16), 0, NULL);
+    gm_traced_whole(&t, C, MIB(12), 0, NULL);
+    gm_traced_whole(&t, (uint64_t)4 << 28, MIB(20), MIB(20), "weights");
     analyse(&t, &h);
     assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)end, &alone));
     assert_int_equal(repeat.carries.n, 1);
@@ -104,12 +99,9 @@ static void appending(struct traced *t, struct gm_history *h, uint64_t *first)
     *first = gm_traced_event(t, "segment_alloc", B, MIB(12), "append");
     gm_traced_event(t, "alloc", B, MIB(12), "append");
     gm_traced_free(t, C, MIB(10));
-    gm_traced_segment(t, A, MIB(12), "large");
-    gm_traced_block(t, MIB(12), MIB(12), "append");
-    gm_traced_segment(t, B, MIB(12), "large");
-    gm_traced_block(t, MIB(12), MIB(12), "append");
-    gm_traced_segment(t, C, MIB(10), "large");
-    gm_traced_block(t, MIB(10), 0, NULL);
+    gm_traced_whole(t, A, MIB(12), MIB(12), "append");
+    gm_traced_whole(t, B, MIB(12), MIB(12), "append");
+    gm_traced_whole(t, C, MIB(10), 0, NULL);
     analyse(t, h);
 }
 
@@ -195,12 +187,9 @@ TEST(grown_cache)
     gm_traced_event(&t, "alloc", B, MIB(14), "concatenate");
     make(&t, C, MIB(12), "append");
     gm_traced_free(&t, A, MIB(12));
-    gm_traced_segment(&t, A, MIB(12), "large");
-    gm_traced_block(&t, MIB(12), 0, NULL);
-    gm_traced_segment(&t, B, MIB(14), "large");
-    gm_traced_block(&t, MIB(14), MIB(14), "concatenate");
-    gm_traced_segment(&t, C, MIB(12), "large");
-    gm_traced_block(&t, MIB(12), MIB(12), "append");
+    gm_traced_whole(&t, A, MIB(12), 0, NULL);
+    gm_traced_whole(&t, B, MIB(14), MIB(14), "concatenate");
+    gm_traced_whole(&t, C, MIB(12), MIB(12), "append");
     analyse(&t, &h);
     assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count, &alone));
     assert_int_equal(repeat.carries.n, 1);
@@ -230,10 +219,8 @@ TEST(deferred_free)
     gm_traced_event(&t, "alloc", B, MIB(12), "send");
     gm_traced_event(&t, "free_completed", A, MIB(12), NULL);
     gm_traced_event(&t, "free_requested", B, MIB(12), NULL);
-    gm_traced_segment(&t, A, MIB(12), "large");
-    gm_traced_block(&t, MIB(12), 0, NULL);
-    gm_traced_segment(&t, B, MIB(12), "large");
-    gm_traced_block(&t, MIB(12), 0, NULL);
+    gm_traced_whole(&t, A, MIB(12), 0, NULL);
+    gm_traced_whole(&t, B, MIB(12), 0, NULL);
     analyse(&t, &h);
     assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count, &alone));
     assert_int_equal(repeat.carries.n, 1);
@@ -261,12 +248,9 @@ TEST(classes)
     make(&t, A, MIB(12), "forward");
     make(&t, B, MIB(16), "temporary");
     gm_traced_free(&t, B, MIB(16));
-    gm_traced_segment(&t, A, MIB(12), "large");
-    gm_traced_block(&t, MIB(12), MIB(12), "forward");
-    gm_traced_segment(&t, B, MIB(16), "large");
-    gm_traced_block(&t, MIB(16), 0, NULL);
-    gm_traced_segment(&t, C, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), MIB(20), "weights");
+    gm_traced_whole(&t, A, MIB(12), MIB(12), "forward");
+    gm_traced_whole(&t, B, MIB(16), 0, NULL);
+    gm_traced_whole(&t, C, MIB(20), MIB(20), "weights");
     analyse(&t, &h);
     for (size_t a = 0; a < h.allocation_count; a++)
         of[a] = h.born[a] == 0;

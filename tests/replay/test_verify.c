@@ -25,8 +25,7 @@ static struct gm_verify_result run(struct traced *t)
 /* A segment of 20 MiB, 3 and 2 MiB in it, the first is freed, then 2 MiB at `address`. */
 static struct gm_verify_result one_choice(struct traced *t, uint64_t address)
 {
-    gm_traced_event(t, "segment_alloc", A, MIB(20), NULL);
-    gm_traced_event(t, "alloc", A, MIB(3), "attend");
+    gm_traced_grow(t, A, MIB(20), MIB(3), "attend");
     gm_traced_event(t, "alloc", A + MIB(3), MIB(2), "attend");
     gm_traced_free(t, A, MIB(3));
     gm_traced_event(t, "alloc", address, MIB(2), "feed");
@@ -77,10 +76,8 @@ TEST(wrong_address)
 TEST(wrong_growth)
 {
     struct traced t = {0};
-    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(5), "attend");
-    gm_traced_event(&t, "segment_alloc", B, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", B, MIB(5), "attend");
+    gm_traced_grow(&t, A, MIB(20), MIB(5), "attend");
+    gm_traced_grow(&t, B, MIB(20), MIB(5), "attend");
     gm_traced_segment(&t, A, MIB(20), "large");
     gm_traced_block(&t, MIB(5), MIB(5), "attend");
     gm_traced_block(&t, MIB(15), 0, NULL);
@@ -103,15 +100,11 @@ TEST(unlocked_growth)
     for (int is_released = 0; is_released <= 1; is_released++) {
         struct traced t = {.settings =
                                is_released ? "\"PYTORCH_CUDA_ALLOC_CONF\":\"release_lock_on_cudamalloc:True\"" : NULL};
-        gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
-        gm_traced_event(&t, "alloc", A, MIB(20), "attend");
+        gm_traced_grow(&t, A, MIB(20), MIB(20), "attend");
         gm_traced_free(&t, A, MIB(20));
-        gm_traced_event(&t, "segment_alloc", B, MIB(20), NULL);
-        gm_traced_event(&t, "alloc", B, MIB(20), "feed");
-        gm_traced_segment(&t, A, MIB(20), "large");
-        gm_traced_block(&t, MIB(20), 0, NULL);
-        gm_traced_segment(&t, B, MIB(20), "large");
-        gm_traced_block(&t, MIB(20), MIB(20), "feed");
+        gm_traced_grow(&t, B, MIB(20), MIB(20), "feed");
+        gm_traced_whole(&t, A, MIB(20), 0, NULL);
+        gm_traced_whole(&t, B, MIB(20), MIB(20), "feed");
         struct gm_verify_result r = run(&t);
         assert_int_equal(gm_verify_passed(&r), is_released);
         assert_int_equal(r.exact, 1 + is_released);
@@ -123,13 +116,11 @@ TEST(unlocked_growth)
 TEST(wrong_release)
 {
     struct traced t = {0};
-    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(5), "attend");
+    gm_traced_grow(&t, A, MIB(20), MIB(5), "attend");
     gm_traced_event(&t, "segment_free", A, MIB(20), NULL);
     gm_traced_free(&t, A, MIB(5));
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
-    gm_traced_segment(&t, A, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), 0, NULL);
+    gm_traced_whole(&t, A, MIB(20), 0, NULL);
     struct gm_verify_result r = run(&t);
     assert_false(gm_verify_passed(&r));
     assert_int_equal(r.releases, 1);
@@ -141,10 +132,8 @@ TEST(wrong_release)
 TEST(wrong_end)
 {
     struct traced t = {0};
-    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(5), "attend");
-    gm_traced_segment(&t, A, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), 0, NULL);
+    gm_traced_grow(&t, A, MIB(20), MIB(5), "attend");
+    gm_traced_whole(&t, A, MIB(20), 0, NULL);
     struct gm_verify_result r = run(&t);
     assert_false(gm_verify_passed(&r));
     assert_int_equal(r.exact, 1);
@@ -179,12 +168,10 @@ TEST(learnt_size)
 TEST(switched_option)
 {
     struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
-    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(19) + KIB(512), "attend");
+    gm_traced_grow(&t, A, MIB(20), MIB(19) + KIB(512), "attend");
     gm_traced_event(&t, "segment_map", B, MIB(20), NULL);
     gm_traced_event(&t, "alloc", B, MIB(5), "attend");
-    gm_traced_segment(&t, A, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), MIB(19) + KIB(512), "attend");
+    gm_traced_whole(&t, A, MIB(20), MIB(19) + KIB(512), "attend");
     t.more = ",\"is_expandable\":true";
     gm_traced_segment(&t, B, MIB(20), "large");
     gm_traced_block(&t, MIB(5), MIB(5), "attend");
@@ -203,8 +190,7 @@ TEST(switched_option)
 TEST(switched_before_growth)
 {
     struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
-    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(5), "attend");
+    gm_traced_grow(&t, A, MIB(20), MIB(5), "attend");
     gm_traced_event(&t, "alloc", A + MIB(5), MIB(14) + KIB(512), "attend");
     gm_traced_event(&t, "segment_map", B, MIB(20), NULL);
     gm_traced_event(&t, "alloc", B, MIB(20), "attend");
@@ -213,8 +199,7 @@ TEST(switched_before_growth)
     gm_traced_block(&t, MIB(14) + KIB(512), MIB(14) + KIB(512), "attend");
     gm_traced_block(&t, KIB(512), 0, NULL);
     t.more = ",\"is_expandable\":true";
-    gm_traced_segment(&t, B, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), MIB(20), "attend");
+    gm_traced_whole(&t, B, MIB(20), MIB(20), "attend");
     struct gm_verify_result r = run(&t);
     assert_true(gm_verify_passed(&r));
     assert_int_equal(r.exact, 3);
@@ -228,21 +213,17 @@ TEST(switched_in_private_pool)
 {
     const uint64_t c = B + MIB(64), d = B + MIB(128);
     struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
-    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(20), "attend");
-    gm_traced_event(&t, "segment_alloc", c, MIB(2), NULL);
-    gm_traced_event(&t, "alloc", c, MIB(1), "attend");
+    gm_traced_grow(&t, A, MIB(20), MIB(20), "attend");
+    gm_traced_grow(&t, c, MIB(2), MIB(1), "attend");
     gm_traced_event(&t, "segment_map", d, MIB(20), NULL);
     gm_traced_event(&t, "alloc", d, MIB(20), "attend");
-    gm_traced_segment(&t, A, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), MIB(20), "attend");
+    gm_traced_whole(&t, A, MIB(20), MIB(20), "attend");
     t.more = ",\"segment_pool_id\":[0,1],\"is_expandable\":false";
     gm_traced_segment(&t, c, MIB(2), "small");
     gm_traced_block(&t, MIB(1), MIB(1), "attend");
     gm_traced_block(&t, MIB(1), 0, NULL);
     t.more = ",\"segment_pool_id\":[0,1],\"is_expandable\":true";
-    gm_traced_segment(&t, d, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), MIB(20), "attend");
+    gm_traced_whole(&t, d, MIB(20), MIB(20), "attend");
     struct gm_verify_result r = run(&t);
     assert_true(gm_verify_passed(&r));
     assert_int_equal(r.inferred_count, 1);
@@ -256,22 +237,17 @@ TEST(retries)
     for (int both = 0; both < 2; both++) {
         struct traced t = {0};
         const uint64_t c = B + MIB(64);
-        gm_traced_event(&t, "segment_alloc", A, MIB(20), "first");
-        gm_traced_event(&t, "alloc", A, MIB(20), "first");
-        gm_traced_event(&t, "segment_alloc", B, MIB(30), "first");
-        gm_traced_event(&t, "alloc", B, MIB(30), "first");
+        gm_traced_grow(&t, A, MIB(20), MIB(20), "first");
+        gm_traced_grow(&t, B, MIB(30), MIB(30), "first");
         gm_traced_free(&t, A, MIB(20));
         gm_traced_free(&t, B, MIB(30));
         gm_traced_event(&t, "segment_free", A, MIB(20), "grow");
         if (both)
             gm_traced_event(&t, "segment_free", B, MIB(30), "grow");
-        gm_traced_event(&t, "segment_alloc", c, MIB(40), "grow");
-        gm_traced_event(&t, "alloc", c, MIB(40), "grow");
-        gm_traced_segment(&t, c, MIB(40), "large");
-        gm_traced_block(&t, MIB(40), MIB(40), "grow");
+        gm_traced_grow(&t, c, MIB(40), MIB(40), "grow");
+        gm_traced_whole(&t, c, MIB(40), MIB(40), "grow");
         if (!both) {
-            gm_traced_segment(&t, B, MIB(30), "large");
-            gm_traced_block(&t, MIB(30), 0, NULL);
+            gm_traced_whole(&t, B, MIB(30), 0, NULL);
         }
         struct gm_verify_result r = run(&t);
         assert_true(gm_verify_passed(&r));
@@ -293,16 +269,13 @@ TEST(releases_without_retry)
         struct traced t = {.settings = settings[which]};
         const uint64_t c = B + MIB(256), last = MIB(which == COLLECTED ? 40 : 150);
         if (which == COLLECTED) {
-            gm_traced_event(&t, "segment_alloc", c, MIB(200), "first");
-            gm_traced_event(&t, "alloc", c, MIB(200), "first");
+            gm_traced_grow(&t, c, MIB(200), MIB(200), "first");
             gm_traced_free(&t, c, MIB(200));
             gm_traced_event(&t, "segment_free", c, MIB(200), "empty_cache");
         }
-        gm_traced_event(&t, "segment_alloc", A, MIB(80), "first");
-        gm_traced_event(&t, "alloc", A, MIB(80), "first");
+        gm_traced_grow(&t, A, MIB(80), MIB(80), "first");
         if (which == WAITING || which == RECLAIMED) {
-            gm_traced_event(&t, "segment_alloc", B, MIB(90), "first");
-            gm_traced_event(&t, "alloc", B, MIB(90), "first");
+            gm_traced_grow(&t, B, MIB(90), MIB(90), "first");
         }
         gm_traced_free(&t, A, MIB(80));
         if (which == WAITING)
@@ -312,15 +285,12 @@ TEST(releases_without_retry)
             gm_traced_event(&t, "segment_free", B, MIB(90), "grow");
         }
         gm_traced_event(&t, "segment_free", A, MIB(80), "grow");
-        gm_traced_event(&t, "segment_alloc", c, last, "grow");
-        gm_traced_event(&t, "alloc", c, last, "grow");
+        gm_traced_grow(&t, c, last, last, "grow");
         if (which == WAITING) {
             gm_traced_event(&t, "free_completed", B, MIB(90), NULL);
-            gm_traced_segment(&t, B, MIB(90), "large");
-            gm_traced_block(&t, MIB(90), 0, NULL);
+            gm_traced_whole(&t, B, MIB(90), 0, NULL);
         }
-        gm_traced_segment(&t, c, last, "large");
-        gm_traced_block(&t, last, last, "grow");
+        gm_traced_whole(&t, c, last, last, "grow");
         struct gm_verify_result r = run(&t);
         assert_true(gm_verify_passed(&r));
         assert_int_equal(r.retries, which == NOT_ENOUGH);
@@ -332,8 +302,7 @@ TEST(releases_without_retry)
 TEST(inferred_rounding)
 {
     struct traced t = {0};
-    gm_traced_event(&t, "segment_alloc", A, MIB(2), NULL);
-    gm_traced_event(&t, "alloc", A, KIB(600), "attend");
+    gm_traced_grow(&t, A, MIB(2), KIB(600), "attend");
     gm_traced_event(&t, "alloc", A + KIB(640), KIB(200), "attend");
     gm_traced_segment(&t, A, MIB(2), "small");
     gm_traced_block(&t, KIB(640), KIB(600), "attend");
@@ -355,8 +324,7 @@ TEST(settings)
                                    "\"garbage_collection_threshold\":0.5,"
                                    "\"roundup_power2_divisions\":{\"1\":0,\"2\":4,\"32768\":2}"};
     gm_traced_event(&t, "segment_map", A, MIB(32), NULL);
-    gm_traced_segment(&t, A, MIB(32), "large");
-    gm_traced_block(&t, MIB(32), 0, NULL);
+    gm_traced_whole(&t, A, MIB(32), 0, NULL);
     gm_traced_analyze_unfollowed(&t);
     struct gm_error err = {0};
     struct gm_text text = {0};

@@ -116,19 +116,14 @@ TEST(expandable)
 TEST(out_of_memory)
 {
     struct traced t = {0};
-    gm_traced_event(&t, "segment_alloc", A, MIB(12), "attend");
-    gm_traced_event(&t, "alloc", A, MIB(12), "attend");
-    gm_traced_event(&t, "segment_alloc", B, MIB(10), "feed");
-    gm_traced_event(&t, "alloc", B, MIB(10), "feed");
+    gm_traced_grow(&t, A, MIB(12), MIB(12), "attend");
+    gm_traced_grow(&t, B, MIB(10), MIB(10), "feed");
     gm_traced_free(&t, B, MIB(10));
     gm_traced_event(&t, "segment_alloc", C, MIB(20), "feed");
     uint64_t event = gm_traced_event(&t, "alloc", C, MIB(19), "feed");
-    gm_traced_segment(&t, A, MIB(12), "large");
-    gm_traced_block(&t, MIB(12), MIB(12), "attend");
-    gm_traced_segment(&t, B, MIB(10), "large");
-    gm_traced_block(&t, MIB(10), 0, NULL);
-    gm_traced_segment(&t, C, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), MIB(19), "feed");
+    gm_traced_whole(&t, A, MIB(12), MIB(12), "attend");
+    gm_traced_whole(&t, B, MIB(10), 0, NULL);
+    gm_traced_whole(&t, C, MIB(20), MIB(19), "feed");
     struct gm_whatif_result r = run(&t, "", MIB(30), false);
     assert_true(r.has_failed);
     assert_false(r.failure.is_at_start);
@@ -167,14 +162,11 @@ TEST(just_enough)
 /* 12 MiB come and go, their segment goes back by `name`, then a segment of 14 grows by "grow". */
 static struct gm_whatif_result with_release(struct traced *t, const char *name)
 {
-    gm_traced_event(t, "segment_alloc", A, MIB(12), "attend");
-    gm_traced_event(t, "alloc", A, MIB(12), "attend");
+    gm_traced_grow(t, A, MIB(12), MIB(12), "attend");
     gm_traced_free(t, A, MIB(12));
     gm_traced_event(t, "segment_free", A, MIB(12), name);
-    gm_traced_event(t, "segment_alloc", B, MIB(14), "grow");
-    gm_traced_event(t, "alloc", B, MIB(14), "grow");
-    gm_traced_segment(t, B, MIB(14), "large");
-    gm_traced_block(t, MIB(14), MIB(14), "grow");
+    gm_traced_grow(t, B, MIB(14), MIB(14), "grow");
+    gm_traced_whole(t, B, MIB(14), MIB(14), "grow");
     return run(t, "", UINT64_MAX, true);
 }
 
@@ -205,14 +197,12 @@ TEST(empty_cache_is_kept)
 static struct gm_whatif_result with_release_before_alloc(struct traced *t, const char *name)
 {
     gm_traced_event(t, "segment_alloc", A, MIB(12), "attend");
-    gm_traced_event(t, "segment_alloc", B, MIB(14), "attend");
-    gm_traced_event(t, "alloc", B, MIB(14), "attend");
+    gm_traced_grow(t, B, MIB(14), MIB(14), "attend");
     gm_traced_event(t, "free_requested", B, MIB(14), "attend");
     gm_traced_event(t, "segment_free", A, MIB(12), "wait");
     gm_traced_event(t, "free_completed", B, MIB(14), "attend");
     gm_traced_event(t, "alloc", B, MIB(14), name);
-    gm_traced_segment(t, B, MIB(14), "large");
-    gm_traced_block(t, MIB(14), MIB(14), name);
+    gm_traced_whole(t, B, MIB(14), MIB(14), name);
     return run(t, "", UINT64_MAX, true);
 }
 
@@ -230,16 +220,12 @@ TEST(retry_without_growth)
 /* 12 MiB are freed, but another stream uses them until after the next request. */
 static void pending_block(struct traced *t)
 {
-    gm_traced_event(t, "segment_alloc", A, MIB(12), "attend");
-    gm_traced_event(t, "alloc", A, MIB(12), "attend");
+    gm_traced_grow(t, A, MIB(12), MIB(12), "attend");
     gm_traced_event(t, "free_requested", A, MIB(12), NULL);
-    gm_traced_event(t, "segment_alloc", B, MIB(12), "feed");
-    gm_traced_event(t, "alloc", B, MIB(12), "feed");
+    gm_traced_grow(t, B, MIB(12), MIB(12), "feed");
     gm_traced_event(t, "free_completed", A, MIB(12), NULL);
-    gm_traced_segment(t, A, MIB(12), "large");
-    gm_traced_block(t, MIB(12), 0, NULL);
-    gm_traced_segment(t, B, MIB(12), "large");
-    gm_traced_block(t, MIB(12), MIB(12), "feed");
+    gm_traced_whole(t, A, MIB(12), 0, NULL);
+    gm_traced_whole(t, B, MIB(12), MIB(12), "feed");
 }
 
 TEST(deferred_frees)
@@ -297,14 +283,12 @@ TEST(parts)
 
 static void one_block(struct traced *t, uint64_t address, uint64_t size)
 {
-    gm_traced_event(t, "segment_alloc", address, size, "grow");
-    gm_traced_event(t, "alloc", address, size, "grow");
+    gm_traced_grow(t, address, size, size, "grow");
 }
 
 static void one_segment(struct traced *t, uint64_t address, uint64_t size, uint64_t requested)
 {
-    gm_traced_segment(t, address, size, "large");
-    gm_traced_block(t, size, requested, "grow");
+    gm_traced_whole(t, address, size, requested, "grow");
 }
 
 /* Pages of 20 MiB: five blocks; the second and the fourth go back to the device, the third is cached, and so are 40 MiB
@@ -412,10 +396,8 @@ TEST(gone_pool)
     one_block(&t, A, MIB(20));
     gm_traced_free(&t, A, MIB(20));
     gm_traced_event(&t, "alloc", A, MIB(3), "attend");
-    gm_traced_event(&t, "segment_alloc", C, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", C, MIB(2), "attend");
-    gm_traced_event(&t, "segment_alloc", B, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", B, MIB(2), "attend");
+    gm_traced_grow(&t, C, MIB(20), MIB(2), "attend");
+    gm_traced_grow(&t, B, MIB(20), MIB(2), "attend");
     gm_traced_free(&t, B, MIB(2));
     gm_traced_event(&t, "segment_free", B, MIB(20), NULL);
     gm_traced_segment(&t, A, MIB(20), "large");
@@ -436,10 +418,8 @@ TEST(unsplit_pool)
 {
     struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1",
                        .more = ",\"segment_pool_id\":[0,1]"};
-    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(2), "attend");
-    gm_traced_event(&t, "segment_alloc", B, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", B, MIB(3), "attend");
+    gm_traced_grow(&t, A, MIB(20), MIB(2), "attend");
+    gm_traced_grow(&t, B, MIB(20), MIB(3), "attend");
     one_segment(&t, A, MIB(20), MIB(2));
     one_segment(&t, B, MIB(20), MIB(3));
     struct gm_whatif_result r = run_settled(&t);

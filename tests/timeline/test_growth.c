@@ -39,17 +39,14 @@ static void assert_reasons(const struct gm_growth_row *g, uint64_t too_small, ui
 /* A holds two holes of 8 MiB around a live block of 4; B is small, C of another stream; then D must come for 13 MiB. */
 static uint64_t trace_of_holes(struct traced *t)
 {
-    gm_traced_event(t, "segment_alloc", A, MIB(20), "attend");
-    gm_traced_event(t, "alloc", A, MIB(8), "attend");
+    gm_traced_grow(t, A, MIB(20), MIB(8), "attend");
     gm_traced_event(t, "alloc", A + MIB(8), MIB(4), "keeper");
     gm_traced_event(t, "alloc", A + MIB(12), MIB(8), "attend");
     gm_traced_free(t, A, MIB(8));
     gm_traced_free(t, A + MIB(12), MIB(8));
-    gm_traced_event(t, "segment_alloc", B, MIB(2), NULL);
-    gm_traced_event(t, "alloc", B, 1000, "feed");
+    gm_traced_grow(t, B, MIB(2), 1000, "feed");
     t->stream = 7;
-    gm_traced_event(t, "segment_alloc", C, MIB(20), NULL);
-    gm_traced_event(t, "alloc", C, MIB(4), "feed");
+    gm_traced_grow(t, C, MIB(20), MIB(4), "feed");
     t->stream = 0;
     uint64_t event = gm_traced_event(t, "segment_alloc", D, MIB(14), NULL);
     gm_traced_event(t, "alloc", D, MIB(13), "attend");
@@ -66,8 +63,7 @@ static uint64_t trace_of_holes(struct traced *t)
     gm_traced_block(t, MIB(4), MIB(4), "feed");
     gm_traced_block(t, MIB(16), 0, NULL);
     t->stream = 0;
-    gm_traced_segment(t, D, MIB(14), "large");
-    gm_traced_block(t, MIB(14), MIB(13), "attend");
+    gm_traced_whole(t, D, MIB(14), MIB(13), "attend");
     return event;
 }
 
@@ -152,8 +148,7 @@ TEST(samples_and_pinners)
 TEST(whole_private_and_fitting)
 {
     struct traced t = {0};
-    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(9), "attend");
+    gm_traced_grow(&t, A, MIB(20), MIB(9), "attend");
     gm_traced_free(&t, A, MIB(9));
     gm_traced_event(&t, "segment_alloc", B, MIB(20), NULL); /* of the private pool (0,3) */
     gm_traced_event(&t, "alloc", B, MIB(9), "attend");
@@ -163,15 +158,11 @@ TEST(whole_private_and_fitting)
     uint64_t refused = gm_traced_event(&t, "segment_alloc", D, MIB(12), NULL);
     gm_traced_event(&t, "alloc", D, MIB(12), "attend");
 
-    gm_traced_segment(&t, A, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), 0, NULL);
-    gm_traced_segment(&t, C, MIB(30), "large");
-    gm_traced_block(&t, MIB(30), MIB(30), "attend");
-    gm_traced_segment(&t, D, MIB(12), "large");
-    gm_traced_block(&t, MIB(12), MIB(12), "attend");
+    gm_traced_whole(&t, A, MIB(20), 0, NULL);
+    gm_traced_whole(&t, C, MIB(30), MIB(30), "attend");
+    gm_traced_whole(&t, D, MIB(12), MIB(12), "attend");
     t.more = ",\"segment_pool_id\":[0,3]";
-    gm_traced_segment(&t, B, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), 0, NULL);
+    gm_traced_whole(&t, B, MIB(20), 0, NULL);
     const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
     assert_string_equal(growth_at(f, 4)->pool, "private (0,3) large");
     assert_reasons(growth_at(f, 4), 0, 0, 0, MIB(20), 0);
@@ -188,22 +179,17 @@ TEST(whole_private_and_fitting)
 TEST(cached_bytes_count_once)
 {
     struct traced t = {0};
-    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(8), "attend");
+    gm_traced_grow(&t, A, MIB(20), MIB(8), "attend");
     gm_traced_event(&t, "alloc", A + MIB(8), MIB(4), "keeper");
     gm_traced_free(&t, A, MIB(8));
-    gm_traced_event(&t, "segment_alloc", B, MIB(12), NULL);
-    gm_traced_event(&t, "alloc", B, MIB(12), "attend");
-    gm_traced_event(&t, "segment_alloc", C, MIB(12), NULL);
-    gm_traced_event(&t, "alloc", C, MIB(12), "attend");
+    gm_traced_grow(&t, B, MIB(12), MIB(12), "attend");
+    gm_traced_grow(&t, C, MIB(12), MIB(12), "attend");
     gm_traced_segment(&t, A, MIB(20), "large");
     gm_traced_block(&t, MIB(8), 0, NULL);
     gm_traced_block(&t, MIB(4), MIB(4), "keeper");
     gm_traced_block(&t, MIB(8), 0, NULL);
-    gm_traced_segment(&t, B, MIB(12), "large");
-    gm_traced_block(&t, MIB(12), MIB(12), "attend");
-    gm_traced_segment(&t, C, MIB(12), "large");
-    gm_traced_block(&t, MIB(12), MIB(12), "attend");
+    gm_traced_whole(&t, B, MIB(12), MIB(12), "attend");
+    gm_traced_whole(&t, C, MIB(12), MIB(12), "attend");
     const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
     assert_int_equal(f->growth_total, 3);
     assert_int_equal(growth_at(f, 7)->unusable[GM_UNUSABLE_HOLE_TOO_SMALL], MIB(16));
@@ -228,8 +214,7 @@ TEST(expandable)
     gm_traced_block(&t, MIB(10), 0, NULL);
     gm_traced_block(&t, MIB(1) + 512, MIB(1) + 512, "keeper");
     gm_traced_block(&t, MIB(9) - 512, 0, NULL);
-    gm_traced_segment(&t, B, MIB(60), "large");
-    gm_traced_block(&t, MIB(60), MIB(60), "feed");
+    gm_traced_whole(&t, B, MIB(60), MIB(60), "feed");
     const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
     assert_int_equal(f->growth_total, 2);
     assert_int_equal(growth_at(f, 0)->bytes, MIB(60));
@@ -259,10 +244,8 @@ TEST(empty_cache_is_no_retry)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_free", A, MIB(20), "empty_cache");
-    gm_traced_event(&t, "segment_alloc", B, MIB(20), "attend");
-    gm_traced_event(&t, "alloc", B, MIB(20), "attend");
-    gm_traced_segment(&t, B, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), MIB(20), "attend");
+    gm_traced_grow(&t, B, MIB(20), MIB(20), "attend");
+    gm_traced_whole(&t, B, MIB(20), MIB(20), "attend");
     const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
     assert_int_equal(f->growth_total, 1);
     assert_int_equal(f->retries, 0);
@@ -294,18 +277,15 @@ TEST(rounding)
 TEST(findings)
 {
     struct traced t = {0};
-    gm_traced_event(&t, "segment_alloc", A, MIB(620), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(300), "attend");
+    gm_traced_grow(&t, A, MIB(620), MIB(300), "attend");
     gm_traced_event(&t, "alloc", A + MIB(300), MIB(20), "keeper");
     gm_traced_free(&t, A, MIB(300));
-    gm_traced_event(&t, "segment_alloc", FAR, MIB(500), NULL);
-    gm_traced_event(&t, "alloc", FAR, MIB(500), "attend");
+    gm_traced_grow(&t, FAR, MIB(500), MIB(500), "attend");
     gm_traced_segment(&t, A, MIB(620), "large");
     gm_traced_block(&t, MIB(300), 0, NULL);
     gm_traced_block(&t, MIB(20), MIB(20), "keeper");
     gm_traced_block(&t, MIB(300), 0, NULL);
-    gm_traced_segment(&t, FAR, MIB(500), "large");
-    gm_traced_block(&t, MIB(500), MIB(500), "attend");
+    gm_traced_whole(&t, FAR, MIB(500), MIB(500), "attend");
     gm_traced_analyze(&t);
     const struct gm_finding *f = finding(&t, "growth-despite-cache");
     assert_non_null(f);
@@ -327,12 +307,10 @@ static enum gm_severity severity_of_growth(uint64_t reused)
 {
     const uint64_t other = A + MIB(10000);
     struct traced t = {0};
-    gm_traced_event(&t, "segment_alloc", A, MIB(6200), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(3000), "attend");
+    gm_traced_grow(&t, A, MIB(6200), MIB(3000), "attend");
     gm_traced_event(&t, "alloc", A + MIB(3000), MIB(200), "keeper");
     gm_traced_free(&t, A, MIB(3000));
-    gm_traced_event(&t, "segment_alloc", other, MIB(5000), NULL);
-    gm_traced_event(&t, "alloc", other, MIB(5000), "attend");
+    gm_traced_grow(&t, other, MIB(5000), MIB(5000), "attend");
     gm_traced_event(&t, "alloc", A, reused, "attend");
     gm_traced_event(&t, "alloc", A + MIB(3200), reused, "attend");
     gm_traced_segment(&t, A, MIB(6200), "large");
@@ -341,8 +319,7 @@ static enum gm_severity severity_of_growth(uint64_t reused)
     gm_traced_block(&t, MIB(200), MIB(200), "keeper");
     gm_traced_block(&t, reused, reused, "attend");
     gm_traced_block(&t, MIB(3000) - reused, 0, NULL);
-    gm_traced_segment(&t, other, MIB(5000), "large");
-    gm_traced_block(&t, MIB(5000), MIB(5000), "attend");
+    gm_traced_whole(&t, other, MIB(5000), MIB(5000), "attend");
     gm_traced_analyze(&t);
     const struct gm_finding *f = finding(&t, "growth-despite-cache");
     assert_non_null(f);

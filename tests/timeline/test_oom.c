@@ -25,13 +25,11 @@ static const struct gm_finding *finding(const struct traced *t, const char *id)
 /* 40 MiB: 12 live, a hole of 10, 2 live, a hole of 16. A small segment beside it has 1 KiB in use. */
 static const struct gm_oom_row *oom_with_holes(struct traced *t, uint64_t device_free, uint64_t asked)
 {
-    gm_traced_event(t, "segment_alloc", A, MIB(40), NULL);
-    gm_traced_event(t, "alloc", A, MIB(12), "feed");
+    gm_traced_grow(t, A, MIB(40), MIB(12), "feed");
     gm_traced_event(t, "alloc", A + MIB(12), MIB(10), "attend");
     gm_traced_event(t, "alloc", A + MIB(22), MIB(2), "attend");
     gm_traced_free(t, A + MIB(12), MIB(10));
-    gm_traced_event(t, "segment_alloc", B, MIB(2), NULL);
-    gm_traced_event(t, "alloc", B, 1000, "other");
+    gm_traced_grow(t, B, MIB(2), 1000, "other");
     gm_traced_oom(t, device_free, asked, "attend");
     gm_traced_free(t, A, MIB(12));
     gm_traced_segment(t, A, MIB(40), "large");
@@ -129,8 +127,7 @@ TEST(segment_is_larger)
 TEST(both)
 {
     struct traced t = {0};
-    gm_traced_event(&t, "segment_alloc", A, MIB(1024), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(500), "feed");
+    gm_traced_grow(&t, A, MIB(1024), MIB(500), "feed");
     gm_traced_event(&t, "alloc", A + MIB(500), MIB(12), "attend");
     gm_traced_event(&t, "alloc", A + MIB(512), MIB(500), "feed");
     gm_traced_event(&t, "alloc", A + MIB(1012), MIB(12), "attend");
@@ -157,8 +154,7 @@ TEST(both)
 TEST(grew)
 {
     struct traced t = {0};
-    gm_traced_event(&t, "segment_alloc", A, MIB(100), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(30), "feed"); /* before: no growth */
+    gm_traced_grow(&t, A, MIB(100), MIB(30), "feed"); /* before: no growth */
     for (int i = 0; i < 15; i++)
         gm_traced_event(&t, "snapshot", 0, 0, NULL);
     gm_traced_event(&t, "alloc", A + MIB(30), MIB(20), "attend"); /* event 17 */
@@ -205,12 +201,10 @@ TEST(without_segments)
 TEST(many_and_huge)
 {
     struct traced t = {0};
-    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", A, MIB(20), "feed");
+    gm_traced_grow(&t, A, MIB(20), MIB(20), "feed");
     for (uint64_t i = 0; i < 20; i++)
         gm_traced_oom(&t, UINT64_MAX - 7 - i, UINT64_MAX - 5 * i - 2, NULL);
-    gm_traced_segment(&t, A, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), MIB(20), "feed");
+    gm_traced_whole(&t, A, MIB(20), MIB(20), "feed");
     const struct gm_device_timeline *out = gm_traced_analyze(&t);
     assert_int_equal(out->oom_count, 8);
     assert_int_equal(out->ooms[7].event, 9);

@@ -44,6 +44,12 @@ uint64_t gm_traced_oom(struct traced *t, uint64_t device_free, uint64_t size, co
     return put_event(t, "oom", "device_free", device_free, size, name);
 }
 
+void gm_traced_grow(struct traced *t, uint64_t address, uint64_t whole, uint64_t size, const char *name)
+{
+    gm_traced_event(t, "segment_alloc", address, whole, name);
+    gm_traced_event(t, "alloc", address, size, name);
+}
+
 void gm_traced_free(struct traced *t, uint64_t address, uint64_t size)
 {
     gm_traced_event(t, "free_requested", address, size, NULL);
@@ -71,6 +77,12 @@ void gm_traced_block(struct traced *t, uint64_t size, uint64_t requested, const 
     put_frames(&t->segments, name);
     gm_text_add_char(&t->segments, '}');
     t->last_address += size;
+}
+
+void gm_traced_whole(struct traced *t, uint64_t address, uint64_t size, uint64_t requested, const char *name)
+{
+    gm_traced_segment(t, address, size, "large");
+    gm_traced_block(t, size, requested, name);
 }
 
 const struct gm_device_timeline *gm_traced_analyze_unfollowed(struct traced *t)

@@ -33,12 +33,16 @@ struct traced { /* zero-initialise; gm_traced_end frees it */
 /* An event; `name` is the function of its one frame (in file m.py, line 1), NULL for none. Returns its number. */
 uint64_t gm_traced_event(struct traced *t, const char *action, uint64_t address, uint64_t size, const char *name);
 uint64_t gm_traced_oom(struct traced *t, uint64_t device_free, uint64_t size, const char *name);
+/* The device gives a segment of `whole` bytes for an allocation of `size`, which is at its beginning. */
+void gm_traced_grow(struct traced *t, uint64_t address, uint64_t whole, uint64_t size, const char *name);
 /* free_requested and free_completed. */
 void gm_traced_free(struct traced *t, uint64_t address, uint64_t size);
 
 /* A segment of the end; its blocks follow, in order, and must tile it. `requested` 0: an inactive block. */
 void gm_traced_segment(struct traced *t, uint64_t address, uint64_t size, const char *type);
 void gm_traced_block(struct traced *t, uint64_t size, uint64_t requested, const char *name);
+/* A large segment that is one block. */
+void gm_traced_whole(struct traced *t, uint64_t address, uint64_t size, uint64_t requested, const char *name);
 
 /* Loads and analyses it; asserts that the trace could be followed without a residual. */
 const struct gm_device_timeline *gm_traced_analyze(struct traced *t);

@@ -18,23 +18,17 @@ enum { A = 1 << 28, B = 2 << 28, C = 3 << 28 };
 static void four_blocks(struct traced *t, bool is_old)
 {
     if (!is_old) {
-        gm_traced_event(t, "segment_alloc", A, MIB(100), "keep");
-        gm_traced_event(t, "alloc", A, MIB(100), "keep"); /* event 1 */
+        gm_traced_grow(t, A, MIB(100), MIB(100), "keep"); /* event 1 */
     }
-    gm_traced_event(t, "segment_alloc", B, MIB(200), "second");
-    gm_traced_event(t, "alloc", B, MIB(200), "second");
+    gm_traced_grow(t, B, MIB(200), MIB(200), "second");
     gm_traced_free(t, B, MIB(200));
-    gm_traced_event(t, "segment_alloc", D, MIB(300), "large");
-    gm_traced_event(t, "alloc", D, MIB(300), "large");
+    gm_traced_grow(t, D, MIB(300), MIB(300), "large");
     gm_traced_free(t, D, MIB(300));
     gm_traced_event(t, "alloc", B, MIB(90), "last");
     gm_traced_free(t, B, MIB(90));
-    gm_traced_segment(t, A, MIB(100), "large");
-    gm_traced_block(t, MIB(100), MIB(100), "keep");
-    gm_traced_segment(t, B, MIB(200), "large");
-    gm_traced_block(t, MIB(200), 0, NULL);
-    gm_traced_segment(t, D, MIB(300), "large");
-    gm_traced_block(t, MIB(300), 0, NULL);
+    gm_traced_whole(t, A, MIB(100), MIB(100), "keep");
+    gm_traced_whole(t, B, MIB(200), 0, NULL);
+    gm_traced_whole(t, D, MIB(300), 0, NULL);
 }
 
 struct tried {

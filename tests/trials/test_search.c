@@ -181,8 +181,7 @@ static void begin_random(struct fixture *f, uint32_t seed)
         live[slot] = at += MIB(512);
         gm_traced_event(&f->t, "alloc", A + live[slot], size[slot], "attend");
     }
-    gm_traced_segment(&f->t, A, MIB(40), "large");
-    gm_traced_block(&f->t, MIB(40), 0, NULL);
+    gm_traced_whole(&f->t, A, MIB(40), 0, NULL);
     gm_traced_analyze_unfollowed(&f->t);
     assert_int_equal(gm_history_build(&f->h, &f->t.snapshot, 0, NULL, &err), GM_OK);
     f->device = (struct gm_search_device){.history = &f->h, .baseline = gm_conf_default()};
