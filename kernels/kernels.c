@@ -9,8 +9,6 @@
 #include "kernels/reference.h"
 #include "kernels/shape.h"
 
-#include <string.h>
-
 #define WORD sizeof(float)
 
 static uint64_t block_bytes(const struct gm_kernel_job *job)
@@ -128,11 +126,3 @@ const struct gm_kernel gm_kernels[GM_KERNEL_COUNT] = {
     [GM_KERNEL_ADAMW] = ROW(adamw, "a step of AdamW on parameters and two moments", adamw_bytes, adamw_flops, 1e-5),
     [GM_KERNEL_EMBEDDING] = ROW(embedding, "gather rows of a table", embedding_bytes, no_flops, 0),
 };
-
-const struct gm_kernel *gm_kernel_find(const char *name)
-{
-    for (int i = 0; i < GM_KERNEL_COUNT; i++)
-        if (strcmp(gm_kernels[i].name, name) == 0)
-            return &gm_kernels[i];
-    return NULL;
-}

@@ -78,9 +78,6 @@ struct gm_kernel {
     double tolerance; /* |result - reference| <= tolerance * max(1, |reference|); 0: the same bits */
 };
 extern const struct gm_kernel gm_kernels[GM_KERNEL_COUNT];
-
-/* NULL if there is none of that name. */
-const struct gm_kernel *gm_kernel_find(const char *name);
 #ifdef __cplusplus
 }
 #endif

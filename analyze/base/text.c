@@ -125,6 +125,13 @@ void gm_text_add_csv(struct gm_text *t, const char *s)
     gm_text_add_char(t, '"');
 }
 
+void gm_text_add_csv_number(struct gm_text *t, uint64_t number)
+{
+    gm_text_add_char(t, ',');
+    if (number != UINT64_MAX)
+        gm_text_add_number(t, number);
+}
+
 static const char *entity(uint32_t code)
 {
     switch (code) {

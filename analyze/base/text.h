@@ -26,6 +26,8 @@ void gm_text_add_number(struct gm_text *t, uint64_t number);
 void gm_text_add_count(struct gm_text *t, uint64_t count); /* "1,234,567" */
 /* A cell of CSV: in quotes; a blank before what a spreadsheet would take for a formula. */
 void gm_text_add_csv(struct gm_text *t, const char *s);
+/* A comma and the number; nothing after the comma if it is UINT64_MAX, which stands for what is not known. */
+void gm_text_add_csv_number(struct gm_text *t, uint64_t number);
 /* Text or the value of an attribute of XML 1.0: what that has no way to write becomes U+FFFD. */
 void gm_text_add_xml(struct gm_text *t, const char *s);
 void gm_text_free(struct gm_text *t);

@@ -5,7 +5,6 @@
  */
 #include "analyze/document/columns.h"
 #include "analyze/document/fleet_sections.h"
-#include <inttypes.h>
 
 #include <math.h>
 #include <string.h>
@@ -324,16 +323,9 @@ void gm_fleet_json(struct gm_text *out, const struct gm_fleet *fleet)
 
 /* ---- fleet.csv --------------------------------------------------------------------------------------------------- */
 
-static void add_csv_bytes(struct gm_text *out, uint64_t value)
-{
-    gm_text_add_char(out, ',');
-    if (value != GM_REPORT_NONE)
-        gm_text_printf(out, "%" PRIu64, value);
-}
-
 static void add_number(struct gm_text *out, int64_t number)
 {
-    add_csv_bytes(out, number == GM_FLEET_NONE ? GM_REPORT_NONE : (uint64_t)number);
+    gm_text_add_csv_number(out, number == GM_FLEET_NONE ? GM_REPORT_NONE : (uint64_t)number);
 }
 
 static void add_csv_row(struct gm_text *out, const struct gm_fleet_item *item)
@@ -348,14 +340,14 @@ static void add_csv_row(struct gm_text *out, const struct gm_fleet_item *item)
     if (!ok)
         gm_text_add_csv(out, item->error == NULL ? "" : item->error);
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        add_csv_bytes(out, ok && item->has_trace ? item->peaks[levels[i]] : GM_REPORT_NONE);
-    add_csv_bytes(out, ok && !item->lacks_end ? item->totals.reserved : GM_REPORT_NONE);
-    add_csv_bytes(out, ok && !item->lacks_end ? item->totals.allocated : GM_REPORT_NONE);
+        gm_text_add_csv_number(out, ok && item->has_trace ? item->peaks[levels[i]] : GM_REPORT_NONE);
+    gm_text_add_csv_number(out, ok && !item->lacks_end ? item->totals.reserved : GM_REPORT_NONE);
+    gm_text_add_csv_number(out, ok && !item->lacks_end ? item->totals.allocated : GM_REPORT_NONE);
     gm_text_add_char(out, ',');
     if (ok && item->totals.reserved > 0)
         gm_text_add(out, gm_percent_format(text, item->totals.allocated, item->totals.reserved, 4));
-    add_csv_bytes(out, ok ? item->events : GM_REPORT_NONE);
-    add_csv_bytes(out, ok ? item->ooms : GM_REPORT_NONE);
+    gm_text_add_csv_number(out, ok ? item->events : GM_REPORT_NONE);
+    gm_text_add_csv_number(out, ok ? item->ooms : GM_REPORT_NONE);
     gm_text_add_char(out, '\n');
 }
 

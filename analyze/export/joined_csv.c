@@ -3,21 +3,13 @@
 
 #include <inttypes.h>
 
-/* Empty if it is not known. */
-static void add_number(struct gm_text *out, uint64_t value)
-{
-    gm_text_add_char(out, ',');
-    if (value != GM_REPORT_NONE)
-        gm_text_printf(out, "%" PRIu64, value);
-}
-
 static void add_row(struct gm_text *out, int64_t device, const struct gm_join_event *e)
 {
     const char *const told[] = {e->operation, e->shapes, e->types, e->values, e->formula, e->module};
     const uint64_t numbers[] = {e->event, e->time_us, e->address, e->requested, e->block, e->freed};
     gm_text_printf(out, "%" PRId64, device);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        add_number(out, numbers[i]);
+        gm_text_add_csv_number(out, numbers[i]);
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         gm_text_add_char(out, ',');
         gm_text_add_csv(out, told[i] == NULL ? "" : told[i]);

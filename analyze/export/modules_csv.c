@@ -18,13 +18,6 @@ static void add_name(struct gm_text *out, const char *name)
     gm_text_add(out, is_quoted ? "\"" : "");
 }
 
-static void add_number(struct gm_text *out, uint64_t number)
-{
-    gm_text_add_char(out, ',');
-    if (number != GM_REPORT_NONE)
-        gm_text_printf(out, "%" PRIu64, number);
-}
-
 static void add_node(struct gm_text *out, int64_t device, const struct gm_modules *m, uint32_t i)
 {
     const struct gm_module_node *n = &m->nodes[i];
@@ -33,11 +26,11 @@ static void add_node(struct gm_text *out, int64_t device, const struct gm_module
         n->use.weights, n->use.gradients, n->use.states, n->use.activations, n->use.temporaries, n->use.others};
     gm_text_printf(out, "%" PRId64 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, device, i, n->parent, n->depth);
     add_name(out, n->caller);
-    add_number(out, n->caller == NULL ? GM_REPORT_NONE : n->caller_line);
+    gm_text_add_csv_number(out, n->caller == NULL ? GM_REPORT_NONE : n->caller_line);
     add_name(out, n->function);
     add_name(out, n->file);
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-        add_number(out, numbers[k]);
+        gm_text_add_csv_number(out, numbers[k]);
     gm_text_add_char(out, '\n');
 }
 

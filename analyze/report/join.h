@@ -40,7 +40,7 @@ struct gm_join_report {
     struct gm_join_side trace, snapshot;
     const struct gm_join_block *blocks;    /* [report->top_block_count]: of each of those */
     uint64_t kernels;                      /* and copies on devices; 0: the trace has none */
-    bool has_shapes, has_modules, has_ops; /* what the trace says of operators */
+    bool has_shapes, has_modules; /* what the trace says of operators */
 };
 
 struct gm_join_sum {

@@ -364,7 +364,6 @@ static enum gm_status offer(struct search *w, struct gm_history *h, uint32_t oom
         is_taken = true;
         w->s->whole = o;
         w->s->placement = i;
-        w->s->has_layout = with_layout;
     }
     if (w->options->units != NULL)
         atomic_store(w->options->units, program.units);

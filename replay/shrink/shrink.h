@@ -101,7 +101,6 @@ struct gm_shrunk {
     enum gm_shrink_end end;
     struct gm_outcome whole, outcome; /* of the whole program, and of what is left */
     uint32_t placement;               /* of the simulated device (replay/model/sim.h), as it was played */
-    bool has_layout;                  /* it begins with requests that make the recorded layout */
     bool is_recorded_request;         /* OOM: the recorded one; else the model fails at another, or memory was given */
     bool is_robust;                   /* it holds wherever the driver puts segments, as far as was tried */
     size_t whole_items, items, joined;

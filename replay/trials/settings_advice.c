@@ -45,13 +45,6 @@ static uint64_t threshold_of(uint64_t recorded)
     return share > LEAST_MIB * GM_MIB ? share : LEAST_MIB * GM_MIB;
 }
 
-bool gm_advice_may_replay(const struct gm_report *report, bool is_partial)
-{
-    struct sums sums = sum(report);
-    return !is_partial && !report->snapshot.is_salvaged && sums.allocs > 0 && sums.events <= GM_ADVICE_EVENTS &&
-           sums.recorded > threshold_of(sums.recorded);
-}
-
 static uint64_t less(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;

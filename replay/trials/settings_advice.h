@@ -23,11 +23,7 @@ enum { GM_ADVICE_PLAYED = 100000, GM_ADVICE_LEAST = 4 /* remedies, however long,
 /* Traces with more events, all devices together, are not replayed: it would take longer than the rest of a report. */
 enum { GM_ADVICE_EVENTS = 1000000 };
 
-/* Whether gm_advice_replay may be needed, as far as the report of the state can tell: then the analysis of the timeline
- * should keep its histories. `is_partial`: the report is about a part of the trace (--from, --stream ...). */
-bool gm_advice_may_replay(const struct gm_report *report, bool is_partial);
-
-/* After that analysis: adds report->advice if any device has events. Its verdict is final unless *needs_replay says
+/* After the analysis of the timeline: adds report->advice if any device has events. Its verdict is final unless *needs_replay says
  * otherwise. GM_E_NOMEM is the only error here and below. */
 enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *needs_replay, struct gm_error *err);
 

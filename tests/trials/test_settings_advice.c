@@ -18,7 +18,6 @@ static void begin(struct traced *t, bool is_partial, bool expect_replay)
     gm_traced_analyze(t);
     assert_int_equal(gm_advice_begin(&t->report, is_partial, &needs_replay, &err), GM_OK);
     assert_int_equal(needs_replay, expect_replay);
-    assert_true(!expect_replay || gm_advice_may_replay(&t->report, is_partial));
 }
 
 static const struct gm_settings_advice *judge(struct traced *t)
@@ -46,20 +45,14 @@ static const struct gm_finding *finding(const struct traced *t)
 /* Two blocks of `size` come and go, then one of twice that: three segments, of which two are left over. */
 static void two_then_one(struct traced *t, uint64_t size)
 {
-    gm_traced_event(t, "segment_alloc", A, size, "attend");
-    gm_traced_event(t, "alloc", A, size, "attend");
-    gm_traced_event(t, "segment_alloc", FAR, size, "attend");
-    gm_traced_event(t, "alloc", FAR, size, "attend");
+    gm_traced_grow(t, A, size, size, "attend");
+    gm_traced_grow(t, FAR, size, size, "attend");
     gm_traced_free(t, A, size);
     gm_traced_free(t, FAR, size);
-    gm_traced_event(t, "segment_alloc", 2 * FAR, 2 * size, "feed");
-    gm_traced_event(t, "alloc", 2 * FAR, 2 * size, "feed");
-    gm_traced_segment(t, A, size, "large");
-    gm_traced_block(t, size, 0, NULL);
-    gm_traced_segment(t, FAR, size, "large");
-    gm_traced_block(t, size, 0, NULL);
-    gm_traced_segment(t, 2 * FAR, 2 * size, "large");
-    gm_traced_block(t, 2 * size, 2 * size, "feed");
+    gm_traced_grow(t, 2 * FAR, 2 * size, 2 * size, "feed");
+    gm_traced_whole(t, A, size, 0, NULL);
+    gm_traced_whole(t, FAR, size, 0, NULL);
+    gm_traced_whole(t, 2 * FAR, 2 * size, 2 * size, "feed");
 }
 
 static void assert_tried(const struct gm_settings_advice *a, size_t i, const char *settings, uint64_t peak)
@@ -151,16 +144,12 @@ TEST(pools_are_as_verified)
 {
     struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1",
                        .more = ",\"segment_pool_id\":[0,0]"};
-    gm_traced_event(&t, "segment_alloc", 3 * FAR, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", 3 * FAR, MIB(2), "attend");
-    gm_traced_event(&t, "segment_alloc", 4 * FAR, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", 4 * FAR, MIB(3), "attend");
+    gm_traced_grow(&t, 3 * FAR, MIB(20), MIB(2), "attend");
+    gm_traced_grow(&t, 4 * FAR, MIB(20), MIB(3), "attend");
     two_then_one(&t, MIB(300));
     t.more = ",\"segment_pool_id\":[0,1]";
-    gm_traced_segment(&t, 3 * FAR, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), MIB(2), "attend");
-    gm_traced_segment(&t, 4 * FAR, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), MIB(3), "attend");
+    gm_traced_whole(&t, 3 * FAR, MIB(20), MIB(2), "attend");
+    gm_traced_whole(&t, 4 * FAR, MIB(20), MIB(3), "attend");
     const struct gm_settings_advice *a = judge(&t);
     assert_int_equal(a->devices[0].recorded, MIB(1240));
     assert_int_equal(a->devices[0].exact, 5);
@@ -185,10 +174,8 @@ TEST(cached_before_the_trace)
 {
     struct traced t = {0};
     gm_traced_event(&t, "alloc", C, MIB(20), "feed");
-    gm_traced_segment(&t, A, MIB(200), "large");
-    gm_traced_block(&t, MIB(200), 0, NULL);
-    gm_traced_segment(&t, C, MIB(20), "large");
-    gm_traced_block(&t, MIB(20), MIB(20), "feed");
+    gm_traced_whole(&t, A, MIB(200), 0, NULL);
+    gm_traced_whole(&t, C, MIB(20), MIB(20), "feed");
     const struct gm_settings_advice *a = judge(&t);
     assert_int_equal(a->verdict, GM_ADVICE_NOT_JUDGED);
     assert_string_equal(a->reason,
@@ -206,21 +193,15 @@ TEST(cached_before_the_trace)
 TEST(other_addresses_are_not_judged)
 {
     struct traced t = {0};
-    gm_traced_event(&t, "segment_alloc", A, MIB(200), "attend");
-    gm_traced_event(&t, "alloc", A, MIB(200), "attend");
-    gm_traced_event(&t, "segment_alloc", B, MIB(200), "attend");
-    gm_traced_event(&t, "alloc", B, MIB(200), "attend");
+    gm_traced_grow(&t, A, MIB(200), MIB(200), "attend");
+    gm_traced_grow(&t, B, MIB(200), MIB(200), "attend");
     gm_traced_free(&t, A, MIB(200));
     gm_traced_free(&t, B, MIB(200));
     gm_traced_event(&t, "alloc", B, MIB(200), "attend");
-    gm_traced_event(&t, "segment_alloc", FAR, MIB(300), "feed");
-    gm_traced_event(&t, "alloc", FAR, MIB(300), "feed");
-    gm_traced_segment(&t, A, MIB(200), "large");
-    gm_traced_block(&t, MIB(200), 0, NULL);
-    gm_traced_segment(&t, B, MIB(200), "large");
-    gm_traced_block(&t, MIB(200), MIB(200), "attend");
-    gm_traced_segment(&t, FAR, MIB(300), "large");
-    gm_traced_block(&t, MIB(300), MIB(300), "feed");
+    gm_traced_grow(&t, FAR, MIB(300), MIB(300), "feed");
+    gm_traced_whole(&t, A, MIB(200), 0, NULL);
+    gm_traced_whole(&t, B, MIB(200), MIB(200), "attend");
+    gm_traced_whole(&t, FAR, MIB(300), MIB(300), "feed");
     const struct gm_settings_advice *a = judge(&t);
     assert_int_equal(a->verdict, GM_ADVICE_NOT_JUDGED);
     assert_string_equal(a->reason, "the model of the allocator chose 3 of 4 recorded addresses on device 0");
@@ -234,15 +215,11 @@ TEST(other_addresses_are_not_judged)
 TEST(recorded_settings_are_taken_back)
 {
     struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"roundup_power2_divisions:4,max_split_size_mb:600\""};
-    gm_traced_event(&t, "segment_alloc", A, MIB(320), "attend");
-    gm_traced_event(&t, "alloc", A, MIB(300), "attend");
+    gm_traced_grow(&t, A, MIB(320), MIB(300), "attend");
     gm_traced_free(&t, A, MIB(300));
-    gm_traced_event(&t, "segment_alloc", FAR, MIB(640), "feed");
-    gm_traced_event(&t, "alloc", FAR, MIB(600), "feed");
-    gm_traced_segment(&t, A, MIB(320), "large");
-    gm_traced_block(&t, MIB(320), 0, NULL);
-    gm_traced_segment(&t, FAR, MIB(640), "large");
-    gm_traced_block(&t, MIB(640), MIB(600), "feed");
+    gm_traced_grow(&t, FAR, MIB(640), MIB(600), "feed");
+    gm_traced_whole(&t, A, MIB(320), 0, NULL);
+    gm_traced_whole(&t, FAR, MIB(640), MIB(600), "feed");
     const struct gm_settings_advice *a = judge(&t);
     assert_string_equal(a->recorded, "max_split_size_mb:600,roundup_power2_divisions:4");
     assert_int_equal(a->baseline->roomy.peak, MIB(960));
@@ -262,12 +239,10 @@ TEST(recorded_settings_are_taken_back)
  * As recorded the 350 went back before the 500 were there, or refused. */
 static void short_of_memory(struct traced *t)
 {
-    gm_traced_event(t, "segment_alloc", A, MIB(400), "attend");
-    gm_traced_event(t, "alloc", A, MIB(400), "attend");
+    gm_traced_grow(t, A, MIB(400), MIB(400), "attend");
     gm_traced_free(t, A, MIB(400));
     gm_traced_event(t, "alloc", A, MIB(100), "attend");
-    gm_traced_event(t, "segment_alloc", FAR, MIB(350), "feed");
-    gm_traced_event(t, "alloc", FAR, MIB(350), "feed");
+    gm_traced_grow(t, FAR, MIB(350), MIB(350), "feed");
     gm_traced_free(t, FAR, MIB(350));
     gm_traced_event(t, "segment_free", FAR, MIB(350), "make");
 }
@@ -296,11 +271,9 @@ TEST(a_limit_holds_for_both_sides)
 {
     struct traced t = {0};
     short_of_memory(&t);
-    gm_traced_event(&t, "segment_alloc", 2 * FAR, MIB(500), "make");
-    gm_traced_event(&t, "alloc", 2 * FAR, MIB(500), "make");
+    gm_traced_grow(&t, 2 * FAR, MIB(500), MIB(500), "make");
     end_short_of_memory(&t);
-    gm_traced_segment(&t, 2 * FAR, MIB(500), "large");
-    gm_traced_block(&t, MIB(500), MIB(500), "make");
+    gm_traced_whole(&t, 2 * FAR, MIB(500), MIB(500), "make");
     const struct gm_settings_advice *a = judge(&t);
     const struct gm_advice_device *d = a->devices;
     assert_int_equal(a->verdict, GM_ADVICE_GIVEN);
@@ -379,7 +352,6 @@ TEST(not_of_a_part)
     struct traced t = {0};
     two_then_one(&t, MIB(300));
     begin(&t, true, false);
-    assert_false(gm_advice_may_replay(&t.report, true));
     assert_int_equal(t.report.advice->verdict, GM_ADVICE_NOT_JUDGED);
     assert_string_equal(t.report.advice->reason, "the report is about a part of the trace");
     gm_traced_end(&t);
@@ -390,8 +362,7 @@ TEST(no_trace_no_advice)
     struct traced t = {0};
     struct gm_error err = {0};
     bool needs_replay = true;
-    gm_traced_segment(&t, A, MIB(200), "large");
-    gm_traced_block(&t, MIB(200), 0, NULL);
+    gm_traced_whole(&t, A, MIB(200), 0, NULL);
     gm_traced_analyze(&t);
     assert_int_equal(gm_advice_begin(&t.report, false, &needs_replay, &err), GM_OK);
     assert_false(needs_replay);
@@ -412,7 +383,6 @@ static const char *command_for(struct gm_report *report, const char *path, uint6
     report->snapshot.path = path;
     assert_int_equal(gm_advice_begin(report, false, &needs_replay, &err), GM_OK);
     assert_int_equal(needs_replay, events <= GM_ADVICE_EVENTS);
-    assert_int_equal(gm_advice_may_replay(report, false), needs_replay);
     return report->advice->command;
 }
 
