@@ -5,6 +5,8 @@ loops; with and without autocast, checkpointing, adapters."""
 import math
 from contextlib import nullcontext
 
+from truth import rounds
+
 ALL = {}
 
 
@@ -71,9 +73,7 @@ def mlp_plain(torch, truth, begin):
     net = nn.Sequential(nn.Linear(784, 2048), nn.ReLU(), nn.Linear(2048, 2048), nn.ReLU(), nn.Linear(2048, 10)).cuda()
     truth.watch(net)
     optimizer = torch.optim.Adam(net.parameters())
-    for i in range(6):
-        if i == 3:
-            begin()
+    for _ in rounds(6, begin, 3):
         x, y = torch.randn(256, 784, device="cuda"), torch.randint(0, 10, (256,), device="cuda")
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(net(x), y)
@@ -87,9 +87,7 @@ def gpt_adamw(torch, truth, begin):
     model = blocks(torch)[1]().to("cuda")
     truth.watch(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    for step in range(6):
-        if step == 3:
-            begin()
+    for step in rounds(6, begin, 3):
         ids = ids_of(torch)
         loss = loss_of(torch, model(ids), ids)
         backward(truth, loss)
@@ -104,9 +102,7 @@ def gpt_autocast_fused(torch, truth, begin):
         model = blocks(torch)[1](d=384)
     truth.watch(model)
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-    for number in range(5):
-        if number == 2:
-            begin()
+    for number in rounds(5, begin, 2):
         ids = ids_of(torch, 4, 200)
         with torch.autocast("cuda", torch.bfloat16):
             loss = loss_of(torch, model(ids), ids)
@@ -121,9 +117,7 @@ def scaler_foreach(torch, truth, begin):
     model = blocks(torch)[1](layers=3).cuda()
     truth.watch(model)
     optimizer, scaler = torch.optim.AdamW(model.parameters(), foreach=True), torch.amp.GradScaler("cuda")
-    for i in range(6):
-        if i == 3:
-            begin()
+    for _ in rounds(6, begin, 3):
         ids = ids_of(torch)
         with torch.autocast("cuda", torch.float16):
             loss = loss_of(torch, model(ids), ids)
@@ -141,9 +135,7 @@ def loop_adam_amsgrad(torch, truth, begin):
     model = blocks(torch)[1](layers=2).cuda()
     truth.watch(model)
     optimizer = torch.optim.Adam(model.parameters(), foreach=False, amsgrad=True)
-    for i in range(5):
-        if i == 2:
-            begin()
+    for _ in rounds(5, begin, 2):
         ids = ids_of(torch, 4)
         backward(truth, loss_of(torch, model(ids), ids))
         optimizer.step()
@@ -176,9 +168,7 @@ def accumulation(torch, truth, begin):
     model = blocks(torch)[1]().cuda()
     truth.watch(model)
     optimizer = torch.optim.AdamW(model.parameters())
-    for step in range(4):
-        if step == 2:
-            begin()
+    for step in rounds(4, begin, 2):
         for _ in range(4):
             ids = ids_of(torch, 2, 128)
             backward(truth, loss_of(torch, model(ids), ids) / 4)
@@ -194,9 +184,7 @@ def checkpointed(torch, truth, begin):
     model = blocks(torch)[1](layers=6).cuda()
     truth.watch(model)
     optimizer = torch.optim.AdamW(model.parameters())
-    for i in range(4):
-        if i == 2:
-            begin()
+    for _ in rounds(4, begin, 2):
         ids = ids_of(torch, 16, 200)
         logits = model(ids, run=lambda layer, x: checkpoint(layer, x, use_reentrant=False))
         backward(truth, loss_of(torch, logits, ids))
@@ -224,9 +212,7 @@ def adapters_on_frozen(torch, truth, begin):
         layer.qkv, layer.up = Adapted(layer.qkv), Adapted(layer.up)
     truth.watch(model)
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
-    for i in range(5):
-        if i == 2:
-            begin()
+    for _ in rounds(5, begin, 2):
         ids = ids_of(torch, 4)
         backward(truth, loss_of(torch, model(ids), ids))
         optimizer.step()
@@ -241,9 +227,7 @@ def ema_copy(torch, truth, begin):
     average = copy.deepcopy(model).requires_grad_(False)
     truth.watch(model, average)
     optimizer = torch.optim.AdamW(model.parameters())
-    for i in range(5):
-        if i == 2:
-            begin()
+    for _ in rounds(5, begin, 2):
         ids = ids_of(torch)
         backward(truth, loss_of(torch, model(ids), ids))
         optimizer.step()
@@ -259,9 +243,7 @@ def tied(torch, truth, begin):
     model = blocks(torch)[1](vocabulary=16000, tied=True).cuda()
     truth.watch(model)
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.1)
-    for i in range(5):
-        if i == 3:
-            begin()
+    for _ in rounds(5, begin, 3):
         ids = ids_of(torch, 4, vocabulary=16000)
         backward(truth, loss_of(torch, model(ids), ids))
         optimizer.step()
@@ -283,9 +265,7 @@ def flat_buffers(torch, truth, begin):
     truth.watch(model)
     master = torch.nn.Parameter(flat)
     optimizer = torch.optim.AdamW([master])
-    for i in range(5):
-        if i == 3:
-            begin()
+    for _ in rounds(5, begin, 3):
         ids = ids_of(torch)
         backward(truth, loss_of(torch, model(ids), ids))
         master.grad = gradients
@@ -299,9 +279,7 @@ def zeros_kept(torch, truth, begin):
     model = blocks(torch)[1]().cuda()
     truth.watch(model)
     optimizer = torch.optim.AdamW(model.parameters())
-    for i in range(5):
-        if i == 3:
-            begin()
+    for _ in rounds(5, begin, 3):
         ids = ids_of(torch)
         optimizer.zero_grad(set_to_none=False)
         backward(truth, loss_of(torch, model(ids), ids))
@@ -328,9 +306,7 @@ def inference_growing(torch, truth, begin):
     with torch.no_grad():
         caches = [Cache() for _ in model.layers]
         ids = ids_of(torch, 16, 256)
-        for token in range(24):
-            if token == 12:
-                begin()
+        for token in rounds(24, begin, 12):
             x = model.tokens(ids)
             for layer, cache in zip(model.layers, caches):
                 x = layer(x, cache.update)
@@ -359,9 +335,7 @@ def inference_static(torch, truth, begin):
         return model.head(model.norm(x[:, -1:])).argmax(-1)
 
     ids = token(ids_of(torch, 8, 128), 0)
-    for i in range(20):
-        if i == 10:
-            begin()
+    for i in rounds(20, begin, 10):
         ids = token(ids, 128 + i)
         truth.step()
     return model, store
@@ -372,9 +346,7 @@ def optimizer_late(torch, truth, begin):
     model = blocks(torch)[1]().cuda()
     truth.watch(model)
     optimizer = None
-    for i in range(6):
-        if i == 4:
-            begin()
+    for i in rounds(6, begin, 4):
         ids = ids_of(torch)
         loss = loss_of(torch, model(ids), ids)
         if i < 2:
@@ -392,9 +364,7 @@ def ends_in_the_middle(torch, truth, begin):
     model = blocks(torch)[1]().cuda()
     truth.watch(model)
     optimizer = torch.optim.AdamW(model.parameters())
-    for i in range(4):
-        if i == 2:
-            begin()
+    for i in rounds(4, begin, 2):
         ids = ids_of(torch, 8 * (1 + i))
         loss = loss_of(torch, model(ids), ids)
         if i == 3:
@@ -419,9 +389,7 @@ def evaluates_between(torch, truth, begin):
                 loss_of(torch, model(ids), ids)
         model.train()
 
-    for i in range(8):
-        if i == 4:
-            begin()
+    for i in rounds(8, begin, 4):
         ids = ids_of(torch)
         backward(truth, loss_of(torch, model(ids), ids))
         optimizer.step()
@@ -439,9 +407,7 @@ def two_players(torch, truth, begin):
     truth.watch(g, d)
     og, od = torch.optim.Adam(g.parameters()), torch.optim.Adam(d.parameters())
     bce, one, zero = nn.BCEWithLogitsLoss(), torch.ones(256, 1, device="cuda"), torch.zeros(256, 1, device="cuda")
-    for i in range(5):
-        if i == 2:
-            begin()
+    for _ in rounds(5, begin, 2):
         real, noise = torch.randn(256, 3072, device="cuda"), torch.randn(256, 128, device="cuda")
         made = g(noise)
         od.zero_grad()
@@ -459,9 +425,7 @@ def twice_backward(torch, truth, begin):
     model = blocks(torch)[1](layers=2).cuda()
     truth.watch(model)
     optimizer = torch.optim.AdamW(model.parameters())
-    for i in range(4):
-        if i == 2:
-            begin()
+    for _ in rounds(4, begin, 2):
         ids = ids_of(torch)
         loss = loss_of(torch, model(ids), ids)
         backward(truth, loss, retain_graph=True)
@@ -478,9 +442,7 @@ def recurrent(torch, truth, begin):
     truth.watch(embed, rnn, head)
     everything = [*embed.parameters(), *rnn.parameters(), *head.parameters()]
     optimizer = torch.optim.RMSprop(everything, momentum=0.9)
-    for i in range(4):
-        if i == 2:
-            begin()
+    for _ in rounds(4, begin, 2):
         ids = ids_of(torch, 32, 40, 2000)
         h = c = torch.zeros(32, 512, device="cuda")
         total = 0
@@ -501,9 +463,7 @@ def convolutions(torch, truth, begin):
                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000)).cuda()
     truth.watch(net)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
-    for i in range(5):
-        if i == 2:
-            begin()
+    for _ in rounds(5, begin, 2):
         x, y = torch.randn(16, 3, 64, 64), torch.randint(0, 1000, (16,))
         x, y = x.cuda(non_blocking=True), y.cuda()
         out = net(x)
@@ -520,9 +480,7 @@ def own_optimizer(torch, truth, begin):
     sizes = [(512, 2048), (2048, 2048), (2048, 512)]
     weights = {i: torch.randn(*s, device="cuda").requires_grad_() for i, s in enumerate(sizes)}
     speed = {i: torch.zeros_like(w) for i, w in weights.items()}
-    for i in range(6):
-        if i == 3:
-            begin()
+    for _ in rounds(6, begin, 3):
         x = torch.randn(256, 512, device="cuda")
         for w in weights.values():
             x = torch.tanh(x @ w)
@@ -550,9 +508,7 @@ def factored(torch, truth, begin):
     if not hasattr(torch.optim, "Adafactor"):
         return None
     optimizer = torch.optim.Adafactor(model.parameters())
-    for i in range(5):
-        if i == 2:
-            begin()
+    for _ in rounds(5, begin, 2):
         ids = ids_of(torch)
         backward(truth, loss_of(torch, model(ids), ids))
         optimizer.step()
@@ -574,9 +530,7 @@ def step_in_backward(torch, truth, begin):
     for p in model.parameters():
         p.register_post_accumulate_grad_hook(now)
     rounds = []
-    for i in range(5):
-        if i == 2:
-            begin()
+    for _ in rounds(5, begin, 2):
         ids = ids_of(torch)
         loss_of(torch, model(ids), ids).backward()
         rounds.append(len(truth.steps) - 1)
@@ -593,9 +547,7 @@ def half_with_masters(torch, truth, begin):
     optimizer = torch.optim.AdamW(masters)
     for m in masters:
         truth.note(m, "Optimizer state")
-    for i in range(5):
-        if i == 2:
-            begin()
+    for _ in rounds(5, begin, 2):
         ids = ids_of(torch)
         backward(truth, loss_of(torch, model(ids).float(), ids))
         for m, p in zip(masters, model.parameters()):
@@ -637,9 +589,7 @@ def frozen_teacher(torch, truth, begin):
     student = blocks(torch)[1](d=128, layers=2).cuda()
     truth.watch(teacher, student)
     optimizer = torch.optim.AdamW(student.parameters())
-    for i in range(5):
-        if i == 2:
-            begin()
+    for _ in rounds(5, begin, 2):
         ids = ids_of(torch)
         with torch.no_grad():
             target = teacher(ids).softmax(-1)
@@ -657,9 +607,7 @@ def memory_runs_out(torch, truth, begin):
     truth.watch(model)
     optimizer = torch.optim.AdamW(model.parameters())
     held = []
-    for i in range(100):
-        if i == 2:
-            begin()
+    for i in rounds(100, begin, 2):
         ids = ids_of(torch, 8 << min(i, 12), 128)
         loss = loss_of(torch, model(ids), ids)
         backward(truth, loss)
@@ -676,9 +624,7 @@ def a_list_of_losses(torch, truth, begin):
     net = nn.Sequential(nn.Linear(512, 512), nn.GELU(), nn.Linear(512, 512), nn.GELU(), nn.Linear(512, 1)).cuda()
     truth.watch(net)
     optimizer, losses = torch.optim.AdamW(net.parameters()), []
-    for i in range(8):
-        if i == 4:
-            begin()
+    for _ in rounds(8, begin, 4):
         with nullcontext():
             loss = net(torch.randn(1024, 512, device="cuda")).square().mean()
         losses.append(net(torch.randn(256, 512, device="cuda")).mean())
@@ -793,9 +739,7 @@ def copies_in_float(torch, truth, begin):
     net = nn.Sequential(*[nn.Sequential(nn.Linear(768, 768), nn.Tanh()) for _ in range(8)]).cuda().half()
     truth.watch(net)
     copies = Copies(net)
-    for i in range(5):
-        if i == 2:
-            begin()
+    for _ in rounds(5, begin, 2):
         out = net(torch.randn(512, 768, device="cuda", dtype=torch.half))
         backward(truth, out.float().square().mean())
         copies.step()

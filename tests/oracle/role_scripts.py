@@ -4,6 +4,8 @@ dictionaries, several models at once. Those of HELD are not looked at while rule
 import copy
 import math
 
+from truth import rounds
+
 ALL, HELD = {}, set()
 
 
@@ -50,9 +52,7 @@ def base_left_trainable(torch, truth, begin):
         layer.linear1.register_forward_hook(lambda m, args, out, down=down, up=up: out + up(down(args[0])))
     truth.watch(base, hooks)
     opt = torch.optim.AdamW(hooks.parameters(), lr=1e-4)
-    for it in range(6):
-        if it == 2:
-            begin()
+    for _ in rounds(6, begin, 2):
         tokens = torch.randint(3000, (8, 96), device="cuda")
         logits = base(tokens)
         loss = nn.functional.cross_entropy(logits.view(-1, 3000), tokens.view(-1))
@@ -85,9 +85,7 @@ def teacher_of_same_size(torch, truth, begin):
         return loss.detach()
 
     losses = []
-    for it in range(6):
-        if it == 3:
-            begin()
+    for _ in rounds(6, begin, 3):
         losses.append(train_one(torch.randint(3000, (6, 128), device="cuda")))
     return student, teacher, opt, losses
 
@@ -102,9 +100,7 @@ def shadow_in_a_dictionary(torch, truth, begin):
     for v in shadow.values():
         truth.note(v, "Parameter")
     opt = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
-    for it in range(5):
-        if it == 2:
-            begin()
+    for _ in rounds(5, begin, 2):
         for micro in range(3):
             images, labels = torch.randn(8, 3, 48, 48).to("cuda"), torch.randint(100, (8,)).to("cuda")
             loss = nn.functional.cross_entropy(net(images), labels) / 3
@@ -123,9 +119,7 @@ def validation_collects(torch, truth, begin):
     net = nn.Sequential(nn.Linear(600, 1200), nn.GELU(), nn.Linear(1200, 1200), nn.GELU(), nn.Linear(1200, 400)).cuda()
     truth.watch(net)
     opt = torch.optim.Adam(net.parameters(), lr=1e-3)
-    for epoch in range(4):
-        if epoch == 2:
-            begin()
+    for epoch in rounds(4, begin, 2):
         for it in range(3):
             x, y = torch.randn(512, 600, device="cuda"), torch.randn(512, 400, device="cuda")
             opt.zero_grad()
@@ -173,9 +167,7 @@ def denoise(torch, truth, begin):
     x = torch.randn(4, 4, 64, 64, device="cuda", dtype=torch.half)
     kept = []
     with torch.inference_mode():
-        for i in range(18):
-            if i == 8:
-                begin()
+        for i in rounds(18, begin, 8):
             t = torch.full((8, 64), i / 18, device="cuda", dtype=torch.half)
             plain, led = net(torch.cat((x, x)), t).chunk(2)
             noise = plain + 5.0 * (led - plain)
@@ -217,9 +209,7 @@ def weights_by_name(torch, truth, begin):
     memory = [None] * depth
     with torch.no_grad():
         tokens = torch.randint(words, (12, 200), device="cuda")
-        for i in range(30):
-            if i == 12:
-                begin()
+        for _ in rounds(30, begin, 12):
             tokens = next_word(tokens, memory)
             for k, v in memory:
                 truth.note(k, "KV cache")
@@ -237,9 +227,7 @@ def policy_and_rollouts(torch, truth, begin):
         part.cuda()
     truth.watch(body, actor, critic)
     opt = torch.optim.Adam([{"params": body.parameters()}, {"params": [*actor.parameters(), *critic.parameters()], "lr": 1e-3}], lr=3e-4)
-    for update in range(4):
-        if update == 2:
-            begin()
+    for update in rounds(4, begin, 2):
         seen, done, worth = [], [], []
         state = torch.randn(128, 256, device="cuda")
         for t in range(12):
@@ -277,9 +265,7 @@ def queue_of_keys(torch, truth, begin):
     truth.watch(fast, slow, holder)
     opt = torch.optim.SGD(fast.parameters(), 0.03, momentum=0.9)
     at = 0
-    for it in range(6):
-        if it == 3:
-            begin()
+    for _ in rounds(6, begin, 3):
         one, two = torch.randn(16, 3, 40, 40, device="cuda"), torch.randn(16, 3, 40, 40, device="cuda")
         q = nn.functional.normalize(fast(one), dim=1)
         with torch.no_grad():
@@ -317,9 +303,7 @@ def resumed(torch, truth, begin):
         loss = nn.functional.cross_entropy(out.flatten(0, 1), tokens.flatten())
         pull(truth, loss)
 
-    for it in range(7):
-        if it == 3:
-            begin()
+    for it in rounds(7, begin, 3):
         tokens = torch.randint(3000, (8, 120), device="cuda")
         try:
             attempt(tokens, it == 4)
@@ -339,9 +323,7 @@ def names_outlive_the_round(torch, truth, begin):
     net = net.cuda()
     truth.watch(net)
     opt = torch.optim.AdamW(net.parameters(), lr=1e-3, fused=True)
-    for it in range(6):
-        if it == 3:
-            begin()
+    for _ in rounds(6, begin, 3):
         tokens = torch.randint(0, 6000, (8, 128)).cuda()
         logits = net(tokens)
         loss = nn.functional.cross_entropy(logits.reshape(-1, 6000), tokens.reshape(-1))
@@ -368,9 +350,7 @@ def layers_in_a_function(torch, truth, begin):
 
     answers = []
     with torch.no_grad():
-        for i in range(14):
-            if i == 5:
-                begin()
+        for _ in rounds(14, begin, 5):
             answers.append(look(torch.randn(8, 100, 96, device="cuda")).argmax(-1))
             truth.step()
     return layers, stem, tip, answers
@@ -385,9 +365,7 @@ def encoder_of_pages(torch, truth, begin):
                                   enable_nested_tensor=False).bfloat16().cuda().eval()
     truth.watch(table, inner)
     found = []
-    for page in range(12):
-        if page == 4:
-            begin()
+    for page in rounds(12, begin, 4):
         words = torch.randint(8000, (16, 200), device="cuda")
         with torch.inference_mode():
             vectors = inner(table(words))
@@ -429,9 +407,7 @@ def rooms_of_a_class(torch, truth, begin):
         truth.note(part, "KV cache")
     with torch.inference_mode():
         tokens, at = torch.randint(3000, (8, 100), device="cuda"), 0
-        for i in range(20):
-            if i == 8:
-                begin()
+        for _ in rounds(20, begin, 8):
             x = words(tokens)
             for n, step in enumerate(steps):
                 x = step(x, memory, n, at)
@@ -449,9 +425,7 @@ def words_without_cache(torch, truth, begin):
     truth.watch(net)
     with torch.no_grad():
         text = torch.randint(3000, (8, 60), device="cuda")
-        for i in range(20):
-            if i == 8:
-                begin()
+        for _ in rounds(20, begin, 8):
             text = torch.cat((text, net(text)[:, -1:].argmax(-1)), 1)
             truth.step()
     return net, text
@@ -465,9 +439,7 @@ def two_halves_two_optimizers(torch, truth, begin):
     outer = nn.Sequential(nn.Linear(150, 700), nn.ELU(), nn.Linear(700, 1500)).cuda()
     truth.watch(inner, outer)
     first, second = torch.optim.SGD(inner.parameters(), lr=0.1, momentum=0.8), torch.optim.AdamW(outer.parameters())
-    for i in range(6):
-        if i == 2:
-            begin()
+    for _ in rounds(6, begin, 2):
         x = torch.rand(400, 1500, device="cuda")
         again = outer(inner(x))
         first.zero_grad()
@@ -494,9 +466,7 @@ def probe_on_features(torch, truth, begin):
             features.append(trunk(torch.randn(64, 3, 32, 32).cuda()))
     features = torch.cat(features)
     opt = torch.optim.Adam(head.parameters())
-    for epoch in range(3):
-        if epoch == 1:
-            begin()
+    for epoch in rounds(3, begin, 1):
         for chunk in features.split(128):
             loss = head(chunk).logsumexp(1).mean()
             opt.zero_grad()
@@ -552,9 +522,7 @@ def places_made_before(torch, truth, begin):
         tokens = run(torch.randint(5000, (8, 128), device="cuda"), at)
         at += 128
         truth.step()
-    for i in range(24):
-        if i == 8:
-            begin()
+    for _ in rounds(24, begin, 8):
         tokens = run(tokens, at)
         at += 1
         truth.step()
@@ -587,9 +555,7 @@ def beams(torch, truth, begin):
         source(torch.randint(4000, (4, 60), device="cuda"))
         caches = [{} for _ in turns]
         tokens = torch.randint(4000, (40, 90), device="cuda")
-        for i in range(20):
-            if i == 9:
-                begin()
+        for _ in rounds(20, begin, 9):
             x = table(tokens)
             for turn, cache in zip(turns, caches):
                 x = turn(x, cache)
@@ -647,9 +613,7 @@ def averaged_model(torch, truth, begin):
     mean = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(0.99))
     truth.watch(net, mean)
     opt = torch.optim.RAdam(net.parameters(), lr=1e-3)
-    for i in range(6):
-        if i == 3:
-            begin()
+    for i in rounds(6, begin, 3):
         tokens = torch.randint(2500, (6, 140), device="cuda")
         loss = nn.functional.cross_entropy(net(tokens).transpose(1, 2), tokens)
         opt.zero_grad()
@@ -680,9 +644,7 @@ def values_and_target(torch, truth, begin):
     truth.watch(now, aim)
     seen, reward = torch.zeros(20000, 300, device="cuda"), torch.zeros(20000, device="cuda")
     opt = torch.optim.RMSprop(now.parameters(), lr=1e-3)
-    for i in range(10):
-        if i == 5:
-            begin()
+    for i in rounds(10, begin, 5):
         with torch.no_grad():
             seen[i * 16:i * 16 + 16] = torch.randn(16, 300, device="cuda")
             now(seen[i * 16:i * 16 + 16]).argmax(1)
@@ -707,9 +669,7 @@ def compiled_graph(torch, truth, begin):
     truth.watch(net)
     fast = torch.compile(net, backend="aot_eager")
     opt = torch.optim.AdamW(net.parameters(), lr=1e-3)
-    for i in range(5):
-        if i == 2:
-            begin()
+    for _ in rounds(5, begin, 2):
         tokens = torch.randint(3500, (8, 100), device="cuda")
         loss = nn.functional.cross_entropy(fast(tokens).flatten(0, 1), tokens.flatten())
         pull(truth, loss)
@@ -753,9 +713,7 @@ def a_trainer(torch, truth, begin):
 
     trainer = Trainer()
     truth.watch(trainer.net)
-    for i in range(6):
-        if i == 3:
-            begin()
+    for i in rounds(6, begin, 3):
         trainer.step()
         if i % 2:
             trainer.evaluate()
@@ -775,9 +733,7 @@ def latents_to_pictures(torch, truth, begin):
     truth.watch(core, shape, back, decoder)
     pictures = []
     with torch.no_grad():
-        for i in range(3):
-            if i == 1:
-                begin()
+        for _ in rounds(3, begin, 1):
             z = torch.randn(4, 256, 16, device="cuda", dtype=torch.half)
             for t in range(8):
                 z = z - back(core(shape(z))) * math.cos(t / 8)

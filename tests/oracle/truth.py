@@ -9,6 +9,14 @@ def microseconds():
     return time.time_ns() // 1000  # the clock of the trace's events
 
 
+def rounds(count, begin, late):
+    """The numbers of a program's rounds; a recording that begins late does so before number `late`."""
+    for number in range(count):
+        if number == late:
+            begin()
+        yield number
+
+
 class Truth:
     def __init__(self, torch, optimizer_steps=True):
         self.torch, self.notes, self.phases, self.steps = torch, [], [], []
