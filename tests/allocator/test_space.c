@@ -4,6 +4,7 @@
  * from end to end.
  */
 #include "analyze/allocator/address_space.h"
+#include "tests/random_next.h"
 #include "tests/unit.h"
 
 #include <string.h>
@@ -138,14 +139,6 @@ struct naive {
     int stream[UNITS];
     uint32_t block[OWNERS];
 };
-
-static uint64_t random_next(uint64_t *state) /* xorshift */
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 static uint64_t address_of(int unit)
 {

@@ -3,19 +3,12 @@
  * The map of addresses against an array that is searched from end to end.
  */
 #include "analyze/base/address_map.h"
+#include "tests/random_next.h"
 #include "tests/unit.h"
 
 #include <string.h>
 
 enum { ADDRESSES = 3000, STEPS = 200000 };
-
-static uint64_t random_next(uint64_t *state) /* xorshift */
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 TEST(random_operations)
 {

@@ -8,14 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HOLDS(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "does not hold: %s\n", #condition);                                                        \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-
 static void check(const struct gm_snapshot *s, enum gm_status status, const struct gm_error *err)
 {
     if (status != GM_OK) {

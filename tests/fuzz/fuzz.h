@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -35,10 +36,14 @@ static inline unsigned gm_fuzz_next(struct gm_fuzz_bytes *b)
     return *b->data++;
 }
 
-static inline void gm_fuzz_must(bool holds)
+/* Aborts, and says what was to hold. */
+static inline void gm_fuzz_must(bool holds, const char *what)
 {
-    if (!holds)
+    if (!holds) {
+        fprintf(stderr, "does not hold: %s\n", what);
         abort();
+    }
 }
+#define HOLDS(condition) gm_fuzz_must((condition), #condition)
 
 #endif

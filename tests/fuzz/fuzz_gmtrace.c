@@ -13,23 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must(bool holds, const char *what)
-{
-    if (!holds) {
-        fprintf(stderr, "does not hold: %s\n", what);
-        abort();
-    }
-}
-
 static void check_round_trip(const struct gm_snapshot *first)
 {
     struct gm_text file = {0};
     struct gm_snapshot second;
     struct gm_error err = {0};
-    must(gm_write_gmtrace(first, &file, &err) == GM_OK, "what was read can be written");
-    must(gm_snapshot_load_bytes(&second, file.data, file.length, "fuzz", NULL, &err) == GM_OK, err.message);
+    gm_fuzz_must(gm_write_gmtrace(first, &file, &err) == GM_OK, "what was read can be written");
+    gm_fuzz_must(gm_snapshot_load_bytes(&second, file.data, file.length, "fuzz", NULL, &err) == GM_OK, err.message);
     const char *difference = gm_snapshot_difference(first, &second);
-    must(difference == NULL, difference);
+    gm_fuzz_must(difference == NULL, difference);
     gm_snapshot_free(&second);
     gm_text_free(&file);
 }
@@ -38,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gm_fuzz_load(data, size);
     uint8_t *sealed = malloc(size + 1);
-    must(sealed != NULL, "memory");
+    gm_fuzz_must(sealed != NULL, "memory");
     if (size > 0)
         memcpy(sealed, data, size);
     gm_seal(sealed, size);

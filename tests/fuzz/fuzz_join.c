@@ -68,23 +68,23 @@ static void write_span(struct files *f, struct gm_fuzz_bytes *b)
 
 static void check_side(const struct gm_join_side *s)
 {
-    gm_fuzz_must(s->all.count == s->matched.count + s->outside.count + s->elsewhere.count + s->unknown.count);
+    HOLDS(s->all.count == s->matched.count + s->outside.count + s->elsewhere.count + s->unknown.count);
 }
 
 static void check_spans(const struct gm_join_span *spans, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        gm_fuzz_must(spans[i].busy_ns >= 0 && spans[i].idle_ns >= 0 &&
-                     spans[i].span_ns == spans[i].busy_ns + spans[i].idle_ns);
+        HOLDS(spans[i].busy_ns >= 0 && spans[i].idle_ns >= 0 &&
+              spans[i].span_ns == spans[i].busy_ns + spans[i].idle_ns);
 }
 
 static void check(const struct gm_report *report)
 {
     const struct gm_join_report *j = report->join;
-    gm_fuzz_must(j != NULL && (j->reason == NULL) == (j->blocks != NULL));
+    HOLDS(j != NULL && (j->reason == NULL) == (j->blocks != NULL));
     if (j->reason != NULL)
         return;
-    gm_fuzz_must(j->agreed <= j->compared && j->trace.matched.count == j->snapshot.matched.count);
+    HOLDS(j->agreed <= j->compared && j->trace.matched.count == j->snapshot.matched.count);
     check_side(&j->trace);
     check_side(&j->snapshot);
     for (size_t d = 0; d < report->device_count; d++) {
@@ -93,7 +93,7 @@ static void check(const struct gm_report *report)
             continue;
         const uint64_t told =
             gm_known_add(gm_known_add(of->matched.requested, of->before.requested), of->unknown.requested);
-        gm_fuzz_must(told == of->requested || told >= UINT64_MAX / 2 || of->requested >= UINT64_MAX / 2);
+        HOLDS(told == of->requested || told >= UINT64_MAX / 2 || of->requested >= UINT64_MAX / 2);
         check_spans(of->steps, of->step_count);
         check_spans(of->phases, of->phase_count);
     }
@@ -107,13 +107,13 @@ static void run(const struct gm_snapshot *snapshot, const struct gm_snapshot *be
     struct gm_classifier *classifier = NULL;
     struct gm_error err = {0};
     if (rules == NULL)
-        gm_fuzz_must(gm_category_rules_default(&rules, &err) == GM_OK);
-    gm_fuzz_must(gm_classifier_new(&classifier, rules, snapshot, &err) == GM_OK);
+        HOLDS(gm_category_rules_default(&rules, &err) == GM_OK);
+    HOLDS(gm_classifier_new(&classifier, rules, snapshot, &err) == GM_OK);
     const struct gm_state_options state = {.top = 1000, .device = -1, .rules = rules, .classifier = classifier};
     const struct gm_timeline_options timeline = {
         .rules = rules, .classifier = classifier, .top = 1000, .beside = beside};
-    gm_fuzz_must(gm_state_analyze(&report, snapshot, &state, &err) == GM_OK);
-    gm_fuzz_must(gm_timeline_analyze(&report, snapshot, &timeline, &err) == GM_OK);
+    HOLDS(gm_state_analyze(&report, snapshot, &state, &err) == GM_OK);
+    HOLDS(gm_timeline_analyze(&report, snapshot, &timeline, &err) == GM_OK);
     check(&report);
     report.run_name = report.timestamp = "fuzz";
     gm_analysis_text(&words, &report);

@@ -12,11 +12,11 @@
 static void check(enum gm_status status, struct gm_merged *merged, const struct gm_error *err, size_t most_events)
 {
     if (status == GM_OK) {
-        gm_fuzz_must(gm_model_check(&merged->snapshot) == NULL);
-        gm_fuzz_must(merged->snapshot.events.count <= most_events);
+        HOLDS(gm_model_check(&merged->snapshot) == NULL);
+        HOLDS(merged->snapshot.events.count <= most_events);
         gm_merged_free(merged);
     } else {
-        gm_fuzz_must(err->message[0] != '\0');
+        HOLDS(err->message[0] != '\0');
     }
 }
 

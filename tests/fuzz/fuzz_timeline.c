@@ -84,11 +84,10 @@ static void check(const struct gm_report *report)
         uint64_t sum = 0;
         for (size_t i = 0; i < peak->category_count && sum < UINT64_MAX / 2; i++)
             sum += peak->categories[i].bytes;
-        gm_fuzz_must(sum == peak->requested || sum >= UINT64_MAX / 2 || peak->requested >= UINT64_MAX / 2);
+        HOLDS(sum == peak->requested || sum >= UINT64_MAX / 2 || peak->requested >= UINT64_MAX / 2);
         const struct gm_device_timeline *t = &report->timelines[d];
-        gm_fuzz_must(t->peak_active.levels.active >= t->reconciliation.at_end.active ||
-                     report->devices[d].trace.events == 0);
-        gm_fuzz_must(t->reconciliation.end_blocks_same <= t->reconciliation.end_blocks);
+        HOLDS(t->peak_active.levels.active >= t->reconciliation.at_end.active || report->devices[d].trace.events == 0);
+        HOLDS(t->reconciliation.end_blocks_same <= t->reconciliation.end_blocks);
     }
 }
 
@@ -99,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct gm_text text = {0}, words = {0};
     struct gm_error err = {0};
     if (rules == NULL)
-        gm_fuzz_must(gm_category_rules_default(&rules, &err) == GM_OK);
+        HOLDS(gm_category_rules_default(&rules, &err) == GM_OK);
     gm_text_printf(&text, "{\"segments\":[");
     write_segments(&text, &b);
     gm_text_printf(&text, "],\"external_annotations\":[");
@@ -113,12 +112,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct gm_report report = {0};
     struct gm_classifier *classifier = NULL;
     if (!text.failed && gm_snapshot_load_bytes(&snapshot, text.data, text.length, "fuzz", NULL, &err) == GM_OK) {
-        gm_fuzz_must(gm_classifier_new(&classifier, rules, &snapshot, &err) == GM_OK);
+        HOLDS(gm_classifier_new(&classifier, rules, &snapshot, &err) == GM_OK);
         const struct gm_state_options state = {.top = 5, .device = -1, .rules = rules, .classifier = classifier};
         const struct gm_timeline_options timeline = {
             .rules = rules, .classifier = classifier, .top = 5, .group = GM_GROUP_FUNCTION};
-        gm_fuzz_must(gm_state_analyze(&report, &snapshot, &state, &err) == GM_OK);
-        gm_fuzz_must(gm_timeline_analyze(&report, &snapshot, &timeline, &err) == GM_OK);
+        HOLDS(gm_state_analyze(&report, &snapshot, &state, &err) == GM_OK);
+        HOLDS(gm_timeline_analyze(&report, &snapshot, &timeline, &err) == GM_OK);
         check(&report);
         report.run_name = report.timestamp = "fuzz";
         gm_analysis_text(&words, &report);

@@ -12,14 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOLDS(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "does not hold: %s\n", #condition);                                                        \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-
 struct output {
     unsigned char *p;
     size_t n, capacity;

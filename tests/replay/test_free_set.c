@@ -3,19 +3,12 @@
  * The ordered set of free blocks beside an array that is searched from end to end.
  */
 #include "replay/model/free_set.h"
+#include "tests/random_next.h"
 #include "tests/unit.h"
 
 #include <string.h>
 
 enum { SIZES = 30, ADDRESSES = 40, STEPS = 100000 };
-
-static uint64_t random_next(uint64_t *state) /* xorshift */
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
 
 static bool is_there[SIZES][ADDRESSES];
 

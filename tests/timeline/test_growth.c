@@ -17,14 +17,6 @@ static const struct gm_growth_row *growth_at(const struct gm_fragmentation_histo
     return NULL;
 }
 
-static const struct gm_finding *finding(const struct traced *t, const char *id)
-{
-    for (size_t i = 0; i < t->report.diagnosis.finding_count; i++)
-        if (strcmp(t->report.diagnosis.findings[i].id, id) == 0)
-            return &t->report.diagnosis.findings[i];
-    return NULL;
-}
-
 static void assert_reasons(const struct gm_growth_row *g, uint64_t too_small, uint64_t stream, uint64_t pool,
                            uint64_t whole, uint64_t fits)
 {
@@ -227,7 +219,7 @@ TEST(expandable)
     assert_int_equal(f->driver_cycles, 1);
     assert_int_equal(f->driver_allocs, 3);
     assert_int_equal(f->driver_frees, 1);
-    assert_non_null(finding(&t, "allocation-retries"));
+    assert_non_null(gm_traced_finding(&t, "allocation-retries"));
     /* After the free (event 5) two whole pages could have gone back, but for the 10 MiB beside `keeper` and the rest
      * above it. */
     assert_int_equal(f->samples[5].event, 5);
@@ -287,7 +279,7 @@ TEST(findings)
     gm_traced_block(&t, MIB(300), 0, NULL);
     gm_traced_whole(&t, FAR, MIB(500), MIB(500), "attend");
     gm_traced_analyze(&t);
-    const struct gm_finding *f = finding(&t, "growth-despite-cache");
+    const struct gm_finding *f = gm_traced_finding(&t, "growth-despite-cache");
     assert_non_null(f);
     assert_int_equal(f->severity, GM_INFO); /* less than 1 GiB */
     assert_int_equal(f->bytes, MIB(500));
@@ -295,8 +287,8 @@ TEST(findings)
     assert_non_null(strstr(f->detail, "at event 5, by 500.0 MiB for a request of 500.0 MiB (attend  m.py:1), while "
                                       "600.0 MiB lay in holes of at most 300.0 MiB next to live blocks."));
     assert_null(strstr(f->detail, "expandable_segments")); /* only a replay can tell */
-    assert_null(finding(&t, "stranded-memory"));           /* of files without a trace */
-    f = finding(&t, "peak-by-one-site");
+    assert_null(gm_traced_finding(&t, "stranded-memory")); /* of files without a trace */
+    f = gm_traced_finding(&t, "peak-by-one-site");
     assert_non_null(f);
     assert_int_equal(f->bytes, MIB(500)); /* 520 fall to the 20 of `keeper`: all others are of the same site */
     gm_traced_end(&t);
@@ -321,7 +313,7 @@ static enum gm_severity severity_of_growth(uint64_t reused)
     gm_traced_block(&t, MIB(3000) - reused, 0, NULL);
     gm_traced_whole(&t, other, MIB(5000), MIB(5000), "attend");
     gm_traced_analyze(&t);
-    const struct gm_finding *f = finding(&t, "growth-despite-cache");
+    const struct gm_finding *f = gm_traced_finding(&t, "growth-despite-cache");
     assert_non_null(f);
     const enum gm_severity severity = f->severity;
     gm_traced_end(&t);

@@ -14,14 +14,6 @@ static uint64_t of_category(const struct gm_oom_row *oom, const char *name)
     return 0;
 }
 
-static const struct gm_finding *finding(const struct traced *t, const char *id)
-{
-    for (size_t i = 0; i < t->report.diagnosis.finding_count; i++)
-        if (strcmp(t->report.diagnosis.findings[i].id, id) == 0)
-            return &t->report.diagnosis.findings[i];
-    return NULL;
-}
-
 /* 40 MiB: 12 live, a hole of 10, 2 live, a hole of 16. A small segment beside it has 1 KiB in use. */
 static const struct gm_oom_row *oom_with_holes(struct traced *t, uint64_t device_free, uint64_t asked)
 {
@@ -81,7 +73,7 @@ TEST(fragmentation)
                         "20.00 MiB was asked for, the driver had 4.00 MiB left, and 28.00 MiB was cached but could not "
                         "be used (largest hole 16.00 MiB): 26.00 MiB in holes that were too small, next to live "
                         "blocks, 2.00 MiB in other pools.");
-    const struct gm_finding *found = finding(&t, "out-of-memory");
+    const struct gm_finding *found = gm_traced_finding(&t, "out-of-memory");
     assert_non_null(found);
     assert_int_equal(found->severity, GM_CRITICAL);
     assert_int_equal(found->bytes, MIB(20));

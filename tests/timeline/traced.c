@@ -122,6 +122,14 @@ const struct gm_device_timeline *gm_traced_analyze(struct traced *t)
     return out;
 }
 
+const struct gm_finding *gm_traced_finding(const struct traced *t, const char *id)
+{
+    for (size_t i = 0; i < t->report.diagnosis.finding_count; i++)
+        if (strcmp(t->report.diagnosis.findings[i].id, id) == 0)
+            return &t->report.diagnosis.findings[i];
+    return NULL;
+}
+
 void gm_traced_end(struct traced *t)
 {
     gm_report_free(&t->report);

@@ -48,6 +48,8 @@ void gm_traced_whole(struct traced *t, uint64_t address, uint64_t size, uint64_t
 const struct gm_device_timeline *gm_traced_analyze(struct traced *t);
 /* Likewise for a file without segments. */
 const struct gm_device_timeline *gm_traced_analyze_unfollowed(struct traced *t);
+/* Of what the diagnosis found, that with this id; NULL: it is not there. */
+const struct gm_finding *gm_traced_finding(const struct traced *t, const char *id);
 void gm_traced_end(struct traced *t);
 
 #endif

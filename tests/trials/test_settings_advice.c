@@ -36,10 +36,7 @@ static const struct gm_settings_advice *judge(struct traced *t)
 
 static const struct gm_finding *finding(const struct traced *t)
 {
-    for (size_t i = 0; i < t->report.diagnosis.finding_count; i++)
-        if (strcmp(t->report.diagnosis.findings[i].id, "replayed-settings") == 0)
-            return &t->report.diagnosis.findings[i];
-    return NULL;
+    return gm_traced_finding(t, "replayed-settings");
 }
 
 /* Two blocks of `size` come and go, then one of twice that: three segments, of which two are left over. */
