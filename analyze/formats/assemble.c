@@ -55,6 +55,9 @@ void gm_assembler_free(struct gm_assembler *a)
     free(a->boxed.v);
     free(a->history.v);
     free(a->unknown_keys.v);
+    free(a->known.bytes.v);
+    free(a->known.lists.v);
+    free(a->known.of_stack.v);
     free(a);
 }
 
@@ -62,7 +65,8 @@ uint64_t gm_assembler_bytes(const struct gm_assembler *a)
 {
     return (a->m == NULL ? 0 : gm_builder_bytes(a->m)) + GM_VEC_BYTES(&a->stack) + GM_VEC_BYTES(&a->marks) +
            GM_VEC_BYTES(&a->list_items) + GM_VEC_BYTES(&a->dict_pairs) + GM_VEC_BYTES(&a->memo) +
-           GM_VEC_BYTES(&a->nodes) + GM_VEC_BYTES(&a->node_refs) + GM_VEC_BYTES(&a->boxed) + GM_VEC_BYTES(&a->history);
+           GM_VEC_BYTES(&a->nodes) + GM_VEC_BYTES(&a->node_refs) + GM_VEC_BYTES(&a->boxed) + GM_VEC_BYTES(&a->history) +
+           GM_VEC_BYTES(&a->known.bytes) + GM_VEC_BYTES(&a->known.lists) + GM_VEC_BYTES(&a->known.of_stack);
 }
 
 /* ---- values and references -------------------------------------------------------------------------------------- */

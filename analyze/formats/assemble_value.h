@@ -77,6 +77,21 @@ struct gm_block_history {
     uint32_t node; /* all of it as a dictionary */
 };
 
+/* Lists of frames as they stand in a pickle: bytes that were met before, while no memo slot got a new value, are the
+ * same stack. Which list comes is guessed by the one before and by how it begins. */
+enum { GM_LIST_GUESSES = 1 << 11 };
+struct gm_frame_list {
+    uint32_t first, length; /* in `bytes` */
+    uint32_t stack;         /* gm_stack_id */
+};
+struct gm_frame_lists {
+    struct GM_VEC(unsigned char) bytes;
+    struct GM_VEC(struct gm_frame_list) lists; /* [0] is none */
+    struct GM_VEC(uint32_t) of_stack;          /* [gm_stack_id] its list; 0: none */
+    uint32_t guesses[GM_LIST_GUESSES][2];      /* the list that came last, and the one before it */
+    uint32_t last;                             /* that was met */
+};
+
 struct gm_assembler {
     struct gm_snapshot_memory *m;
     struct GM_VEC(struct gm_read_value) stack;
@@ -92,6 +107,7 @@ struct gm_assembler {
     uint64_t order_seen[GM_ORDER_COUNT][64]; /* sets of keys whose order was learned (a cache; see keep.c) */
     uint32_t order_learned[GM_ORDER_COUNT];
     /* the last stream and pool: events repeat them */
+    struct gm_frame_lists known; /* pickle_event.c */
     int64_t last_stream;
     struct gm_stream_id last_stream_id;
     struct gm_pool_key last_pool;

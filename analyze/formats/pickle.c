@@ -188,6 +188,8 @@ static enum gm_status memo_set(struct machine *d, uint64_t slot, uint64_t at, st
             return gm_no_memory(err);
         memset(a->memo.v + old, 0xff, (size_t)(slot + 1 - old) * sizeof *a->memo.v); /* GM_NO_REF: never set */
         a->memo.n = (size_t)slot + 1;
+    } else {
+        a->known.lists.n = a->known.of_stack.n = a->known.bytes.n = a->known.last = 0;
     }
     struct gm_read_value *top = &a->stack.v[a->stack.n - 1];
     uint32_t ref = gm_assembler_ref(a, top);

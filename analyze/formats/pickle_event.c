@@ -11,6 +11,8 @@
 #include <string.h>
 
 enum {
+    MOST_KNOWN = 1 << 20 /* bytes of lists of frames that are kept */,
+    LOOK_AT = 48 /* bytes at the beginning of one */,
     MOST_FRAMES = 256,
     MOST_MEMOISED = 7 /* the event, its pool, its frames, strings */,
     MOST_VALUES = MOST_FRAMES + 64
@@ -26,6 +28,8 @@ struct reading {
     size_t memoised_count, stack_slot; /* the latter: of the stack that `frames` become; 0: it has none */
     uint32_t frames[MOST_FRAMES];
     size_t depth;
+    uint32_t *guesses;                    /* for the list */
+    const unsigned char *list, *list_end; /* from after their MARK on, with their APPENDS */
 };
 
 /* The reference that a GET fetches, or GM_NO_REF. */
@@ -112,6 +116,61 @@ static bool pool(struct reading *r)
     return r->row.pool != 0;
 }
 
+/* The guesses for a list that begins at p, of which so much is in the window. */
+static inline uint32_t *guesses_for(struct gm_frame_lists *known, const unsigned char *p)
+{
+    uint64_t mixed = known->last, word;
+    for (size_t i = 0; i < LOOK_AT; i += sizeof word) {
+        memcpy(&word, p + i, sizeof word);
+        mixed = (mixed ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        mixed ^= mixed >> 32;
+    }
+    return known->guesses[mixed % GM_LIST_GUESSES];
+}
+
+/* The list that is expected, bytes for bytes. */
+static bool known_list(struct reading *r)
+{
+    struct gm_frame_lists *known = &r->a->known;
+    r->guesses = guesses_for(known, r->p);
+    for (int i = 0; i < 2 && r->guesses[i] < known->lists.n; i++) {
+        const uint32_t guess = r->guesses[i];
+        const struct gm_frame_list *list = &known->lists.v[guess];
+        if (guess == 0 || (size_t)(r->stop - r->p) < list->length ||
+            memcmp(r->p, known->bytes.v + list->first, list->length) != 0)
+            continue;
+        r->p += list->length;
+        r->row.stack.v = list->stack;
+        r->memoised[r->memoised_count++] = GM_REF(GM_KIND_STACK, list->stack);
+        known->last = guess;
+        return true;
+    }
+    return false;
+}
+
+/* The list of the row's stack, to be known again. Without memory, or room, it is not. */
+static void learn_list(struct reading *r)
+{
+    struct gm_frame_lists *known = &r->a->known;
+    const uint32_t stack = r->row.stack.v;
+    const size_t length = (size_t)(r->list_end - r->list), asked = known->of_stack.n;
+    uint32_t list = stack < asked ? known->of_stack.v[stack] : 0;
+    if (list == 0 && known->bytes.n + length <= MOST_KNOWN && GM_VEC_ROOM(&known->bytes, length) &&
+        GM_VEC_ROOM(&known->lists, 2) && (stack < asked || GM_VEC_ROOM(&known->of_stack, stack + 1 - asked))) {
+        for (; known->of_stack.n <= stack; known->of_stack.n++)
+            known->of_stack.v[known->of_stack.n] = 0;
+        if (known->lists.n == 0)
+            known->lists.v[known->lists.n++] = (struct gm_frame_list){0};
+        list = (uint32_t)known->lists.n++;
+        known->lists.v[list] = (struct gm_frame_list){(uint32_t)known->bytes.n, (uint32_t)length, stack};
+        known->of_stack.v[stack] = list;
+        memcpy(known->bytes.v + known->bytes.n, r->list, length);
+        known->bytes.n += length;
+    }
+    r->guesses[1] = r->guesses[0];
+    r->guesses[0] = known->last = list;
+}
+
 /* A list that was met before, an empty one, or one of frames that were met before. */
 static bool frames(struct reading *r)
 {
@@ -129,14 +188,19 @@ static bool frames(struct reading *r)
         r->memoised[r->memoised_count++] = empty;
         return true;
     }
+    r->p++;
+    if (known_list(r))
+        return true;
+    r->list = r->p;
     r->stack_slot = r->memoised_count++;
-    for (r->p++; r->p[0] != GM_OP_APPENDS; r->depth++) {
+    for (; r->p[0] != GM_OP_APPENDS; r->depth++) {
         const uint32_t ref = r->p <= r->stop && r->depth < MOST_FRAMES ? get(r) : GM_NO_REF;
         if (GM_REF_KIND(ref) != GM_KIND_FRAME)
             return false;
         r->frames[r->depth] = ref;
     }
     r->p++;
+    r->list_end = r->p;
     return r->depth > 0;
 }
 
@@ -184,6 +248,7 @@ static bool make(struct reading *r)
         r->memoised[r->stack_slot] = GM_REF(GM_KIND_STACK, r->row.stack.v);
         if (r->row.stack.v == 0)
             return false;
+        learn_list(r);
     }
     r->memoised[0] = GM_REF(GM_KIND_EVENT, a->m->events.count);
     if (!gm_builder_add_event(a->m, &r->row))

@@ -11,6 +11,7 @@ import math
 import os
 import pathlib
 import pickle
+import pickletools
 import random
 import re
 import subprocess
@@ -76,7 +77,8 @@ def some_events(seed):
              "size": r.choice([0, 1, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**32, 2**63 - 1, r.randrange(1 << 40)]),
              "stream": r.choice([0, 0, 0, 7, 2**40, -1]), "time_us": 1700000000000000 + 1000 * i,
              "compile_context": r.choice([context, context, "N/" + "A"[:r.randrange(2)], "x" * r.randrange(250, 260)]),
-             "frames": r.choice(stacks) if r.random() < 0.5 else [r.choice(frames) for _ in range(r.randrange(4))]}
+             "frames": r.choice([lambda: r.choice(stacks), lambda: list(stacks[i // 2 % 5]), lambda: list(r.choice(stacks)),
+                                 lambda: [r.choice(frames) for _ in range(r.randrange(4))]])()}
         if seed % 2:
             e["pool_id"] = r.choice([(0, 0), (0, 1), (2**40, 7), (0, i % 3)])
         if seed % 4 == 1 and e["action"].startswith("free"):
@@ -132,6 +134,29 @@ def at_once(program):
     return count, failures
 
 
+def changed_slots(program):
+    """Lists of frames are known again by their bytes, but not once a slot of the memo has another value."""
+    frames = [{"name": f"f{i}", "filename": "a.py", "line": i} for i in range(3)]
+    events = [{"action": "alloc", "addr": 512 * i, "size": 512, "stream": 0, "time_us": i,
+               "frames": [frames[k] for k in ((0, 1), (1, 0, 2), (2, 1))[i % 3]]} for i in range(60)]
+    data = pickle.dumps({"segments": [], "device_traces": [events]}, 4)
+    ops = list(pickletools.genops(data))
+    ends = [ops[i + 1][2] for i in range(len(ops) - 1) if ops[i][0].name == "SETITEMS" and ops[i + 1][0].name == "EMPTY_DICT"]
+    lists = [i for i in range(len(ops)) if [op.name for op, _, _ in ops[i:i + 4]] == ["EMPTY_LIST", "MEMOIZE", "MARK", "BINGET"]]
+    slots = sorted({arg for op, arg, _ in ops[lists[-1]:lists[-1] + 8] if op.name == "BINGET"})[:2]
+    count = failures = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "changed")
+        for end in ends[20:40]:
+            path.write_bytes(data[:end] + bytes([0x68, slots[0], 0x71, slots[1], 0x30]) + data[end:])
+            error = check(program, path, pickle.loads(path.read_bytes()), "kept")
+            count += 1
+            failures += error is not None
+            if error:
+                print("changed slots", error)
+    return count, failures
+
+
 def own(program):
     count = failures = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -173,7 +198,7 @@ def real(program):
 
 def main():
     if sys.argv[2:] != ["--real"]:
-        count, failures = map(sum, zip(own(sys.argv[1]), at_once(sys.argv[1])))
+        count, failures = map(sum, zip(own(sys.argv[1]), at_once(sys.argv[1]), changed_slots(sys.argv[1])))
     else:
         count, failures = real(sys.argv[1])
     print(count, "files,", failures, "failures")
