@@ -63,7 +63,14 @@ static inline bool gm_ends_with(const char *text, size_t n, const char *end)
     return n >= m && memcmp(text + n - m, end, m) == 0;
 }
 
-/* Lists that end with NULL: the text is one of them; one of them is in it. */
+/* Lists that end with NULL, without empty texts: the text begins with one of them, is one of them; one is in it. */
+static inline bool gm_begins_with_any(const char *text, const char *const *begins)
+{
+    while (*begins != NULL && (text[0] != (*begins)[0] || strncmp(text, *begins, strlen(*begins)) != 0))
+        begins++;
+    return *begins != NULL;
+}
+
 static inline bool gm_is_one_of(const char *text, const char *const *words)
 {
     while (*words != NULL && strcmp(text, *words) != 0)

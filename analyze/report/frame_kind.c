@@ -54,11 +54,12 @@ const char *gm_file_package(const char *filename)
     for (const char *s = strstr(filename, folder); s != NULL; s = strstr(s + 1, folder))
         if (s[sizeof folder - 1] == '/' || s[sizeof folder - 1] == '\\')
             found = s + sizeof folder;
-    for (const char *s = filename; found == NULL && *s != '\0'; s += strcspn(s, "/\\"), s += *s != '\0')
-        for (size_t i = 0; names[i] != NULL; i++) {
-            const size_t n = strlen(names[i]);
-            found = strncmp(s, names[i], n) == 0 && (s[n] == '/' || s[n] == '\\') ? s : found;
-        }
+    for (const char *s = filename; found == NULL && *s != '\0';) {
+        const size_t n = strcspn(s, "/\\");
+        for (size_t i = 0; names[i] != NULL && s[n] != '\0' && found == NULL; i++)
+            found = s[0] == names[i][0] && gm_is_text(s, n, names[i]) ? s : NULL;
+        s += n + (s[n] != '\0');
+    }
     return found;
 }
 
@@ -107,10 +108,7 @@ bool gm_name_is_noise(const char *name)
                                          "partial_call",
                                          "partial_vectorcall",
                                          NULL};
-    for (size_t i = 0; begins[i] != NULL; i++)
-        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
-            return true;
-    return gm_has_any(name, names);
+    return gm_begins_with_any(name, begins) || gm_has_any(name, names);
 }
 
 bool gm_frame_is_noise(const char *name, const char *filename)

@@ -13,15 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_ENTRY = UINT16_MAX, LONG_KEY = 4, SHORT_KEY = 2, LONG_KEYS = 1 << 13, SHORT_KEYS = 1 << 10 };
+enum { NO_ENTRY = UINT16_MAX, LONG_KEY = 4, SHORT_KEY = 2, LONG_KEYS = 1 << 13, SHORT_KEYS = 1 << 10, PAIRS = 1 << 16 };
 _Static_assert(2 * GM_RULES_MAX_PATTERNS < NO_ENTRY, "entries have numbers of 16 bits");
 _Static_assert((int)LONG_KEY <= (int)GM_RULES_PADDING, "keys may be read at the last byte of a string");
 
 /* A pattern on one side, or a word, which may stand on either. */
 struct entry {
-    const char *run; /* its longest run of plain characters */
-    uint16_t length; /* of the run */
-    uint16_t key_at; /* where in it the key is */
+    const char *run;        /* its longest run of plain characters */
+    uint16_t length;        /* of the run */
+    bool is_one_run;        /* a glob of nothing else but stars before it, after it, or both ... */
+    bool is_first, is_last; /* ... without those */
+    bool is_of_last_part;   /* a glob about the last part of a path */
+    uint16_t key_at;        /* where in it the key is */
     uint16_t pattern;
     uint16_t next; /* another entry in the same list */
     uint16_t bit;  /* of a mask: what it means that this matches */
@@ -31,6 +34,7 @@ struct entry {
 /* Lists of entries, by their keys; NO_ENTRY: none. */
 struct gm_matcher {
     uint16_t by_four[LONG_KEYS], by_two[SHORT_KEYS]; /* of runs of two or three characters */
+    uint64_t pairs[PAIRS / 64];                      /* a bit for each two bytes that a key begins with */
     uint16_t others;                                 /* of shorter ones */
     uint16_t entry_count;
     struct entry *entries;
@@ -51,8 +55,14 @@ static size_t short_key(const char *s)
     return ((unsigned char)s[0] * 37u + (unsigned char)s[1]) % SHORT_KEYS;
 }
 
-static void find_longest_run(struct entry *entry, const char *glob)
+static size_t pair_at(const char *s)
 {
+    return (unsigned)(unsigned char)s[0] << 8 | (unsigned char)s[1];
+}
+
+static void find_longest_run(struct entry *entry, const char *from)
+{
+    const char *glob = from;
     while (*glob != '\0') {
         const size_t n = strcspn(glob, "*?");
         if (n > entry->length) {
@@ -62,12 +72,18 @@ static void find_longest_run(struct entry *entry, const char *glob)
         glob += n;
         glob += strspn(glob, "*?");
     }
+    const size_t before = (size_t)(entry->run == NULL ? 0 : entry->run - from);
+    entry->is_first = before == 0;
+    entry->is_last = entry->run != NULL && entry->run[entry->length] == '\0';
+    entry->is_one_run = entry->length > 0 && strspn(from, "*") == before &&
+                        entry->run[entry->length + strspn(entry->run + entry->length, "*")] == '\0';
 }
 
 static void find_run(struct entry *entry, const struct gm_name_pattern *p)
 {
     const bool is_glob = p->kind != GM_PATTERN_WORD && p->kind != GM_PATTERN_OP;
     entry->run = entry->sides == 1u << GM_MATCH_FILE ? p->file : p->text;
+    entry->is_of_last_part = is_glob && entry->sides == 1u << GM_MATCH_FILE && strchr(p->file, '/') == NULL;
     if (is_glob)
         find_longest_run(entry, entry->run);
     else
@@ -102,6 +118,10 @@ static void file_entry(struct gm_matcher *m, uint16_t index, uint16_t filed[LONG
     }
     entry->next = *list;
     *list = index;
+    if (entry->length >= SHORT_KEY) {
+        const size_t pair = pair_at(entry->run + entry->key_at);
+        m->pairs[pair / 64] |= UINT64_C(1) << pair % 64;
+    }
 }
 
 /* ---- masks --------------------------------------------------------------------------------------------------------
@@ -232,11 +252,12 @@ struct string_match {
 };
 
 /* Whether the entry's pattern matches; its run ends before byte `end`. */
-static bool entry_matches(const struct string_match *match, const struct gm_name_pattern *p, size_t end)
+static bool entry_matches(const struct string_match *match, const struct entry *entry, const struct gm_name_pattern *p,
+                          size_t end)
 {
     const char *lower = match->scratch->lower;
     const char *glob = match->side == GM_MATCH_FILE ? p->file : p->text;
-    size_t n = p->text == NULL ? 0 : strlen(p->text), from = 0;
+    const size_t n = entry->length, from = entry->is_of_last_part ? match->first : 0;
     switch ((enum gm_pattern_kind)p->kind) {
     case GM_PATTERN_WORD:
         return end <= match->last && end - n >= match->first &&
@@ -251,8 +272,8 @@ static bool entry_matches(const struct string_match *match, const struct gm_name
     }
     if (glob == NULL)
         return false; /* never: only those that have one are entered */
-    if (match->side == GM_MATCH_FILE && strchr(glob, '/') == NULL)
-        from = match->first;
+    if (entry->is_one_run)
+        return end - n >= from && (!entry->is_first || end - n == from) && (!entry->is_last || end == match->length);
     return gm_glob_match(glob, lower + from, match->length - from);
 }
 
@@ -263,10 +284,11 @@ static void try_entry(struct string_match *match, uint16_t index, size_t end)
     uint32_t *mark = &match->scratch->marks[index];
     if ((entry->sides >> match->side & 1) == 0 || *mark == match->scratch->mark)
         return;
-    bool matches = entry_matches(match, p, end);
+    bool matches = entry_matches(match, entry, p, end);
     if (matches)
         set_bit(match->mask, entry->bit);
-    if (matches || (p->kind != GM_PATTERN_WORD && p->kind != GM_PATTERN_OP)) /* a glob is about the whole string */
+    /* other globs are about the whole string */
+    if (matches || (p->kind != GM_PATTERN_WORD && p->kind != GM_PATTERN_OP && !entry->is_one_run))
         *mark = match->scratch->mark;
 }
 
@@ -295,6 +317,9 @@ static void scan(struct string_match *match)
                 try_entry(match, e, i + length);
     }
     for (size_t i = 0; i < match->length; i++) {
+        const size_t pair = pair_at(lower + i);
+        if ((m->pairs[pair / 64] >> pair % 64 & 1) == 0)
+            continue;
         try_list(match, m->by_two[short_key(lower + i)], i);
         try_list(match, m->by_four[long_key(lower + i)], i);
     }

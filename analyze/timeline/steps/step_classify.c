@@ -31,18 +31,17 @@ static bool has(struct text t, const char *word)
     return t.n > 0 && memmem(t.s, t.n, word, strlen(word)) != NULL;
 }
 
-/* `path` with '/' in it also matches '\'. */
-static bool has_path(struct text t, const char *path)
+static bool is_slash(char c)
 {
-    size_t n = strlen(path);
-    for (size_t i = 0; i + n <= t.n; i++) {
-        size_t k = 0;
-        while (k < n && (t.s[i + k] == path[k] || (path[k] == '/' && t.s[i + k] == '\\')))
-            k++;
-        if (k == n)
-            return true;
-    }
-    return false;
+    return c == '/' || c == '\\';
+}
+
+/* Whether `path` is at t.s + i, of which `\` is as good as '/'. */
+static bool is_path_at(struct text t, size_t i, const char *path)
+{
+    for (; *path != '\0' && i < t.n && (t.s[i] == *path || (*path == '/' && is_slash(t.s[i]))); i++)
+        path++;
+    return *path == '\0';
 }
 
 /* "MulBackward0::apply" and the like: the class name ends in Backward and a number. */
@@ -73,11 +72,11 @@ static bool is_backward(struct text t)
 /* `word` as a whole word of a snake_case name: "decode", "decode_step", not "decoder". */
 static bool has_word(struct text t, const char *word)
 {
-    size_t n = strlen(word);
-    for (size_t i = 0; i + n <= t.n; i++)
-        if (memcmp(t.s + i, word, n) == 0 && (i == 0 || t.s[i - 1] == '_') && (i + n == t.n || t.s[i + n] == '_'))
-            return true;
-    return false;
+    const size_t n = strlen(word);
+    const char *end = t.s + t.n, *at = t.n == 0 ? NULL : memmem(t.s, t.n, word, n);
+    while (at != NULL && ((at > t.s && at[-1] != '_') || (at + n < end && at[n] != '_')))
+        at = memmem(at + 1, (size_t)(end - at) - 1, word, n);
+    return at != NULL;
 }
 
 static uint8_t marks_of_name(struct text t)
@@ -93,7 +92,9 @@ static uint8_t marks_of_name(struct text t)
         marks |= GM_MARK_BACKWARD;
     if (is_one_of(t, forward))
         marks |= GM_MARK_FORWARD;
-    if (has(t, "_fused_adam") || has(t, "_fused_sgd") || has(t, "_fused_adagrad") || starts(t, "Optimizer.step"))
+    const bool is_fused = has(t, "_fused_");
+    if ((is_fused && (has(t, "_fused_adam") || has(t, "_fused_sgd") || has(t, "_fused_adagrad"))) ||
+        starts(t, "Optimizer.step"))
         marks |= GM_MARK_OPTIMIZER;
     if (is_one_of(t, setup))
         marks |= GM_MARK_SETUP;
@@ -108,14 +109,20 @@ static uint8_t marks_of_name(struct text t)
 
 static uint8_t marks_of_file(struct text t)
 {
-    static const char *const optimizers[] = {
-        "torch/optim/",        "torch/nn/utils/clip_grad", "torch_npu/optim/",   "apex/optimizers/",
-        "bitsandbytes/optim/", "deepspeed/ops/adam",       "deepspeed/ops/lamb", "megatron/core/optimizer/",
-        "torchao/optim/",      "transformers/optimiz",     "timm/optim/",        NULL};
+    static const struct {
+        const char *before, *after; /* of the first slash */
+    } optimizers[] = {{"torch", "optim/"},        {"torch", "nn/utils/clip_grad"},
+                      {"torch_npu", "optim/"},    {"apex", "optimizers/"},
+                      {"bitsandbytes", "optim/"}, {"deepspeed", "ops/adam"},
+                      {"deepspeed", "ops/lamb"},  {"megatron", "core/optimizer/"},
+                      {"torchao", "optim/"},      {"transformers", "optimiz"},
+                      {"timm", "optim/"}};
     unsigned marks = gm_ends_with(t.s, t.n, ".py") || starts(t, "<") ? GM_MARK_PYTHON : 0;
-    for (size_t i = 0; optimizers[i] != NULL; i++)
-        if (has_path(t, optimizers[i]) && !has(t, "lr_scheduler"))
-            marks |= GM_MARK_OPTIMIZER;
+    for (size_t i = 0; i < t.n; i++)
+        for (size_t k = 0; is_slash(t.s[i]) && k < sizeof optimizers / sizeof *optimizers; k++)
+            if (is_path_at(t, i + 1, optimizers[k].after) && gm_ends_with(t.s, i, optimizers[k].before) &&
+                !has(t, "lr_scheduler"))
+                marks |= GM_MARK_OPTIMIZER;
     return (uint8_t)marks;
 }
 
