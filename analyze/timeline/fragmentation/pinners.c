@@ -79,7 +79,7 @@ static void look_at_segment(struct looking *l, const struct gm_space_range *rang
         free_bytes += blocks[i].use == GM_SPACE_FREE ? blocks[i].size : 0;
         live += blocks[i].use != GM_SPACE_FREE;
     }
-    if (live > 0 && free_bytes / live > l->least)
+    if (live > 0 && free_bytes > l->least && free_bytes / live > l->least)
         share(l, range->last, live, free_bytes);
 }
 
@@ -132,6 +132,8 @@ void gm_watch_pins(struct gm_watch *watch, const struct gm_space *space, uint32_
     for (size_t r = 0; r < space->ranges.n; r++) {
         const struct gm_space_range *range = &space->ranges.v[r];
         const struct gm_space_block *last = &space->blocks.v[range->last];
+        if (last->prev == GM_SPACE_NONE)
+            continue; /* one block is all of it */
         if (!last->is_expandable)
             look_at_segment(&l, range);
         else
