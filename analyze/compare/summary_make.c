@@ -143,20 +143,24 @@ static bool fill(struct gm_summary_work *work, const char *name)
         finish_points(work, d);
     }
     sum_peaks(work->summary);
-    return gm_summary_slices(work) && gm_summary_sites(work) && gm_summary_facts(work);
+    return gm_summary_slices(work) && gm_summary_sites(work) && (work->options->is_short || gm_summary_facts(work));
 }
 
 static enum gm_status analyse(struct gm_summary_work *work, struct gm_error *err)
 {
     const struct gm_summary_options *options = work->options;
-    struct gm_state_options state = {
-        .top = 1, .device = options->device, .rules = options->rules, .classifier = work->classifier};
+    struct gm_state_options state = {.top = 1,
+                                     .device = options->device,
+                                     .is_brief = options->is_short,
+                                     .rules = options->rules,
+                                     .classifier = work->classifier};
     const struct gm_sample_sink sink = {.self = work, .put = sample};
     struct gm_timeline_options timeline = {.rules = options->rules,
                                            .classifier = work->classifier,
                                            .top = 1,
                                            .every_event = options->points > 0 ? &sink : NULL,
                                            .is_brief = true,
+                                           .has_peaks_only = options->is_short,
                                            .keep = &work->kept};
     enum gm_status status = gm_state_analyze(&work->report, work->snapshot, &state, err);
     if (status == GM_OK && !start_devices(work))

@@ -16,6 +16,7 @@ struct gm_summary_options {
     const struct gm_category_rules *rules;
     int64_t device; /* of this device only; -1: all */
     size_t points;  /* of the timeline of each device, at most; 0: none */
+    bool is_short;  /* without roles, pools, facts and the frames of stacks */
 };
 
 /* `name`: what the run is called. On failure (GM_E_NOMEM; GM_E_USAGE if `device` is not in the file) it is empty. */

@@ -223,11 +223,12 @@ static bool publish(struct site_work *w)
 {
     struct gm_summary *s = w->work->summary;
     struct gm_summary_site *sites = gm_arena_calloc(&s->arena, w->sites.n, sizeof *sites);
-    struct gm_summary_frame *frames = gm_arena_calloc(&s->arena, w->frames.entries.n, sizeof *frames);
+    const size_t n = w->work->options->is_short ? 0 : w->frames.entries.n;
+    struct gm_summary_frame *frames = gm_arena_calloc(&s->arena, n, sizeof *frames);
     bool ok = sites != NULL && frames != NULL;
     if (ok && w->sites.n > 0)
         memcpy(sites, w->sites.v, w->sites.n * sizeof *sites);
-    for (size_t i = 0; ok && i < w->frames.entries.n; i++) {
+    for (size_t i = 0; ok && i < n; i++) {
         const char *name = w->frames.entries.v[i].bytes, *file = name + strlen(name) + 1;
         size_t length = w->frames.entries.v[i].length - (size_t)(file - name);
         frames[i].name = gm_summary_copy(w->work, name);
@@ -238,7 +239,7 @@ static bool publish(struct site_work *w)
     s->sites = sites;
     s->site_count = ok ? w->sites.n : 0;
     s->frames = frames;
-    s->frame_count = ok ? w->frames.entries.n : 0;
+    s->frame_count = ok ? n : 0;
     return ok;
 }
 

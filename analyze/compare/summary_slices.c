@@ -58,6 +58,8 @@ static bool of_end(struct gm_summary_work *work)
     ok = publish(work, &categories, ok, &work->summary->categories);
     if (ok && report->roles != NULL)
         ok = publish(work, &roles, collect(&roles, report->roles, report->role_count), &work->summary->roles);
+    if (work->options->is_short)
+        return ok;
     for (size_t d = 0; ok && d < report->device_count; d++)
         for (size_t i = 0; i < report->devices[d].pool_count && pools_ok; i++) {
             const struct gm_pool_row *row = &report->devices[d].pools[i];
@@ -95,7 +97,7 @@ static bool of_peak(struct gm_summary_work *work)
     for (size_t d = 0; ok && d < report->device_count; d++) {
         const struct gm_peak_detail *detail = &report->timelines[d].peak;
         has_roles = has_roles && detail->roles != NULL;
-        has_pools = has_pools && report->timelines[d].reconciliation.is_reconstructed;
+        has_pools = has_pools && report->timelines[d].reconciliation.is_reconstructed && !work->options->is_short;
         ok = collect(&categories, report->peaks[d].categories, report->peaks[d].category_count) &&
              collect(&roles, detail->roles, detail->roles == NULL ? 0 : detail->role_count) &&
              (!has_pools || collect_pools_at_peak(work, d, &pools));

@@ -451,7 +451,7 @@ enum gm_status gm_record_make(struct gm_text *record, const char *path, const st
 {
     const struct gm_load_options load = {
         .salvage = options->salvage, .max_memory = options->max_memory, .progress = options->progress};
-    const struct gm_summary_options wanted = {.rules = options->rules, .device = options->device, .points = 0};
+    const struct gm_summary_options wanted = {.rules = options->rules, .device = options->device, .is_short = true};
     const size_t start = record->length;
     struct gm_snapshot snapshot = {0};
     struct gm_summary summary = {0};

@@ -289,7 +289,7 @@ bool gm_pass_blocks(struct gm_pass *pass)
     struct tally t = {pass, amounts, amounts + categories, amounts + 2 * categories, {0}};
     start_histogram(pass->report);
     const bool ok = top_new(&t.top, pass->options->top, pass->report->totals.allocated_blocks) && visit_devices(&t) &&
-                    publish_top(pass, &t.top) && make_sites(pass, t.of_stack);
+                    (pass->options->is_brief || (publish_top(pass, &t.top) && make_sites(pass, t.of_stack)));
     free(t.top.keys);
     free(amounts);
     return ok;

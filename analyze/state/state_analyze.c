@@ -208,8 +208,10 @@ static bool run_passes(struct gm_pass *pass)
 {
     number_streams(pass);
     sum_devices(pass);
-    return gm_pass_trace(pass) && gm_pass_fragmentation(pass) && gm_pass_ledger(pass) && gm_pass_device_rows(pass) &&
-           gm_pass_blocks(pass) && gm_pass_pin_rows(pass) && gm_pass_settings(pass);
+    const bool is_brief = pass->options->is_brief;
+    return gm_pass_trace(pass) && (is_brief || gm_pass_fragmentation(pass)) && gm_pass_ledger(pass) &&
+           gm_pass_device_rows(pass) && gm_pass_blocks(pass) && (is_brief || gm_pass_pin_rows(pass)) &&
+           gm_pass_settings(pass);
 }
 
 static void clean_up(struct gm_pass *pass)

@@ -398,7 +398,7 @@ static bool publish(struct gm_curves *c)
                                    .x_end = c->x_end,
                                    .columns = c->columns,
                                    .column_count = c->column_count};
-    return publish_layers(c, &out->curve);
+    return true;
 }
 
 bool gm_trace_begin_curves(struct gm_trace_pass *pass)
@@ -407,7 +407,8 @@ bool gm_trace_begin_curves(struct gm_trace_pass *pass)
     if (c == NULL)
         return false;
     c->pass = pass;
-    c->column_count = pass->history.count < COLUMNS ? pass->history.count : COLUMNS;
+    const size_t most = pass->options->has_peaks_only ? 1 : COLUMNS;
+    c->column_count = pass->history.count < most ? pass->history.count : most;
     c->columns = gm_arena_calloc(&pass->report->arena, c->column_count, sizeof *c->columns);
     c->samples = calloc(c->column_count * (EXTREMES + 1) + 1, sizeof *c->samples);
     pass->out->curve.columns = c->columns;
@@ -419,7 +420,8 @@ bool gm_trace_levels(struct gm_trace_pass *pass)
 {
     struct gm_curves *c = pass->curves;
     bool ok = true;
-    choose_axis(c);
+    if (!pass->options->has_peaks_only)
+        choose_axis(c);
     c->walk = gm_walk_start(&pass->history);
     c->sums = gm_sums_start(pass);
     begin_window(c, 0); /* with --from, begun anew there */
@@ -430,7 +432,9 @@ bool gm_trace_levels(struct gm_trace_pass *pass)
 
 bool gm_trace_curves(struct gm_trace_pass *pass)
 {
-    const bool ok = walk_layers(pass->curves) && publish(pass->curves);
+    const bool has_layers = !pass->options->has_peaks_only;
+    const bool ok = (!has_layers || walk_layers(pass->curves)) && publish(pass->curves) &&
+                    (!has_layers || publish_layers(pass->curves, &pass->out->curve));
     gm_trace_forget_curves(pass);
     return ok;
 }

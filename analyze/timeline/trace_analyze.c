@@ -166,7 +166,7 @@ static bool walk_levels(struct gm_trace_pass *pass)
 
 static bool look_at_allocations(struct gm_trace_pass *pass)
 {
-    return gm_trace_steps(pass) && find_window(pass) && gm_trace_roles(pass);
+    return gm_trace_steps(pass) && find_window(pass) && (pass->options->has_peaks_only || gm_trace_roles(pass));
 }
 
 static enum gm_status run_passes(struct gm_trace_pass *pass, struct gm_memory_summary *memory, struct gm_error *err)
@@ -179,7 +179,8 @@ static enum gm_status run_passes(struct gm_trace_pass *pass, struct gm_memory_su
     pass->to = (uint32_t)pass->history.count;
     ok = ok && gm_trace_begin_curves(pass) &&
          run_both(pass, look_at_allocations, walk_levels, gm_has_window(options) || options->every_event != NULL) &&
-         gm_trace_curves(pass) && gm_trace_peak(pass) && gm_trace_ooms(pass) && gm_trace_reconciliation(pass);
+         gm_trace_curves(pass) && gm_trace_peak(pass) && (options->has_peaks_only || gm_trace_ooms(pass)) &&
+         gm_trace_reconciliation(pass);
     if (!options->is_brief)
         ok = ok && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_modules(pass) &&
              gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) &&
@@ -193,7 +194,8 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
     size_t n = report->device_count;
     struct gm_names names;
     struct gm_window window = {.was_found = false};
-    struct gm_role_stacks *role_stacks = gm_role_stacks_new(snapshot);
+    const bool has_roles = !options->has_peaks_only;
+    struct gm_role_stacks *role_stacks = has_roles ? gm_role_stacks_new(snapshot) : NULL;
     struct gm_peak *peaks = gm_arena_calloc(&report->arena, n, sizeof *peaks);
     struct gm_device_timeline *timelines = gm_arena_calloc(&report->arena, n, sizeof *timelines);
     struct gm_memory_summary *memory = gm_arena_calloc(&report->arena, n, sizeof *memory);
@@ -202,8 +204,8 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
     enum gm_status status = GM_OK;
     if (options->beside != NULL && !gm_join_new(&join, report, snapshot, options->beside))
         status = gm_no_memory(err);
-    if (!gm_names_init(&names, snapshot, &report->arena) || role_stacks == NULL || peaks == NULL || timelines == NULL ||
-        memory == NULL || passes == NULL)
+    if (!gm_names_init(&names, snapshot, &report->arena) || (has_roles && role_stacks == NULL) || peaks == NULL ||
+        timelines == NULL || memory == NULL || passes == NULL)
         status = gm_no_memory(err);
     for (size_t d = 0; status == GM_OK && d < n; d++) {
         passes[d] = (struct gm_trace_pass){.snapshot = snapshot,
@@ -223,7 +225,7 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
         if (err != NULL)
             *err = window.nowhere;
     }
-    if (status == GM_OK && !gm_trace_state_roles(report, passes))
+    if (status == GM_OK && has_roles && !gm_trace_state_roles(report, passes))
         status = gm_no_memory(err);
     if (status == GM_OK && join != NULL && !gm_trace_join_blocks(passes, n))
         status = gm_no_memory(err);

@@ -118,6 +118,8 @@ struct gm_timeline_options {
     bool wants_joined;                /* each allocation with what it tells (gm_join_device.events) */
     struct gm_kept *keep;             /* likewise; filled if the analysis succeeds, gm_kept_free */
     bool is_brief;                    /* peaks, steps, roles and what is kept, without what only a whole report tells */
+    bool has_peaks_only;              /* of what is brief peaks with their categories, and phases: no roles, no curves,
+                                       * no call sites */
 };
 
 /* Adds to a report that gm_state_analyze made of the same snapshot: peaks and timelines of every device with events,

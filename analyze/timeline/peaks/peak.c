@@ -202,7 +202,7 @@ static const struct gm_slice *lifetime_slices(struct gm_arena *arena, const stru
     return gm_slices_sort(slices, GM_LIFETIME_COUNT, count);
 }
 
-/* One walk over the allocations for all lists. */
+/* One walk over the allocations for all lists; `live` may be NULL. */
 static bool gather(struct gm_trace_pass *pass, struct gm_live *live, struct gm_amount *categories,
                    struct gm_amount *roles, struct gm_amount *lifetimes)
 {
@@ -215,7 +215,7 @@ static bool gather(struct gm_trace_pass *pass, struct gm_live *live, struct gm_a
         gm_amount_add(&categories[pass->category[a]], &one);
         gm_amount_add(&roles[gm_role_of(pass, a)], &one);
         gm_amount_add(&lifetimes[lifetime_of(h, step, a)], &one);
-        if (!gm_live_add(live, a, gm_requested(h, a)))
+        if (live != NULL && !gm_live_add(live, a, gm_requested(h, a)))
             return false;
     }
     return true;
@@ -299,6 +299,8 @@ static bool publish_groups(struct gm_trace_pass *pass, const struct gm_live *liv
 bool gm_trace_peak(struct gm_trace_pass *pass)
 {
     struct gm_live live;
+    if (pass->options->has_peaks_only)
+        return publish_slices(pass, NULL);
     bool ok = gm_live_start(&live, pass) && publish_slices(pass, &live) && publish_sites(pass, &live) &&
               publish_groups(pass, &live);
     gm_live_free(&live);
