@@ -3,6 +3,7 @@
  * peak_breakdown: what the peak of requested bytes was made of, on the device where it was highest: by what the
  * reserved memory was doing then, by category, role and lifetime, and by call site with what the peak would be without.
  */
+#include "analyze/base/arithmetic.h"
 #include "render/charts.h"
 
 #include "render/devices.h"
@@ -12,11 +13,6 @@
 
 enum { MOST_SITES = 20, LEAST_SITES = 5, SLICE_ROWS = 12, MOST_DEVICES = GM_TRACED_SHOWN };
 #define DOT "  \xc2\xb7  "
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
 
 /* ---- the sums at the peak ---------------------------------------------------------------------------------------- */
 
@@ -60,7 +56,8 @@ static void draw_reconciliation(struct gm_page *page, const struct gm_report *re
         page->y += 16;
         return;
     }
-    const uint64_t cached = less(l->reserved, l->active), rounding = less(l->active, traced->peak->requested);
+    const uint64_t cached = gm_sat_sub(l->reserved, l->active),
+                   rounding = gm_sat_sub(l->active, traced->peak->requested);
     const uint64_t whole = cached > 0 ? l->reserved : l->active; /* more is active where blocks lie outside segments */
     const struct gm_piece parts[] = {{"Requested", traced->peak->requested, gm_use_fill(GM_USE_ALLOCATED)},
                                      {"Rounding", rounding, gm_use_fill(GM_USE_ROUNDING)},
@@ -125,7 +122,8 @@ static void draw_site(struct gm_display *d, const struct gm_traced *traced, cons
     gm_put_value(d, bar_x + span + 6, bar_x + span + 90, middle, gm_style_label, gm_size_format(size, site->bytes));
     if (site->peak_without == GM_REPORT_NONE)
         return;
-    const char *percent = gm_share_text(d, less(traced->peak->requested, site->peak_without), traced->peak->requested);
+    const char *percent =
+        gm_share_text(d, gm_sat_sub(traced->peak->requested, site->peak_without), traced->peak->requested);
     gm_size_format(size, site->peak_without);
     gm_put_between(d, value_end + 4, without_end, middle, gm_style_value,
                    site->peak_without >= traced->peak->requested ? gm_display_printf(d, "%s (no less)", size)

@@ -201,11 +201,6 @@ static void begin(struct work *w, size_t trial)
                                          .requests = &w->requests[trial * n]};
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
-
 /* Bytes reserved at the peak on the remedy's device. */
 static uint64_t peak(const struct work *w, const struct gm_trial *trial, const struct gm_remedy *remedy)
 {
@@ -245,7 +240,7 @@ static void set_saving(const struct work *w, struct gm_remedy *remedy, uint64_t 
     const uint64_t recorded = w->search->devices[device_of(w, remedy)].recorded;
     remedy->saving.recorded = recorded > 0 && recorded < baseline ? recorded : UINT64_MAX;
     remedy->saving.before = before_of(remedy, baseline);
-    remedy->saving.alone = less(remedy->saving.before, now + remedy->stays);
+    remedy->saving.alone = gm_sat_sub(remedy->saving.before, now + remedy->stays);
 }
 
 /* trials[0] is the baseline, trials[1 + i] the i-th of those that can be replayed. */
@@ -283,7 +278,7 @@ static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, str
         if (w->remedies[r]->is_of_end) {
             struct gm_remedy_saving *saving = &w->remedies[r]->saving;
             saving->end_before = at_end(w, &w->trials[0], w->remedies[r]);
-            saving->at_end = less(saving->end_before, at_end(w, &w->trials[i], w->remedies[r]));
+            saving->at_end = gm_sat_sub(saving->end_before, at_end(w, &w->trials[i], w->remedies[r]));
         }
         put_in_order(w, r); /* writes only where what was there has been read */
         w->first = w->order[0] == r ? i : w->first;
@@ -321,7 +316,7 @@ static enum gm_status replay_on_top(struct work *w, struct gm_error *err)
         struct gm_remedy_saving *saving = &w->remedies[w->order[k]]->saving;
         saving->rank = k;
         saving->peak = peak(w, &w->trials[1 + k], remedy);
-        saving->on_top = less(before_of(remedy, peak(w, &w->trials[k], remedy)), saving->peak);
+        saving->on_top = gm_sat_sub(before_of(remedy, peak(w, &w->trials[k], remedy)), saving->peak);
         find_card(saving, w, &w->trials[1 + k]);
     }
     return status;

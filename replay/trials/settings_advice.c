@@ -45,17 +45,12 @@ static uint64_t threshold_of(uint64_t recorded)
     return share > LEAST_MIB * GM_MIB ? share : LEAST_MIB * GM_MIB;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
-
 /* What peaks of requested bytes leave for a setting to save. */
 static uint64_t room(const struct gm_settings_advice *advice)
 {
     uint64_t room = 0;
     for (size_t d = 0; d < advice->device_count; d++) {
-        uint64_t here = less(advice->devices[d].recorded, advice->devices[d].peak_requested);
+        uint64_t here = gm_sat_sub(advice->devices[d].recorded, advice->devices[d].peak_requested);
         room = here > GM_REPORT_NONE - room ? GM_REPORT_NONE : room + here;
     }
     return room;
@@ -360,7 +355,7 @@ static bool saves_everywhere(struct advising *a, struct gm_advice_trial *trials,
         }
     }
     for (unsigned p = 0; p < GM_OTHER_PLACEMENTS; p++)
-        saves = saves && less(elsewhere(&run[0], p), elsewhere(&run[1], p)) >= a->advice->threshold;
+        saves = saves && gm_sat_sub(elsewhere(&run[0], p), elsewhere(&run[1], p)) >= a->advice->threshold;
     return saves;
 }
 
@@ -390,7 +385,7 @@ static void compare(struct gm_settings_advice *advice, struct gm_advice_trial *t
         bool is_worse = !has_room(advice, &tried[i]);
         for (size_t d = 0; d < advice->device_count; d++) {
             is_worse |= tried[i].roomy.peaks[d] > base[d];
-            saved += less(advice->devices[d].before, tried[i].roomy.peaks[d]);
+            saved += gm_sat_sub(advice->devices[d].before, tried[i].roomy.peaks[d]);
         }
         tried[i].saved = is_worse ? 0 : saved;
         advice->best = tried[i].saved > tried[advice->best].saved ? i : advice->best;
