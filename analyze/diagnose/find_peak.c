@@ -90,38 +90,65 @@ static const char *advice_for(const struct gm_report *report, size_t d, const ch
                                     "a look there first.";
 }
 
+enum { LEAST_LIST = 64 /* blocks: more than most models have layers */, LEAST_SITE_MIB = 256 };
+
+/* The site that made so many of the activations, and others so few, that a list or a hook keeps them: a graph would
+ * keep what the layers beside it made, too. NULL: there is none. */
+static const struct gm_saving *list_of(const struct gm_device_timeline *t)
+{
+    for (size_t i = 0; i < t->peak.saving_count; i++) {
+        const struct gm_group_row *row = site_named(t, t->peak.savings[i].label);
+        if (row != NULL && row->role != NULL && strcmp(row->role, "Activation") == 0 && row->blocks >= LEAST_LIST &&
+            gm_is_share(row->bytes, gm_slice_named(t->peak.roles, t->peak.role_count, row->role).bytes, 0.9))
+            return &t->peak.savings[i];
+    }
+    return NULL;
+}
+
+static bool is_much(const struct gm_saving *s, uint64_t peak)
+{
+    return s != NULL && s->saved >= LEAST_SITE_MIB * GM_MIB && gm_is_share(s->saved, peak, 0.1);
+}
+
 static void find_site(struct gm_case *c, const struct gm_rule *rule)
 {
     const size_t d = gm_case_device_with_most(c, best_saving);
     const struct gm_device_report *device = &c->report->devices[d];
-    const uint64_t saved = best_saving(&c->report->timelines[d]), peak = c->report->peaks[d].requested;
+    const uint64_t peak = c->report->peaks[d].requested;
+    const struct gm_saving *kept = device->trace.events == 0 ? list_of(&c->report->timelines[d]) : NULL;
+    const struct gm_saving *s = is_much(kept, peak) ? kept : c->report->timelines[d].peak.savings;
     char size[3][GM_SIZE_TEXT];
     struct gm_finding *f;
     bool is_lasting = false;
-    if (saved < 256 * GM_MIB || !gm_is_share(saved, peak, 0.1))
-        return;
-    const struct gm_saving *s = &c->report->timelines[d].peak.savings[0];
-    if (!gm_site_has_stack(s->label)) /* nothing that a person could change */
-        return;
+    if (best_saving(&c->report->timelines[d]) == 0 || !is_much(s, peak) || !gm_site_has_stack(s->label))
+        return; /* little, or nothing that a person could change */
+    const bool is_kept = s == kept;
     const char *advice = advice_for(c->report, d, s->label, &is_lasting);
+    if (is_kept)
+        advice = "They are activations, and hardly any other line's are there: no graph keeps them, but a list, a "
+                 "dictionary or a hook. Move them to the host, reduce them at once, or del what is done with.";
     gm_size_format(size[0], s->bytes_at_peak);
     gm_size_format(size[1], peak);
     if (device->trace.events == 0) { /* no history: the "peak" is what is live at the end */
-        f = gm_case_say(c, rule, GM_INFO, saved,
+        f = gm_case_say(c, rule, GM_INFO, s->saved,
                         "%s holds %s of %s requested that are live on device %" PRId64
                         ": no other call site holds as much. %s",
                         s->label, size[0], size[1], device->device, advice);
         f->title = "One call site holds much of what is live";
         f->unit = NULL;
+        if (is_kept) {
+            f->title = "Many tensors of one line are kept";
+            f->rank = GM_RANK_SITE;
+        }
     } else {
-        f = gm_case_say(c, rule, GM_INFO, saved,
+        f = gm_case_say(c, rule, GM_INFO, s->saved,
                         "%s holds %s at the peak of device %" PRId64
                         ". Without it the peak of requested bytes would fall from %s to %s: no other call site saves "
                         "as much. %s",
                         s->label, size[0], device->device, size[1], gm_size_format(size[2], s->peak_after), advice);
         f->remedy = is_lasting ? NULL : gm_case_drop_site(c, device->device, s->label, true);
     }
-    f->brief = "see what that line makes, and what keeps it";
+    f->brief = is_kept ? ".cpu() them, or del the list" : "see what that line makes, and what keeps it";
     f->site = s->label;
 }
 
@@ -315,7 +342,8 @@ static const struct gm_rule rules[] = {
      .needs_trace = true,
      .severity = "info",
      .when = "without one call site the peak of requested bytes (without a trace: what is live) would be at least 256 "
-             "MiB and 10 % lower; not for memory without a stack",
+             "MiB and 10 % lower; not for memory without a stack. Without a trace 64 or more activations of one line, "
+             "a tenth of which other lines have, are kept by a list or a hook, and come first",
      .what_to_do = "Look there first"},
     {.id = "uneven-devices",
      .title = "One device needs much more than others",

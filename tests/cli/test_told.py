@@ -9,6 +9,7 @@ from harness import MIB, Allocator, Case, Clock, Run, frame, main, write
 
 STEP = [frame("forward", "/app/model/attention.py", 12), frame("main", "/app/train.py", 3)]
 ZOO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data/zoo")
+WEIGHTS = [frame("__init__", "/site-packages/torch/nn/modules/linear.py", 3), frame("main", "/app/train.py", 3)]
 OTHER = [frame("forward", "/app/model/mlp.py", 7), frame("main", "/app/train.py", 3)]
 
 
@@ -47,6 +48,16 @@ class Told(Case):
         with open(self.at("results", self.latest(), "README.md"), encoding="utf-8") as file:
             self.assertIn("One call site holds much of what is live (600.0 MiB)<br>", file.read())
 
+    def test_many_tensors_of_one_line_without_a_trace(self):
+        """A graph would keep what other lines made, too; a list or a hook keeps those of one."""
+        of_module = STEP[:1] + [frame("_call_impl", "/site-packages/torch/nn/modules/module.py", 1)] + STEP[1:]
+        others = OTHER[:1] + of_module[1:]
+        for count, beside, title in ((80, 1, "Many tensors of one line are kept"), (80, 40, "One call site holds much of what is live"),
+                                     (40, 1, "One call site holds much of what is live")):
+            blocks = [(5 * 80 // count, of_module, False)] * count + [(5, others, False)] * beside
+            found = self.findings(without_trace(run_of([(600, WEIGHTS, False), *blocks])))["peak-by-one-site"]
+            self.assertEqual(found["title"].split(" (")[0], title)
+
     def test_one_site_beside_a_mistake(self):
         """What the peak would be without it stands in the table of call sites, and is no fact of its own beside it."""
         run = Run()
@@ -65,8 +76,7 @@ class Told(Case):
 
     def test_site_of_what_lasts(self):
         """Weights that one line makes: the advice is about weights, and of sites it names what comes and goes."""
-        weights = [frame("__init__", "/site-packages/torch/nn/modules/linear.py", 3), frame("main", "/app/train.py", 3)]
-        run = run_of([*[(200, weights, False)] * 4, (300, STEP, True)])
+        run = run_of([*[(200, WEIGHTS, False)] * 4, (300, STEP, True)])
         run["segments"].pop()  # doubtful, so that nothing is said to be healthy
         found = self.analysis(write(self.at("s.pickle"), run))
         self.assertIn("train.py:3", {f["id"]: f for f in found["findings"]}["peak-by-one-site"]["detail"])
