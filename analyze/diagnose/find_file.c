@@ -125,6 +125,7 @@ static const struct gm_rule rules[] = {
     {.id = "empty-snapshot",
      .title = "The snapshot is empty",
      .find = find_empty,
+     .rank = GM_RANK_SITE,
      .severity = "info",
      .when = "no segment and no event",
      .what_to_do = "Dump in the process that uses the device, while it holds its memory"},

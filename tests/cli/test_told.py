@@ -160,7 +160,11 @@ class Told(Case):
         self.assertIn("It has 1 event, none of which", found["detail"])
 
     def test_empty(self):
-        self.assertEqual(list(self.findings({"segments": [], "device_traces": [[], []]})), ["empty-snapshot"])
+        empty = {"segments": [], "device_traces": [[], []]}
+        self.assertEqual(list(self.findings(empty)), ["empty-snapshot"])
+        settings = {"max_split_size": 64 * MIB, "expandable_segments": True}  # which warn of each other
+        told = self.analysis(write(self.at("s.pickle"), {**empty, "allocator_settings": settings}))["to_do"]
+        self.assertEqual([told[0]["finding"], len(told)], ["empty-snapshot", 2])
 
     def test_cache_that_the_peak_used(self):
         """800 MiB of 1,000 are freed at the end: no waste. What one more segment caches beside them is."""
