@@ -99,6 +99,36 @@ static bool is_for_nobody(const struct gm_lives *l, size_t a, const uint32_t *la
            gm_lives_round(l, h->freed[a] == GM_NEVER ? (uint32_t)h->count : h->freed[a]) == round;
 }
 
+/* What the forward pass kept only for gradients that are left behind, as the input of a layer, goes when one of these
+ * has been made: its node makes at most one more. Where a gradient of what is trained came since something went last,
+ * it is the input of that layer, too. Gradients under autocast are half as large at first. */
+static void add_inputs(struct gm_set *set, const struct gm_lives *l, const struct gm_sizes *left)
+{
+    const struct gm_history *h = l->h;
+    size_t since = BRIEF; /* a gradient that is left behind, so many were made */
+    bool has_trained = false;
+    for (uint32_t e = 0; e < h->count; e++) {
+        const uint32_t a = h->of_event[e];
+        if (a == GM_NEVER)
+            continue;
+        const uint64_t size = gm_requested(h, a);
+        if (gm_made_by(h, e) != GM_NEVER && !gm_lives_is_of_backward(l, a)) {
+            since = BRIEF;
+            has_trained = false;
+        } else if (gm_made_by(h, e) != GM_NEVER && size >= l->at_peak / 5000 &&
+                   (gm_sizes_has(left, size) || gm_sizes_has(left, 2 * size))) {
+            since = 0;
+        } else if (gm_made_by(h, e) != GM_NEVER) {
+            since += h->freed[a] > gm_next_made(h, e + 1); /* no workspace */
+            has_trained |= is_gradient(l, a);
+        } else if (h->freed[a] == e + 1 && gm_lives_is_role(l, a, GM_ROLE_ACTIVATION)) {
+            if (since <= 1 && !has_trained)
+                gm_set_end(set, a, gm_lives_after_others(l, a, 2));
+            has_trained = false;
+        }
+    }
+}
+
 /* Without it they would not be made, or go when the next two tensors have been made. */
 static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
 {
@@ -120,8 +150,13 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
             gm_set_end(&set, a, gm_lives_after_others(l, a, 2));
     }
     free(last);
+    struct gm_sizes behind = {.v = NULL};
     if (!gm_is_share(left, l->at_peak, 0.02))
         set.n = 0;
+    c->failed |= set.n > 0 && !gm_sizes_of_those(&behind, l, is_left_behind);
+    if (behind.n > 0)
+        add_inputs(&set, l, &behind);
+    gm_sizes_free(&behind);
     gm_case_accuse_backward(
         c, rule, &set, first,
         "gradients of the first backward pass that are never given up, while others are made anew in every "
@@ -204,11 +239,12 @@ static bool are_views(const struct gm_lives *l)
 }
 
 /* Whether it may be of a copy that is made of gradients when they are there, and goes: no weight by its size, and no
- * small part. */
+ * small part; a backward pass gives up what it needed. */
 static bool may_be_copy(const struct gm_lives *l, size_t a, const struct gm_sizes *gradients, uint64_t all)
 {
     return l->h->born[a] > 0 && !gm_lives_is_of_engine(l, a) && gm_requested(l->h, a) >= all / LEAST_BUCKET &&
            (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_MODULE)) == 0 && !gm_lives_is_lasting(l, a) &&
+           !gm_lives_has_phase(l, l->h->freed[a] - 1, l->h->freed[a], GM_PHASE_BACKWARD) &&
            gm_lives_round(l, l->h->freed[a]) <= gm_lives_round(l, l->h->born[a]) + 1 &&
            !gm_sizes_has(gradients, gm_requested(l->h, a));
 }
@@ -682,7 +718,9 @@ static const struct gm_rule rules[] = {
                 "+ base.requires_grad_(False)",
      .when =
          "gradients of the first backward pass are never freed, while others of weights without such a gradient are "
-         "made in later rounds, too, and hold 2 % of the peak",
+         "made in later rounds, too, and hold 2 % of the peak; what a backward pass gives up right after such a "
+         "gradient "
+         "is the input of its layer, which only that needs, unless one of what is trained came in between",
      .what_to_do = "`base.requires_grad_(False)`"},
     {.id = "flat-gradient-buckets",
      .title = "Gradients are there twice: by themselves, and in flat buffers",

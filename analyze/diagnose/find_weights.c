@@ -102,18 +102,20 @@ static struct part part_at(const struct members *m, size_t from)
     return part;
 }
 
-/* Tensor by tensor the same sizes, or all of them half, twice, a quarter or four times as large. */
+/* Tensor by tensor the same sizes, or all of them half, twice, a quarter or four times as large; what copies may have
+ * done so several times. */
 static bool are_alike(const struct members *m, const struct part *a, const struct part *b)
 {
-    const size_t n = b->to - b->from;
-    const double ratio = (double)a->bytes / (double)b->bytes;
+    const size_t n = a->to - a->from, others = b->to - b->from, times = n / others;
+    const double ratio = (double)a->bytes / (double)(b->bytes * times);
     size_t same = 0;
-    if ((n < 2 && ((a->by ^ b->by) & GM_BY_COPYING) == 0) || a->to - a->from != n ||
+    if ((others < 2 && ((a->by ^ b->by) & GM_BY_COPYING) == 0) || n != times * others ||
+        (times > 1 && ((a->by & ~b->by) & GM_BY_COPYING) == 0) ||
         (ratio != 1 && ratio != 2 && ratio != 4 && ratio != 0.5 && ratio != 0.25))
         return false;
     for (size_t i = 0; i < n; i++)
-        same += (double)m->v[a->from + i].bytes == ratio * (double)m->v[b->from + i].bytes;
-    return same == n;
+        same += (double)m->v[a->from + i].bytes == ratio * (double)m->v[b->from + i / times].bytes;
+    return n > 0 && same == n;
 }
 
 /* What was given up, or is of another type: the model's own copy is the later one. */
@@ -364,6 +366,7 @@ static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *s
                            : is_copy ? SECOND_COPY
                                      : other) &&
                 (are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) && !are_by_turns(&a, &b) &&
+                (is_copy || !a.goes || !b.goes) &&
                 (is_file || is_copy || !is_trained_beside(c->lives, &m, left, &gradients))) {
                 drop_part(c, &m, left, set);
                 is_copied_by_name |= is_copy || is_file;
@@ -585,7 +588,7 @@ static bool are_data(struct gm_case *c, const struct members *m, const struct pa
     const size_t n = part->to - part->from;
     size_t most = 0, same = 0;
     uint64_t trained = 0, large = 0;
-    if (!gm_is_share(part->bytes, c->lives->at_peak, 0.1) || (n == 1 && is_flat(c->lives, &m->v[part->from])) ||
+    if (!gm_is_share(part->bytes, c->lives->at_peak, 0.05) || (n == 1 && is_flat(c->lives, &m->v[part->from])) ||
         n <= lookups(c->lives))
         return false;
     memset(gradients->met, 0, gradients->n * sizeof *gradients->met);
@@ -611,8 +614,9 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
     c->failed |= !gm_sizes_of_first_gradients(&gradients, l);
     for (size_t i = 0; !c->failed && i < m.n;) {
         const struct part part = part_at(&m, i);
-        for (const bool are =
-                 are_data(c, &m, &part, &gradients, of_rounds) && !gm_case_is_dealt(c, m.v[part.from].site);
+        for (const bool are = are_data(c, &m, &part, &gradients, of_rounds) &&
+                              !gm_case_is_dealt(c, m.v[part.from].site) &&
+                              !is_made_again(l, gm_lives_roster(c->lives), m.v[part.from].allocation);
              i < part.to; i++)
             if (are)
                 gm_set_drop(&set, m.v[i].allocation);
@@ -638,7 +642,8 @@ static const struct gm_rule rules[] = {
          "most of what was read from files and lies there at the peak has the size of a weight each that was not (or "
          "half or twice, a quarter or four times that), or most of those weights have theirs among it, or both are as "
          "large (within 2 %); or two lines made tensors whose sizes agree so, one by one, before the first round, and "
-         "one of them is freed later, or is of another type in inference; or one line made most of the weights' sizes "
+         "only one of them is freed later, or is of another type in inference; or one line made most of the weights' "
+         "sizes "
          "while what was read was there; what is made of what was read, and goes before the first forward pass, "
          "counts, too",
      .what_to_do = "`torch.load(path, map_location=\"cpu\")`, and `del` it after `load_state_dict`"},
@@ -668,11 +673,11 @@ static const struct gm_rule rules[] = {
                 "  for batch in data.split(n):\n"
                 "+     batch = batch.to(\"cuda\", non_blocking=True)",
      .cost = "a copy for each batch, which overlaps",
-     .when =
-         "in training, what a line makes before the first backward pass, in no module, is never freed, and holds "
-         "10 % of the peak, less than an eighth of it with gradients of its sizes in that round: at least 4 tensors, "
-         "not some of a size for each layer, or larger ones than all that a round makes and gives up; not one as "
-         "large as all weights, and no more of them than lookups in tables by a function alone",
+     .when = "in training, what a line makes before the first backward pass, in no module, is never freed, and holds "
+             "5 % of the peak, and none of it in later rounds, less than an eighth of it with gradients of its sizes "
+             "in that round: at least 4 tensors, "
+             "not some of a size for each layer, or larger ones than all that a round makes and gives up; not one as "
+             "large as all weights, and no more of them than lookups in tables by a function alone",
      .what_to_do = "`pin_memory()`, and `batch.to(\"cuda\", non_blocking=True)`"},
 };
 const struct gm_theme gm_theme_weights = GM_THEME(rules);

@@ -12,16 +12,35 @@ void gm_sizes_free(struct gm_sizes *sizes)
     free(sizes->met);
 }
 
-static bool made_until(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role, uint32_t end)
+static void start(struct gm_sizes *sizes, const struct gm_lives *l)
 {
     *sizes = (struct gm_sizes){.v = malloc((l->h->allocation_count + 1) * sizeof *sizes->v),
                                .met = calloc(l->h->allocation_count + 1, sizeof *sizes->met)};
-    for (size_t a = 0; sizes->v != NULL && a < l->h->allocation_count; a++)
-        if (gm_lives_is_role(l, a, role) && l->h->born[a] <= end)
-            sizes->v[sizes->n++] = gm_requested(l->h, a);
+}
+
+static bool sort(struct gm_sizes *sizes)
+{
     if (sizes->n > 0)
         qsort(sizes->v, sizes->n, sizeof *sizes->v, gm_by_number);
     return sizes->v != NULL && sizes->met != NULL;
+}
+
+static bool made_until(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role, uint32_t end)
+{
+    start(sizes, l);
+    for (size_t a = 0; sizes->v != NULL && a < l->h->allocation_count; a++)
+        if (gm_lives_is_role(l, a, role) && l->h->born[a] <= end)
+            sizes->v[sizes->n++] = gm_requested(l->h, a);
+    return sort(sizes);
+}
+
+bool gm_sizes_of_those(struct gm_sizes *sizes, const struct gm_lives *l, bool (*are)(const struct gm_lives *, size_t))
+{
+    start(sizes, l);
+    for (size_t a = 0; sizes->v != NULL && a < l->h->allocation_count; a++)
+        if (are(l, a))
+            sizes->v[sizes->n++] = gm_requested(l->h, a);
+    return sort(sizes);
 }
 
 bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role)

@@ -15,6 +15,8 @@ struct gm_sizes {
 
 /* false: no memory. Free also then. */
 bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role);
+/* Of those that are. */
+bool gm_sizes_of_those(struct gm_sizes *sizes, const struct gm_lives *l, bool (*are)(const struct gm_lives *, size_t));
 /* Of the first gradients: those of the round with the first backward pass, or until one of them goes later. */
 bool gm_sizes_of_first_gradients(struct gm_sizes *sizes, const struct gm_lives *l);
 void gm_sizes_free(struct gm_sizes *sizes);

@@ -902,6 +902,25 @@ class Mistakes(unittest.TestCase):
         self.expect(copied((70, 58)), "flat-gradient-buckets", 120, 130, "train.py:24")
         self.expect_none(copied((60,)), "flat-gradient-buckets")
 
+    def test_activations_are_no_copy_of_gradients(self):
+        """What frozen layers left behind, and the activations of other ones, are as large."""
+        stack = [("calls", "train.py", 15), ("<module>", "train.py", 20)]
+        t = Trace()
+        for _ in range(4):
+            t.alloc(30, WEIGHTS)
+        for r in range(5):
+            inputs, root = [t.alloc(45, stack) for _ in range(2)], t.alloc(1 / 1024, ROOT)
+            trained = t.alloc(30, AUTOGRAD)
+            for layer in range(3):
+                gradient = t.alloc(30, AUTOGRAD)
+                t.free(t.alloc(1, AUTOGRAD), *inputs[1 - layer:2 - layer])
+                if r:
+                    t.free(gradient)
+            t.free(t.alloc(1, AUTOGRAD), root, t.alloc(1 / 1024, STEP), trained)
+        found = diagnosed(t)
+        self.assertNotIn("flat-gradient-buckets", found)
+        self.assertIn("frozen-gradients", found)
+
     @staticmethod
     def with_flat(mib):
         whole = []
@@ -939,6 +958,7 @@ class Mistakes(unittest.TestCase):
                 t.alloc(1 / 1024, stack)
             return train(5, t=t)
         self.expect(with_list(7, [20]), "data-set-on-gpu", 140, 140, "train.py:6")
+        self.expect(with_list(7, [8]), "data-set-on-gpu", 50, 90, "train.py:6")  # 7 % of the peak
         self.expect(with_list(14, [20] * 13 + [32]), "data-set-on-gpu", 292, 292)  # one by chance of a weight's size
         self.expect_none(with_list(8, [20]), "data-set-on-gpu")  # two for each of four layers: they may be weights
         self.expect_none(with_list(8, [32]), "data-set-on-gpu")  # states of weights
@@ -1331,6 +1351,19 @@ class Mistakes(unittest.TestCase):
         self.expect(average(1), "checkpoint-beside-model", 330, 380, "soup.py:6")
         self.expect_none(average(0), "checkpoint-beside-model")
 
+    def test_layers_that_are_converted_are_no_copies(self):
+        """Two lines make as many weights of the same sizes; all of them go when the model is half as large."""
+        t = Trace()
+        layers = [t.alloc(40, [("__init__", "bot.py", line), ("<module>", "serve.py", 5)]) for line in (6, 7) for _ in range(4)]
+        for block in layers:
+            t.alloc(20, [("convert", TORCH + "nn/modules/module.py", 9), ("<module>", "serve.py", 6)])
+            t.free(block)
+        for _ in range(5):
+            t.free(t.alloc(4, FORWARD), t.alloc(2, FORWARD))
+        found = diagnosed(t)
+        self.assertNotIn("checkpoint-beside-model", found)
+        self.assertNotIn("second-copy-of-weights", found)
+
     def test_lines_by_turns_are_no_copies(self):
         t = Trace()
         for _ in range(6):
@@ -1348,18 +1381,19 @@ class Mistakes(unittest.TestCase):
         self.expect_none(t, "checkpoint-beside-model")
 
     def test_weights_copied_after_each_epoch(self):
-        copy = [("clone", TORCH + "storage.py", 2), ("deepcopy", "/usr/lib/python3.11/copy.py", 153), ("stop", "early.py", 4),
+        copy = [("deepcopy", "/usr/lib/python3.11/copy.py", 153), ("stop", "early.py", 4),
                 ("<module>", "train.py", 30)]
 
-        def train_with(keep):
+        def train_with(keep, beside=1, line=("clone", TORCH + "storage.py", 2)):
             best = []
 
             def after(t, r):
-                new = [t.alloc(size, copy) for size in (64,) * 4]
-                t.free(*best)
+                new = [t.alloc(size, [line] + copy) for size in (64,) * 4]
+                t.free(t.alloc(beside, [("score", "early.py", 9), ("<module>", "train.py", 30)]), *best)
                 best[:] = new
             return train(5, after=after if keep else lambda t, r: None, size=64)
         self.expect(train_with(True), "second-copy-of-weights", 250, 520, "early.py:4")
+        self.expect(train_with(True, 500, ("__deepcopy__", TORCH + "nn/parameter.py", 7)), "second-copy-of-weights", 500, 520, "early.py:4")
         self.expect_none(train_with(False), "second-copy-of-weights")
 
     def test_weights_copied_in_every_trial(self):
@@ -2091,6 +2125,35 @@ class Mistakes(unittest.TestCase):
             made = [t.alloc(32, AUTOGRAD) for _ in range(1 if r else 4)]
             return made if r else []
         self.expect_none(train(5, gradients=zeroed), "frozen-gradients")
+
+    def test_inputs_that_only_frozen_weights_need(self):
+        """They would not be kept either, unless the input of a layer is that of its adapter, too."""
+        def adapted(is_shared):
+            t = Trace()
+            for _ in range(4):
+                t.alloc(20, WEIGHTS)
+                t.alloc(4, WEIGHTS)
+            for r in range(5):
+                inputs, trained = [(t.alloc(4, FORWARD), t.alloc(60, FORWARD)) for _ in range(4)], []
+                root = t.alloc(1 / 1024, ROOT)
+                for small, x in reversed(inputs):
+                    if not is_shared:
+                        trained.append(t.alloc(4, AUTOGRAD))
+                    t.free(small)
+                    if is_shared:
+                        trained.append(t.alloc(4, AUTOGRAD))
+                    gradient = t.alloc(20, AUTOGRAD)
+                    t.free(t.alloc(3, AUTOGRAD))  # a workspace
+                    beyond = t.alloc(30, AUTOGRAD)
+                    t.free(x)
+                    if r:
+                        t.free(gradient)
+                    t.free(beyond)
+                trained.append(t.alloc(4, AUTOGRAD))
+                t.free(root, *trained[:-1], t.alloc(1 / 1024, STEP), trained[-1])
+            return t
+        self.expect(adapted(False), "frozen-gradients", 240, 340, "train.py:22")
+        self.expect(adapted(True), "frozen-gradients", 90, 150)
 
 
 if __name__ == "__main__":
