@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SAMPLE = 16384, SAMPLES = 16, MOST = 64 << 20 };
+enum { SAMPLE = 4096, SAMPLES = 16, MOST = 64 << 20 };
 
 /* Reads up to `size` bytes at `offset`. */
 static size_t read_at(int fd, void *out, size_t size, uint64_t offset)
@@ -48,9 +48,9 @@ bool gm_retained_key(char key[GM_RETAINED_KEY], const struct gm_found_file *file
         const uint64_t size = (uint64_t)st.st_size, gap = size > SAMPLE ? (size - SAMPLE) / (SAMPLES - 1) : 0;
         for (int i = 0; i < SAMPLES && (i == 0 || gap > 0); i++) {
             const size_t n = read_at(fd, sample, SAMPLE, gap * (uint64_t)i);
-            for (uint64_t k = 0; k < 2; k++)
-                sums[k] = gm_siphash_1_3((struct gm_hash_key){sums[k], k}, sample, n);
+            sums[0] = gm_siphash_1_3((struct gm_hash_key){sums[0], 0}, sample, n);
         }
+        sums[1] = mix(sums[1], sums[0]);
         for (int i = 0; i < 2; i++)
             sums[i] = mix(mix(mix(sums[i], size), (uint64_t)st.st_mtim.tv_sec), (uint64_t)st.st_mtim.tv_nsec);
         snprintf(key, GM_RETAINED_KEY, "%016llx%016llx", (unsigned long long)sums[0], (unsigned long long)sums[1]);
