@@ -72,8 +72,9 @@ static bool read_stacks(struct gm_lives *l)
 {
     const struct gm_snapshot *s = l->snapshot;
     l->frame_by = malloc(((size_t)s->frames.count + 1) * sizeof *l->frame_by);
+    l->calls = calloc((size_t)s->stacks.count + 1, sizeof *l->calls);
     l->by = calloc((size_t)s->stacks.count + 1, sizeof *l->by);
-    if (l->frame_by == NULL || l->by == NULL)
+    if (l->frame_by == NULL || l->calls == NULL || l->by == NULL)
         return false;
     for (size_t f = 0; f < s->frames.count; f++)
         l->frame_by[f] = told_by_frame(&l->names, f);
@@ -91,7 +92,7 @@ static bool read_stacks(struct gm_lives *l)
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
-enum { DEPTH_MOST = 64, LOOPS_MOST = 1024, ROUNDS_LEAST = 2 };
+enum { DEPTH_MOST = 64, LOOPS_MOST = 1024, ROUNDS_LEAST = 2, NO_CALL = 2 /* hashes are odd */ };
 
 /* The frames of Python of a stack, outermost first. */
 static size_t python_frames(const struct gm_lives *l, uint32_t stack, uint32_t out[DEPTH_MOST])
@@ -521,6 +522,7 @@ void gm_lives_free(struct gm_lives *l)
     forget_kinds(l);
     free(l->by);
     free(l->frame_by);
+    free(l->calls);
     free(l->rounds.v);
     free(l->guide);
     if (l->roster != NULL) {
@@ -549,7 +551,7 @@ bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a)
                                          : l->has_backward && gm_stack_of(l->h, a) == GM_STACK_EMPTY);
 }
 
-uint64_t gm_lives_module_call(const struct gm_lives *l, uint32_t stack, unsigned level)
+static uint64_t find_module_call(const struct gm_lives *l, uint32_t stack, unsigned level)
 {
     uint32_t frames[DEPTH_MOST];
     const size_t n = python_frames(l, stack, frames);
@@ -559,6 +561,19 @@ uint64_t gm_lives_module_call(const struct gm_lives *l, uint32_t stack, unsigned
             return hash_above(l, frames, d) | 1;
     }
     return 0;
+}
+
+uint64_t gm_lives_module_call(const struct gm_lives *l, uint32_t stack, unsigned level)
+{
+    if (level != 1)
+        return find_module_call(l, stack, level);
+    uint64_t call = atomic_load_explicit(&l->calls[stack], memory_order_relaxed);
+    if (call == 0) { /* two threads find the same */
+        call = find_module_call(l, stack, 1);
+        call = call == 0 ? NO_CALL : call;
+        atomic_store_explicit(&l->calls[stack], call, memory_order_relaxed);
+    }
+    return call == NO_CALL ? 0 : call;
 }
 
 const struct gm_roster *gm_lives_roster(struct gm_lives *l)

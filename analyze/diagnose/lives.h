@@ -18,6 +18,7 @@
 #include "analyze/timeline/trace_analyze.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* What the frames of a stack tell, bits. */
 enum {
@@ -58,6 +59,7 @@ struct gm_lives {
     unsigned *by;                   /* [gm_stack_id] bits */
     unsigned by_any;                /* bits of all stacks */
     unsigned *frame_by;             /* [gm_frame_id] likewise; GM_BY_NOBODY: it is not of Python */
+    _Atomic uint64_t *calls;        /* [gm_stack_id] gm_lives_module_call of level 1, 2 for none; 0: not asked yet */
     struct GM_VEC(uint32_t) rounds; /* first event of each, ascending; none: no loop was found */
     uint32_t *guide;                /* how many of them begin before each moment of so many bits less */
     struct gm_names names;
