@@ -2048,6 +2048,19 @@ class Mistakes(unittest.TestCase):
         t.trace.append({"action": "oom", "device_free": 100 * MIB, "size": 400 * MIB, "stream": 0, "time_us": t.clock(), "frames": []})
         self.assertIn("train.py:5", diagnosed(t)["plain-capacity"]["site"])
 
+    def test_capacity_comes_before_settings_that_gain_a_little(self):
+        """Nearly all that is reserved is in use; in a backward pass the line that called it is told."""
+        t = Trace()
+        for _ in range(8):
+            t.alloc(500, WEIGHTS)
+        t.free(*[t.alloc(150, FORWARD) for _ in range(2)])
+        t.alloc(300, FORWARD)
+        t.free(t.alloc(1 / 1024, ROOT))
+        t.trace.append({"action": "oom", "device_free": 100 * MIB, "size": 250 * MIB, "stream": 0, "time_us": t.clock(), "frames": []})
+        analysis = analysed(t)
+        self.assertEqual([row["id"] for row in analysis["to_do"]][:2], ["plain-capacity", "replayed-settings"])
+        self.assertIn("train.py:22", analysis["to_do"][0]["site"])
+
     def test_capacity_tells_the_program_s_own_line(self):
         made = [("__init__", "/usr/lib/python3/dist-packages/transformers/modeling.py", 158), ("model", "tune.py", 18), ("<module>", "tune.py", 30)]
         t = Trace()
