@@ -242,8 +242,7 @@ static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_oom_row *oom = c->has_oom && c->view.timeline->oom_count > 0 ? &c->view.timeline->ooms[0] : NULL;
     uint64_t lasting = 0;
     char size[2][GM_SIZE_TEXT];
-    if (oom == NULL ||
-        (oom->verdict != GM_OOM_CAPACITY && !gm_oom_is_full(oom)))
+    if (oom == NULL || (oom->verdict != GM_OOM_CAPACITY && !gm_oom_is_full(oom)))
         return;
     for (size_t i = 0; i < c->n; i++)
         if (c->findings[i].rank == GM_RANK_MISTAKE && c->findings[i].severity != GM_INFO)

@@ -136,7 +136,7 @@ static bool look_at_shapes(struct gm_lives *l, struct variety *found)
 /* Whether what stays is a better reason. */
 static bool is_pinned(const struct gm_finding *pins)
 {
-    return pins != NULL && pins->rank == GM_RANK_MISTAKE;
+    return pins != NULL && pins->rank == GM_RANK_MISTAKE && pins->remedy != NULL && pins->remedy->is_of_end;
 }
 
 /* Sizes that change from round to round fit no hole that the last round left: a setting that mends that shows it. */

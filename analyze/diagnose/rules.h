@@ -98,7 +98,8 @@ struct gm_finding *gm_case_accuse_backward(struct gm_case *c, const struct gm_ru
 void gm_case_free_set(struct gm_case *c, struct gm_set *set);
 /* Makes a choice of a mistake: what it saves has a price. NULL is fine. */
 void gm_case_is_choice(struct gm_finding *f);
-/* Of the device whose allocations are looked at; they are taken. NULL: no memory. */
+/* Of the device whose allocations are looked at; they are left to other mistakes, or taken. NULL: no memory. */
+struct gm_remedy *gm_case_remedy_with(struct gm_case *c, const struct gm_set *set);
 struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set);
 /* A string of the report; "" if there is no memory. */
 const char *gm_case_printf(struct gm_case *c, const char *format, ...) __attribute__((format(printf, 2, 3)));

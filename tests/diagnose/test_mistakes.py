@@ -866,6 +866,26 @@ class Mistakes(unittest.TestCase):
         for other in study(0), study(1.5, gives_back=False), study(1.5, 1), study(14):
             self.expect_none(other, "pinned-segments")
 
+    def test_pinned_segments_while_memory_grows(self):
+        """What is kept of every day is cut out of what the day gave up: the next day does not fit there any more."""
+        def archive(days, is_first):
+            t, keep, rooms = Trace(), [("describe", "quake.py", 9), ("<module>", "quake.py", 20)], []
+            t.alloc(64, WEIGHTS)
+            if is_first:
+                rooms = [t.alloc(12, keep) for _ in range(days)]
+            for _ in range(days):
+                trace = t.alloc(600, [("power", "quake.py", 4), ("<module>", "quake.py", 20)])
+                t.free(trace)
+                if not is_first:
+                    rooms.append(t.alloc(12, keep))
+            t.free(*rooms)
+            return t
+        found = analysed(archive(4, False))["to_do"][0]
+        self.assertEqual((found["id"], found["severity"]), ("pinned-segments", "warning"))
+        self.assertTrue(500 * MIB < found["saves_bytes"] < 640 * MIB)
+        self.assertIn("quake.py:9", found["site"])
+        self.expect_none(archive(6, True), "pinned-segments")
+
     def test_flat_gradients(self):
         def flat(mib):
             t = train(5)
