@@ -670,7 +670,8 @@ static uint32_t made_with(const struct gm_lives *l, uint64_t bytes)
     return 0;
 }
 
-/* What made the rows, or, if its name tells it, any lookup. */
+/* Of what made the table, or of the backward pass if that is not known; and of what made the rows, or, if its name
+ * tells it, any lookup. */
 static void find_tables(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -699,13 +700,17 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
     gm_case_free_set(c, &lookups);
     free(kinds.v);
     const uint32_t table = set.n > 0 ? made_with(l, gm_requested(l->h, set.v[0].allocation)) : 0;
+    const bool is_moved = (l->by[table] & GM_BY_MOVING) != 0; /* where it was made, nobody knows */
+    const uint32_t born = set.n > 0 ? l->h->born[set.v[0].allocation] : 0;
     struct gm_finding *f = gm_case_accuse_backward(
-        c, rule, &set, set.n > 0 ? l->h->born[set.v[0].allocation] : 0,
+        c, rule, &set, born,
         "gradients as large as a whole table, of which a step looks up at most an eighth as many bytes");
-    if (f != NULL && blame.site != NULL)
-        f->site = table == 0 ? blame.site
-                             : gm_case_printf(c, "%s, looked up in %s", gm_lives_own_line(c->lives, table),
-                                              gm_lives_own_line(c->lives, blame.stack));
+    if (f == NULL || blame.site == NULL)
+        return;
+    const char *own = is_moved ? gm_lives_backward(c->lives, born, true) : gm_lives_own_line(c->lives, table);
+    f->site = table == 0 || own == NULL
+                  ? blame.site
+                  : gm_case_printf(c, "%s, looked up in %s", own, gm_lives_own_line(c->lives, blame.stack));
 }
 
 static const struct gm_rule rules[] = {

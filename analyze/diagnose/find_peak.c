@@ -201,19 +201,22 @@ static void drop_own(struct gm_case *c, struct gm_set *set, size_t most, uint64_
         }
 }
 
-/* The call site that put most weights on that device, if it has a quarter more of them than the other one: layers were
- * dealt out, and no batch. NULL: it has not. */
-static const char *dealt_at(const struct gm_report *report, size_t most, size_t least)
+/* The line that made nearly all weights of that device, if it has a quarter more of them than the other one: layers
+ * were dealt out, and no batch. NULL: it has not, or no line did. */
+static const char *dealt_at(struct gm_case *c, size_t most, size_t least)
 {
-    const struct gm_peak_detail *peak = &report->timelines[most].peak, *other = &report->timelines[least].peak;
+    const struct gm_peak_detail *peak = &c->report->timelines[most].peak, *other = &c->report->timelines[least].peak;
     const uint64_t others = gm_slice_named(other->roles, other->role_count, "Parameter").bytes;
-    if (gm_slice_named(peak->roles, peak->role_count, "Parameter").bytes <= gm_sat_add(others, others / 4))
+    struct gm_set set = {.v = NULL};
+    if (gm_slice_named(peak->roles, peak->role_count, "Parameter").bytes <= gm_sat_add(others, others / 4) ||
+        c->lives == NULL || c->view.index != most)
         return NULL;
-    for (size_t i = 0; i < peak->site_count && peak->sites[i].bytes >= report->peaks[most].requested / IDLE; i++)
-        if (peak->sites[i].role != NULL && strcmp(peak->sites[i].role, "Parameter") == 0 &&
-            gm_site_has_stack(peak->sites[i].label))
-            return peak->sites[i].label;
-    return NULL;
+    for (size_t a = 0; a < c->lives->h->allocation_count; a++)
+        if (gm_lives_is_role(c->lives, a, GM_ROLE_PARAMETER) && gm_lives_at_peak(c->lives, a))
+            gm_set_drop(&set, a);
+    const char *line = gm_lives_caller(c->lives, &set, false);
+    gm_case_free_set(c, &set);
+    return line;
 }
 
 /* The largest tensor that stays: it is on one device, wherever that is. */
@@ -227,8 +230,8 @@ static uint64_t largest_lasting(const struct gm_lives *l)
 }
 
 /* What makes it even: without the call sites that no other device has, if they make three quarters of the difference,
- * and all devices do the rest;
- * else with everything as much smaller as the mean is. */
+ * and all devices do the rest; else with everything as much smaller as the mean is, but for what the optimizer makes of
+ * one weight after the other. */
 static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, size_t other, uint64_t mean)
 {
     const uint64_t peak = c->report->peaks[most].requested, least = (peak - mean) / PART_OF_OWN;
@@ -251,7 +254,8 @@ static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, size_
     else
         mean = gm_max(mean, largest_lasting(c->lives));
     for (size_t a = 0; !c->failed && !is_apart && a < c->lives->h->allocation_count; a++)
-        gm_set_shrink(&set, a, (uint64_t)((double)gm_requested(c->lives->h, a) * (double)mean / (double)peak));
+        if (!gm_lives_is_role(c->lives, a, GM_ROLE_TEMPORARY) || (gm_lives_by(c->lives, a) & GM_BY_OPTIMIZER) == 0)
+            gm_set_shrink(&set, a, (uint64_t)((double)gm_requested(c->lives->h, a) * (double)mean / (double)peak));
     f->remedy = gm_case_remedy_of(c, &set);
     gm_case_free_set(c, &set);
 }
@@ -322,7 +326,7 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
         f->snippet = "- parts = batch.chunk(devices)\n"
                      "+ parts = equal_work(batch, devices)  # by tokens or nodes";
     }
-    const char *dealt = dealt_at(c->report, most, least);
+    const char *dealt = dealt_at(c, most, least);
     f->site = dealt != NULL ? dealt : site;
     put_even(c, f, most, least, mean);
 }

@@ -581,7 +581,7 @@ static bool is_flat(const struct gm_lives *l, const struct member *one)
 }
 
 /* What one line made: many, or some that are larger than all that is made of them; weights have gradients (of one
- * round: `gradients`), and their states, and are as many as layers. */
+ * round: `gradients`), and their states, which may be of twice as many bits, and are as many as layers. */
 static bool are_data(struct gm_case *c, const struct members *m, const struct part *part, struct gm_sizes *gradients,
                      uint64_t of_rounds)
 {
@@ -593,7 +593,9 @@ static bool are_data(struct gm_case *c, const struct members *m, const struct pa
         return false;
     memset(gradients->met, 0, gradients->n * sizeof *gradients->met);
     for (size_t i = part->from; i < part->to; i++) {
-        trained += gm_sizes_has_another(gradients, m->v[i].bytes) ? m->v[i].bytes : 0;
+        trained += gm_sizes_has_another(gradients, m->v[i].bytes) || gm_sizes_has_another(gradients, m->v[i].bytes / 2)
+                       ? m->v[i].bytes
+                       : 0;
         large += m->v[i].bytes >= of_rounds ? m->v[i].bytes : 0;
         same = i > part->from && m->v[i].bytes == m->v[i - 1].bytes ? same + 1 : 1;
         most = same > most ? same : most;

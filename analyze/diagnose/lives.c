@@ -41,6 +41,7 @@ static const struct {
     {"nn/modules/linear.py", GM_BY_LINEAR},
     {"nn/modules/conv.py", GM_BY_LINEAR},
     {"nn/modules/", GM_BY_LAYER},
+    {"_apply", GM_BY_MOVING},
     {"interpolate", GM_BY_RESIZING},
     {"upsample", GM_BY_RESIZING},
     {"_make_grads", GM_BY_ROOT},

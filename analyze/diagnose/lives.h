@@ -36,11 +36,12 @@ enum {
     GM_BY_BACKWARD = 2048,
     GM_BY_NOBODY = 4096, /* no frame of Python */
     GM_BY_ATTENTION = 8192,
-    GM_BY_LOOKUP = 16384,   /* of rows of a table */
-    GM_BY_ROOT = 32768,     /* the call of backward(): the gradient that it begins with */
-    GM_BY_LINEAR = 65536,   /* a layer with a weight: no product of two activations */
-    GM_BY_LAYER = 131072,   /* the code of modules: what they make or move before they run is theirs */
-    GM_BY_RESIZING = 262144 /* makes maps larger: no product of two activations */
+    GM_BY_LOOKUP = 16384,    /* of rows of a table */
+    GM_BY_ROOT = 32768,      /* the call of backward(): the gradient that it begins with */
+    GM_BY_LINEAR = 65536,    /* a layer with a weight: no product of two activations */
+    GM_BY_LAYER = 131072,    /* the code of modules: what they make or move before they run is theirs */
+    GM_BY_RESIZING = 262144, /* makes maps larger: no product of two activations */
+    GM_BY_MOVING = 524288    /* a module that was made elsewhere */
 };
 
 /* What mistakes that were found have of an allocation: nothing; a part of its bytes, so that it may be kept for too
