@@ -105,7 +105,7 @@ void gm_case_free_set(struct gm_case *c, struct gm_set *set)
     free(set->v);
 }
 
-struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set)
+struct gm_remedy *gm_case_remedy_with(struct gm_case *c, const struct gm_set *set)
 {
     struct gm_remedy *remedy = gm_case_remedy(c, c->view.device->device);
     struct gm_remedy_change *changes = gm_arena_calloc(&c->report->arena, set->n + 1, sizeof *changes);
@@ -115,7 +115,13 @@ struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set)
     memcpy(changes, set->v, set->n * sizeof *changes);
     remedy->changes = changes;
     remedy->count = set->n;
-    for (size_t i = 0; i < set->n; i++)
+    return remedy;
+}
+
+struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set)
+{
+    struct gm_remedy *remedy = gm_case_remedy_with(c, set);
+    for (size_t i = 0; remedy != NULL && i < set->n; i++)
         gm_lives_take(c->lives, set->v[i].allocation,
                       set->v[i].bytes > 0 && set->v[i].bytes != GM_REMEDY_AS_RECORDED ? GM_TAKEN_IN_PART : GM_TAKEN);
     return remedy;

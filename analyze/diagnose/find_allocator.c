@@ -8,6 +8,14 @@
 
 enum { SHOWN_SITES = 3 };
 
+bool gm_case_is_short(const struct gm_case *c)
+{
+    uint64_t refused = c->report->evidence.ooms;
+    for (size_t d = 0; c->report->timelines != NULL && d < c->report->device_count; d++)
+        refused += c->report->timelines[d].fragmentation.retries;
+    return refused > 0;
+}
+
 static uint64_t avoidable(const struct gm_device_timeline *t)
 {
     return t->fragmentation.growth_avoidable_bytes;
@@ -58,7 +66,7 @@ static void find_avoidable_growth(struct gm_case *c, const struct gm_rule *rule)
     if (c->report->expandable_is_on)
         gm_text_add(&t, " Expandable segments are on already: blocks that live long between short-lived ones keep the "
                         "holes apart; allocate them first.");
-    struct gm_finding *found = gm_case_add(c, rule, is_much ? GM_WARNING : GM_INFO, bytes, &t);
+    struct gm_finding *found = gm_case_add(c, rule, is_much && gm_case_is_short(c) ? GM_WARNING : GM_INFO, bytes, &t);
     found->rank = is_much ? GM_RANK_CACHE : GM_RANK_OTHERS;
     found->brief = "allocate what lives long before what is large and passes";
 }
@@ -195,7 +203,8 @@ static const struct gm_rule rules[] = {
      .title = "Reserved memory grew although enough was cached",
      .find = find_avoidable_growth,
      .needs_trace = true,
-     .severity = "warning, or info where less than 1 GiB or 10 % of peak reserved could be spared",
+     .severity =
+         "info, or warning where the driver refused memory, and 1 GiB and 10 % of peak reserved could be spared",
      .when = "avoidable growths ([fragmentation](fragmentation.md)) of a device are at least 256 MiB and 5 % of its "
              "peak of reserved bytes",
      .what_to_do = "Allocate long-lived tensors first; whether another setting helps, a replay tells"},

@@ -123,14 +123,20 @@ static void tell_end(struct gm_case *c, const struct gm_rule *rule, const struct
     gm_case_add(c, rule, GM_CRITICAL, e->oom_size == GM_REPORT_NONE ? 0 : e->oom_size, &t);
 }
 
+/* In the thread of a backward pass there is no Python: then the line that called it. */
+static const char *place_of(struct gm_lives *l)
+{
+    const uint32_t stack = l->snapshot->events.stack[l->h->first + l->first_oom].v;
+    return (l->by[stack] & GM_BY_NOBODY) != 0 ? gm_lives_backward(l, l->first_oom, false) : gm_lives_place(l, stack);
+}
+
 static void find_oom(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_report *report = c->report;
     for (size_t d = 0; report->timelines != NULL && d < report->device_count; d++)
         if (report->timelines[d].oom_count > 0) {
             if (c->lives != NULL && d == c->view.index && c->lives->first_oom < c->lives->h->count)
-                c->report->diagnosis.oom_place = gm_lives_place(
-                    c->lives, c->lives->snapshot->events.stack[c->lives->h->first + c->lives->first_oom].v);
+                c->report->diagnosis.oom_place = place_of(c->lives);
             tell_history(c, rule, &report->devices[d], &report->timelines[d].ooms[0]);
             return;
         }

@@ -61,6 +61,21 @@ static uint32_t first_freed(const struct gm_history *h)
     return first;
 }
 
+/* Where nothing is trained, what no module sets up looks like a weight when it is used again and again. */
+static bool is_result(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) && !l->has_backward &&
+           (gm_lives_by(l, a) & (GM_BY_LAYER | GM_BY_LOADING | GM_BY_COPYING)) == 0;
+}
+
+/* A small block in what was freed before, which is no part of what is trained or run. */
+static bool survives(const struct gm_lives *l, size_t a, const struct given_back *back, uint32_t first)
+{
+    return l->h->born[a] > first && l->h->freed[a] > back->moment &&
+           gm_block_bytes(l->h, a) <= back->stranded / LARGE && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 &&
+           (!gm_lives_is_of_weights(l, a) || is_result(l, a));
+}
+
 /* The small blocks that the program has made until then, and that are no part of what is trained or run; their bytes.
  */
 static uint64_t collect_survivors(struct gm_case *c, const struct given_back *back, struct gm_set *set)
@@ -69,9 +84,7 @@ static uint64_t collect_survivors(struct gm_case *c, const struct given_back *ba
     const uint32_t first = first_freed(l->h);
     uint64_t bytes = 0;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
-        if (l->h->born[a] <= first || l->h->born[a] > back->moment || l->h->freed[a] <= back->moment ||
-            gm_block_bytes(l->h, a) > back->stranded / LARGE || gm_lives_is_of_weights(l, a) ||
-            (gm_lives_by(l, a) & GM_BY_NOBODY) != 0)
+        if (l->h->born[a] > back->moment || !survives(l, a, back, first))
             continue;
         bytes += gm_block_bytes(l->h, a);
         gm_set_drop(set, a);
@@ -116,12 +129,73 @@ static bool tell_as_mistake(struct gm_case *c, const struct gm_rule *rule)
     return true;
 }
 
+/* The growth before which most lay in holes that were too small, and at least half of what was asked for. NULL: none.
+ */
+static const struct gm_growth_row *growth_in_pieces(const struct gm_case *c)
+{
+    const struct gm_fragmentation_history *f = &c->view.timeline->fragmentation;
+    const struct gm_growth_row *most = NULL;
+    for (size_t i = 0; i < f->growth_count; i++) {
+        const struct gm_growth_row *g = &f->growths[i];
+        const uint64_t small = g->unusable[GM_UNUSABLE_HOLE_TOO_SMALL];
+        if (small != GM_REPORT_NONE && g->asked != GM_REPORT_NONE && small >= g->asked / 2 &&
+            (most == NULL || small > most->unusable[GM_UNUSABLE_HOLE_TOO_SMALL]))
+            most = g;
+    }
+    return most;
+}
+
+/* Of those that keep the holes apart while the program runs, and outlive the round; as if they had been made before the
+ * first hole. What else they do wrong, others tell. false: there are none. */
+static bool tell_as_growth(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct gm_lives *l = c->lives;
+    const struct gm_growth_row *g = l == NULL || c->has_oom || c->report->expandable_is_on ? NULL : growth_in_pieces(c);
+    const uint64_t stranded = g == NULL ? 0 : g->unusable[GM_UNUSABLE_HOLE_TOO_SMALL];
+    if (stranded < LEAST_MIB * GM_MIB || g->event >= l->h->count)
+        return false;
+    const uint32_t first = first_freed(l->h), moment = (uint32_t)g->event;
+    struct gm_set set = {.v = NULL};
+    struct gm_blame blame;
+    uint64_t held = 0;
+    char size[3][GM_SIZE_TEXT], n[GM_NUMBER_TEXT];
+    bool *is_made = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_made); /* [gm_stack_id]: until then */
+    c->failed |= is_made == NULL;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        const uint32_t from = l->h->born[a] > moment ? l->h->born[a] : moment;
+        const uint32_t end = gm_lives_round_end(l, gm_lives_round(l, from));
+        const struct given_back back = {end < l->last_made ? end : l->last_made, stranded, 0};
+        if (gm_block_bytes(l->h, a) <= GM_MIB || !survives(l, a, &back, first) ||
+            (from > moment && !is_made[gm_stack_of(l->h, a)]))
+            continue;
+        is_made[gm_stack_of(l->h, a)] = true;
+        held += from == moment ? gm_block_bytes(l->h, a) : 0;
+        gm_set_add(&set, a, first - 1, first - 1);
+    }
+    free(is_made);
+    c->failed |= set.failed || !gm_lives_blame(l, &set, &blame);
+    const bool is_told = !c->failed && set.n > 0 && held <= stranded / 2 && held + stranded >= g->asked;
+    if (is_told) {
+        struct gm_finding *f = gm_case_say(
+            c, rule, GM_WARNING, stranded,
+            "At event %s %s is asked for, and %s lie in holes that are too small: %s that stay are made in what was "
+            "freed before. %s.",
+            gm_count_format(n, g->event), gm_size_format(size[0], g->asked), gm_size_format(size[1], stranded),
+            gm_size_format(size[2], held), rule->fix);
+        gm_case_is_mistake(f, rule, NULL);
+        f->site = blame.site;
+        f->remedy = gm_case_remedy_with(c, &set);
+    }
+    gm_case_free_set(c, &set);
+    return is_told;
+}
+
 static void find_pinned(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_evidence *e = &c->report->evidence;
     const struct gm_fragmentation *f = &c->report->fragmentation;
     struct gm_text t = {0};
-    if (tell_as_mistake(c, rule) || e->thin_inactive < LEAST_MIB * GM_MIB ||
+    if (tell_as_mistake(c, rule) || tell_as_growth(c, rule) || e->thin_inactive < LEAST_MIB * GM_MIB ||
         !gm_is_share(e->thin_inactive, c->report->totals.reserved, 0.02))
         return;
     gm_text_printf(&t, "%" PRIu64 " segment%s with at most a tenth in use hold%s ", e->thin_segments,
@@ -148,7 +222,10 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info after an error, and where a trace was looked at without that",
      .when = "where the program gave its cache back, or in the end without a backward pass, 64 MiB and a tenth of what "
              "is reserved are not in use, and blocks of at most a 16th of that which were made until then, without "
-             "weights, gradients and states of optimizers, hold at most half of it. Else `cudaMalloc` segments with 10 "
+             "weights, gradients and states of optimizers, hold at most half of it. Or memory grew where holes that "
+             "were too small had half of what was asked for, and all of "
+             "it together with such blocks that outlive the round: the saving is that of making them first. Else "
+             "`cudaMalloc` segments with 10 "
              "MiB or more inactive and at most a tenth as much active: together at least 64 MiB inactive and 2 % of "
              "reserved",
      .what_to_do = "Allocate long-lived tensors before large temporary ones, or copy the survivors before "

@@ -242,8 +242,7 @@ static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_oom_row *oom = c->has_oom && c->view.timeline->oom_count > 0 ? &c->view.timeline->ooms[0] : NULL;
     uint64_t lasting = 0;
     char size[2][GM_SIZE_TEXT];
-    if (oom == NULL ||
-        (oom->verdict != GM_OOM_CAPACITY && !gm_is_share(oom->levels.requested, oom->levels.reserved, 0.9)))
+    if (oom == NULL || (oom->verdict != GM_OOM_CAPACITY && !gm_oom_is_full(oom)))
         return;
     for (size_t i = 0; i < c->n; i++)
         if (c->findings[i].rank == GM_RANK_MISTAKE && c->findings[i].severity != GM_INFO)
@@ -264,9 +263,9 @@ static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
             : gm_case_printf(c, " The smallest card with as much as that request needed is %s.", c->report->oom_card),
         rule->fix);
     gm_case_is_mistake(f, rule, NULL);
-    f->site = !gm_site_has_stack(oom->site)            ? gm_case_site_with_most(c, c->view.index)
-              : c->report->diagnosis.oom_place != NULL ? c->report->diagnosis.oom_place
-                                                       : oom->site;
+    f->site = c->report->diagnosis.oom_place != NULL ? c->report->diagnosis.oom_place
+              : gm_site_has_stack(oom->site)         ? oom->site
+                                                     : gm_case_site_with_most(c, c->view.index);
 }
 
 static const struct gm_rule rules[] = {

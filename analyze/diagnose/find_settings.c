@@ -136,7 +136,7 @@ static bool look_at_shapes(struct gm_lives *l, struct variety *found)
 /* Whether what stays is a better reason. */
 static bool is_pinned(const struct gm_finding *pins)
 {
-    return pins != NULL && pins->rank == GM_RANK_MISTAKE;
+    return pins != NULL && pins->rank == GM_RANK_MISTAKE && pins->remedy != NULL && pins->remedy->is_of_end;
 }
 
 /* Sizes that change from round to round fit no hole that the last round left: a setting that mends that shows it. */
@@ -180,9 +180,9 @@ static void find_replayed(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_advice_trial *best = &advice->tried[advice->best];
     put_detail(&t, advice, best);
     const bool is_much = best->saved >= GM_GIB && best->saved >= advice->before / 20;
-    const bool is_in_pieces =
-        c->has_view && c->view.timeline->oom_count > 0 && c->view.timeline->ooms[0].verdict == GM_OOM_FRAGMENTATION;
-    struct gm_finding *f = gm_case_add(c, rule, is_much ? GM_WARNING : GM_INFO, best->saved, &t);
+    const struct gm_oom_row *oom = c->has_view && c->view.timeline->oom_count > 0 ? &c->view.timeline->ooms[0] : NULL;
+    const bool is_in_pieces = oom != NULL && oom->verdict == GM_OOM_FRAGMENTATION && !gm_oom_is_full(oom);
+    struct gm_finding *f = gm_case_add(c, rule, is_much && gm_case_is_short(c) ? GM_WARNING : GM_INFO, best->saved, &t);
     f->remedy = remedy_of(c, advice, best->settings);
     f->rank = is_in_pieces ? GM_RANK_WRONG_FIGURES : is_much ? GM_RANK_LARGE_SETTING : GM_RANK_SETTING;
     f->brief = gm_case_printf(c, "%s (replayed: %s reserved)", gm_settings_name(best->settings),
@@ -229,7 +229,7 @@ static const struct gm_rule rules[] = {
     {.id = "replayed-settings",
      .title = "Another allocator setting lowers peak reserved memory",
      .find = find_replayed,
-     .severity = "info, or warning from 1 GiB and 5 % of the replayed peak on",
+     .severity = "info, or warning where the driver refused memory, from 1 GiB and 5 % of the replayed peak on",
      .when = "a replay of the trace with other allocator settings lowers peak reserved memory by at least 64 MiB and 1 "
              "%: [see below](#settings-that-were-replayed)",
      .what_to_do = "Set what it names, in place of the recorded settings"},

@@ -98,7 +98,8 @@ struct gm_finding *gm_case_accuse_backward(struct gm_case *c, const struct gm_ru
 void gm_case_free_set(struct gm_case *c, struct gm_set *set);
 /* Makes a choice of a mistake: what it saves has a price. NULL is fine. */
 void gm_case_is_choice(struct gm_finding *f);
-/* Of the device whose allocations are looked at; they are taken. NULL: no memory. */
+/* Of the device whose allocations are looked at; they are left to other mistakes, or taken. NULL: no memory. */
+struct gm_remedy *gm_case_remedy_with(struct gm_case *c, const struct gm_set *set);
 struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set);
 /* A string of the report; "" if there is no memory. */
 const char *gm_case_printf(struct gm_case *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -136,6 +137,13 @@ void gm_case_put_wreckage(const struct gm_case *c, struct gm_text *detail);
 /* ignore.c: moves what falls under the report's rules from c->findings to `ignored`. */
 void gm_ignore_set_aside(struct gm_case *c);
 bool gm_case_ignores(const struct gm_case *c, const char *id);
+/* Whether nearly all that was reserved then was in use: better settings may serve that request, and hardly the next. */
+static inline bool gm_oom_is_full(const struct gm_oom_row *oom)
+{
+    return gm_is_share(oom->levels.requested, oom->levels.reserved, 0.9);
+}
+/* find_allocator.c: whether the driver ever refused memory: what is reserved beyond need has harmed nobody else. */
+bool gm_case_is_short(const struct gm_case *c);
 /* The finding of that id, so far; NULL: none. */
 const struct gm_finding *gm_case_found(const struct gm_case *c, const char *id);
 /* What replays said of other settings, which nobody knows who is asked ahead. NULL: nothing. */

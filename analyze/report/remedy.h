@@ -14,6 +14,7 @@
  *   made only at n           {.allocation = a, .bytes = GM_REMEDY_AS_RECORDED, .gone = 0, .again = n}
  *   there from m on, before  {.allocation = a, .bytes = GM_REMEDY_AS_RECORDED, .gone = GM_REMEDY_NEVER, .again = m}
  *     (its own request comes all the same, and the block of before goes then)
+ *   made at m, before        {.allocation = a, .bytes = GM_REMEDY_AS_RECORDED, .gone = m, .again = m}
  *   empty_cache() at m       {.allocation = GM_REMEDY_NEVER, .gone = m}
  *
  * An allocation may have several rows: it is away where one of them says so, and its size is what all of them leave of
@@ -153,12 +154,14 @@ static inline enum gm_remedy_place gm_remedy_place(const struct gm_remedy *r)
                                                    : GM_STANDS_MISTAKE;
 }
 
-/* What it saves alone; half of it if it has a price, or is a setting that makes up for what a mistake does. */
+/* What it saves alone; half of it if it has a price, as what is taken from the driver again has, or is a setting that
+ * makes up for what a mistake does; of a cache that only others on the card have to wait for, even less. */
 static inline uint64_t gm_remedy_weight(const struct gm_remedy *r)
 {
-    return r->of_mistake || r->has_price ? r->saving.alone / 2
-           : gm_remedy_tells_end(r)      ? r->saving.at_end
-                                         : r->saving.alone;
+    const bool is_of_cache = gm_remedy_is_of_cache(r);
+    if (gm_remedy_tells_end(r))
+        return is_of_cache ? r->saving.at_end / GM_LEAST_OF_LEFT : r->saving.at_end;
+    return r->of_mistake || r->has_price || is_of_cache ? r->saving.alone / 2 : r->saving.alone;
 }
 
 #endif

@@ -113,6 +113,10 @@ static bool add_changes(struct gm_trial_requests *to, const struct gm_search_dev
         const uint32_t born = h->born[c->allocation], end = end_of(h, c->allocation);
         if (c->gone == GM_REMEDY_NEVER && c->again < born)
             to->moves[to->move_count++] = (struct gm_whatif_move){c->again, c->allocation, true};
+        if (c->gone == c->again && born > 0 && c->gone < born - 1) { /* given up before it is asked for, it stays */
+            to->moves[to->move_count++] = (struct gm_whatif_move){c->again, c->allocation, true};
+            to->moves[to->move_count++] = (struct gm_whatif_move){born - 1, c->allocation, false};
+        }
         if (c->gone >= end || c->again <= c->gone || c->again <= born)
             continue; /* it is not there then anyway */
         to->moves[to->move_count++] = (struct gm_whatif_move){moment_of(h, c), c->allocation, false};

@@ -869,6 +869,26 @@ class Mistakes(unittest.TestCase):
         for other in study(0), study(1.5, gives_back=False), study(1.5, 1), study(14):
             self.expect_none(other, "pinned-segments")
 
+    def test_pinned_segments_while_memory_grows(self):
+        """What is kept of every day is cut out of what the day gave up: the next day does not fit there any more."""
+        def archive(days, is_first):
+            t, keep, rooms = Trace(), [("describe", "quake.py", 9), ("<module>", "quake.py", 20)], []
+            t.alloc(64, WEIGHTS)
+            if is_first:
+                rooms = [t.alloc(12, keep) for _ in range(days)]
+            for _ in range(days):
+                trace = t.alloc(600, [("power", "quake.py", 4), ("<module>", "quake.py", 20)])
+                t.free(trace)
+                if not is_first:
+                    rooms.append(t.alloc(12, keep))
+            t.free(*rooms)
+            return t
+        found = analysed(archive(4, False))["to_do"][0]
+        self.assertEqual((found["id"], found["severity"]), ("pinned-segments", "warning"))
+        self.assertTrue(500 * MIB < found["saves_bytes"] < 640 * MIB)
+        self.assertIn("quake.py:9", found["site"])
+        self.expect_none(archive(6, True), "pinned-segments")
+
     def test_flat_gradients(self):
         def flat(mib):
             t = train(5)
@@ -2053,6 +2073,19 @@ class Mistakes(unittest.TestCase):
         t.free(t.alloc(8, FORWARD))
         t.trace.append({"action": "oom", "device_free": 100 * MIB, "size": 400 * MIB, "stream": 0, "time_us": t.clock(), "frames": []})
         self.assertIn("train.py:5", diagnosed(t)["plain-capacity"]["site"])
+
+    def test_capacity_comes_before_settings_that_gain_a_little(self):
+        """Nearly all that is reserved is in use; in a backward pass the line that called it is told."""
+        t = Trace()
+        for _ in range(8):
+            t.alloc(500, WEIGHTS)
+        t.free(*[t.alloc(150, FORWARD) for _ in range(2)])
+        t.alloc(300, FORWARD)
+        t.free(t.alloc(1 / 1024, ROOT))
+        t.trace.append({"action": "oom", "device_free": 100 * MIB, "size": 250 * MIB, "stream": 0, "time_us": t.clock(), "frames": []})
+        analysis = analysed(t)
+        self.assertEqual([row["id"] for row in analysis["to_do"]][:2], ["plain-capacity", "replayed-settings"])
+        self.assertIn("train.py:22", analysis["to_do"][0]["site"])
 
     def test_capacity_tells_the_program_s_own_line(self):
         made = [("__init__", "/usr/lib/python3/dist-packages/transformers/modeling.py", 158), ("model", "tune.py", 18), ("<module>", "tune.py", 30)]

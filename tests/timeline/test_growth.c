@@ -2,6 +2,8 @@
  *
  * Why reserved memory grew, what was stranded and what pinned it, on small traces worked out by hand.
  */
+#include "analyze/diagnose/diagnose.h"
+
 #include "tests/timeline/traced.h"
 
 enum { A = 1 << 28, B = 2 << 28, C = 3 << 28 }; /* where segments begin */
@@ -295,9 +297,10 @@ TEST(findings)
 }
 
 /* Ten times the size; `reused` is what the holes serve later. */
-static enum gm_severity severity_of_growth(uint64_t reused)
+static enum gm_severity severity_of_growth(uint64_t reused, bool is_short)
 {
     const uint64_t other = A + MIB(10000);
+    struct gm_error err = {0};
     struct traced t = {0};
     gm_traced_grow(&t, A, MIB(6200), MIB(3000), "attend");
     gm_traced_event(&t, "alloc", A + MIB(3000), MIB(200), "keeper");
@@ -313,6 +316,8 @@ static enum gm_severity severity_of_growth(uint64_t reused)
     gm_traced_block(&t, MIB(3000) - reused, 0, NULL);
     gm_traced_whole(&t, other, MIB(5000), MIB(5000), "attend");
     gm_traced_analyze(&t);
+    t.report.evidence.ooms = is_short;
+    assert_int_equal(gm_diagnose(&t.report, NULL, NULL, &err), GM_OK);
     const struct gm_finding *f = gm_traced_finding(&t, "growth-despite-cache");
     assert_non_null(f);
     const enum gm_severity severity = f->severity;
@@ -322,8 +327,9 @@ static enum gm_severity severity_of_growth(uint64_t reused)
 
 TEST(what_is_in_use_at_most_has_to_be_reserved)
 {
-    assert_int_equal(severity_of_growth(MIB(1000)), GM_WARNING);
-    assert_int_equal(severity_of_growth(MIB(2600)), GM_INFO); /* 11,000 are needed of 11,200 */
+    assert_int_equal(severity_of_growth(MIB(1000), true), GM_WARNING);
+    assert_int_equal(severity_of_growth(MIB(1000), false), GM_INFO); /* the driver refused nothing */
+    assert_int_equal(severity_of_growth(MIB(2600), true), GM_INFO); /* 11,000 are needed of 11,200 */
 }
 
 TEST(without_segments)
