@@ -601,7 +601,8 @@ static bool are_data(struct gm_case *c, const struct members *m, const struct pa
         most = same > most ? same : most;
     }
     return trained < part->bytes / STATES &&
-           (large > part->bytes / 2 || (n >= FEW && !are_of_layers(c, most, part->last)));
+           (large > part->bytes / 2 ||
+            (n >= FEW && gm_is_share(part->bytes, c->lives->at_peak, 0.1) && !are_of_layers(c, most, part->last)));
 }
 
 static void find_data(struct gm_case *c, const struct gm_rule *rule)
@@ -675,11 +676,11 @@ static const struct gm_rule rules[] = {
                 "  for batch in data.split(n):\n"
                 "+     batch = batch.to(\"cuda\", non_blocking=True)",
      .cost = "a copy for each batch, which overlaps",
-     .when = "in training, what a line makes before the first backward pass, in no module, is never freed, and holds "
-             "5 % of the peak, and none of it in later rounds, less than an eighth of it with gradients of its sizes "
-             "in that round: at least 4 tensors, "
-             "not some of a size for each layer, or larger ones than all that a round makes and gives up; not one as "
-             "large as all weights, and no more of them than lookups in tables by a function alone",
+     .when = "in training, what a line makes before the first backward pass and in no later round, in no module, is "
+             "never freed, and holds 5 % of the peak, less than an eighth of it with gradients of its sizes in that "
+             "round: larger tensors than all that a round makes and gives up, or, with 10 %, at least 4, not some of a "
+             "size for each layer; not one as large as all weights, and no more of them than lookups in tables by a "
+             "function alone",
      .what_to_do = "`pin_memory()`, and `batch.to(\"cuda\", non_blocking=True)`"},
 };
 const struct gm_theme gm_theme_weights = GM_THEME(rules);
