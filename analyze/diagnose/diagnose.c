@@ -289,12 +289,15 @@ static void keep(struct gm_case *c, const struct gm_finding *findings, size_t n)
             c->findings[i].bytes = c->findings[i].remedy->saving.at_end;
 }
 
-/* What a replay has shown to save little warns of nothing, unless it is what memory ran out for. */
+/* What a replay has shown to save little, or only a replay could show, warns of nothing, unless it is what memory ran
+ * out for. */
 static void play_down(struct gm_case *c)
 {
     const struct gm_oom_row *oom = c->has_oom && c->view.timeline->oom_count > 0 ? &c->view.timeline->ooms[0] : NULL;
     for (size_t i = 0; i < c->n; i++) {
         struct gm_finding *f = &c->findings[i];
+        if (f->remedy != NULL && f->remedy->is_of_holes && f->remedy->saving.alone != GM_REPORT_NONE)
+            f->severity = GM_WARNING;
         if (f->rank == GM_RANK_MISTAKE && f->remedy != NULL && gm_remedy_is_minor(f->remedy) &&
             (!c->has_oom || (oom != NULL && oom->missing != GM_REPORT_NONE && f->remedy->saving.alone < oom->missing)))
             f->severity = GM_INFO;

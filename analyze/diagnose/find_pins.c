@@ -177,7 +177,7 @@ static bool tell_as_growth(struct gm_case *c, const struct gm_rule *rule)
     const bool is_told = !c->failed && set.n > 0 && held <= stranded / 2 && held + stranded >= g->asked;
     if (is_told) {
         struct gm_finding *f = gm_case_say(
-            c, rule, GM_WARNING, stranded,
+            c, rule, GM_INFO, stranded,
             "At event %s %s is asked for, and %s lie in holes that are too small: %s that stay are made in what was "
             "freed before. %s.",
             gm_count_format(n, g->event), gm_size_format(size[0], g->asked), gm_size_format(size[1], stranded),
@@ -185,6 +185,8 @@ static bool tell_as_growth(struct gm_case *c, const struct gm_rule *rule)
         gm_case_is_mistake(f, rule, NULL);
         f->site = blame.site;
         f->remedy = gm_case_remedy_with(c, &set);
+        if (f->remedy != NULL)
+            f->remedy->is_of_holes = true;
     }
     gm_case_free_set(c, &set);
     return is_told;
@@ -219,7 +221,9 @@ static const struct gm_rule rules[] = {
      .fix = "Make what stays before what is large and passes, or keep it on the host",
      .snippet = "- big = activations(); keep = torch.zeros(n, device=\"cuda\")\n"
                 "+ keep = torch.zeros(n, device=\"cuda\"); big = activations()",
-     .severity = "warning, or info after an error, and where a trace was looked at without that",
+     .severity =
+         "warning, or info after an error, where a trace was looked at without that, and of growth that was not "
+         "replayed",
      .when = "where the program gave its cache back, or in the end without a backward pass, 64 MiB and a tenth of what "
              "is reserved are not in use, and blocks of at most a 16th of that which were made until then, without "
              "weights, gradients and states of optimizers, hold at most half of it. Or memory grew where holes that "

@@ -73,6 +73,7 @@ struct gm_remedy {
     bool of_mistake;      /* those make up for a mistake that was found, and are not just better ones */
     bool on_one_stream;   /* all that the device does is done on one stream */
     bool is_guess;        /* a call site that is worth a look, which nothing else accuses */
+    bool is_of_holes;     /* it spares no bytes but holes: whether that saves any, only a replay tells */
     bool is_of_end;       /* it is about what is reserved at the end: after empty_cache(), unless it is one itself; */
     uint64_t stays; /* bytes of it that are there at the peak all the same, elsewhere; what saves less is in vain */
     bool has_price; /* it costs time or accuracy: a choice, not a mistake that is mended */
@@ -148,8 +149,8 @@ static inline enum gm_remedy_place gm_remedy_place(const struct gm_remedy *r)
         return r->saving.alone >= r->saving.before / GM_MUCH_OF_SETTING    ? GM_STANDS_CHOICE
                : r->saving.alone >= r->saving.before / GM_LEAST_OF_SETTING ? GM_STANDS_LITTLE
                                                                            : GM_STANDS_NOWHERE;
-    return r->is_guess               ? GM_STANDS_GUESS
-           : gm_remedy_is_in_vain(r) ? GM_STANDS_NOWHERE
+    return r->is_guess                             ? GM_STANDS_GUESS
+           : gm_remedy_is_in_vain(r)               ? GM_STANDS_NOWHERE
            : r->has_price || gm_remedy_is_minor(r) ? GM_STANDS_CHOICE
                                                    : GM_STANDS_MISTAKE;
 }
