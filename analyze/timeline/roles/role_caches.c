@@ -215,27 +215,55 @@ static bool looks_up(const struct gm_snapshot *s)
     return does;
 }
 
-/* A pool of pages: one tensor that the program itself makes in the first round, beside a model of words, to stay, twice
- * as large as all else that stays. */
+enum { PAIR = 2 /* keys, and values */, FEW_ROWS = 64 /* parts of the largest weight: fewer rows than it has */ };
+
+/* Whether half of what is made after that moment is small beside the largest of several weights: a model that
+ * answers word by word, of a few sequences at a time. */
+static bool is_word_by_word(struct gm_role_work *w, uint32_t from, uint64_t weight, size_t weights)
+{
+    const struct gm_history *h = w->h;
+    size_t made = 0, few = 0;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        const bool counts =
+            h->born[a] > from && gm_life_of(w, a) < GM_LIFE_LASTING && gm_role_says(w, a) != GM_SAYS_WORKSPACE;
+        made += counts;
+        few += counts && gm_requested(h, a) <= weight / FEW_ROWS;
+    }
+    return weights >= SLOTS && made / 2 <= few && few > 0;
+}
+
+/* A pool: one tensor that the program itself makes in the first round, beside a model of words, to stay, twice as large
+ * as all else that stays; or two of a size, each of which is. */
 static void claim_pool(struct gm_role_work *w)
 {
     const struct gm_history *h = w->h;
     const struct gm_steps *steps = &w->pass->out->steps;
-    uint64_t others = 0;
-    size_t largest = h->allocation_count;
-    for (size_t a = 0; a < h->allocation_count; a++)
-        if (gm_life_of(w, a) >= GM_LIFE_LASTING || gm_life_of(w, a) == GM_LIFE_OLD) {
-            others += gm_requested(h, a);
-            largest = largest == h->allocation_count || gm_requested(h, a) > gm_requested(h, largest) ? a : largest;
+    uint64_t others = 0, size = 0, weight = 0;
+    size_t pool[PAIR] = {0}, count = 0, weights = 0;
+    for (int is_second = 0; is_second < 2; is_second++)
+        for (size_t a = 0; a < h->allocation_count; a++) {
+            const uint64_t bytes = gm_requested(h, a);
+            if (gm_life_of(w, a) < GM_LIFE_LASTING && gm_life_of(w, a) != GM_LIFE_OLD)
+                continue;
+            if (!is_second) {
+                size = bytes > size ? bytes : size;
+            } else if (bytes == size && count++ < PAIR) {
+                pool[count - 1] = a;
+            } else {
+                others += bytes;
+                weight = bytes > weight ? bytes : weight;
+                weights += bytes >= LEAST_WEIGHT;
+            }
         }
-    if (largest == h->allocation_count || h->born[largest] == 0 || w->claim[largest] == GM_CLAIM_SLOTS ||
-        (steps->row_count > 0 && h->born[largest] > steps->rows[0].last_event + 1))
+    if (count == 0 || size / 2 < others ||
+        (!looks_up(h->snapshot) && !is_word_by_word(w, h->born[pool[0]], weight, weights)))
         return;
-    const enum gm_says says = gm_role_says(w, largest);
-    others -= gm_requested(h, largest);
-    if ((says == GM_SAYS_OTHER || says == GM_SAYS_OBJECT) && gm_requested(h, largest) / 2 >= others &&
-        looks_up(h->snapshot))
-        w->claim[largest] = GM_CLAIM_SLOTS;
+    for (size_t i = 0; i < count && i < PAIR; i++) {
+        const enum gm_says says = gm_role_says(w, pool[i]);
+        if (h->born[pool[i]] > 0 && (says == GM_SAYS_OTHER || says == GM_SAYS_OBJECT) &&
+            (steps->row_count == 0 || h->born[pool[i]] <= steps->rows[0].last_event + 1))
+            w->claim[pool[i]] = GM_CLAIM_SLOTS;
+    }
 }
 
 /* ---- what was made once and is read by pass after pass ---------------------------------------------------------- */
