@@ -126,6 +126,18 @@ static void measure_pools(const struct gm_history *h, struct private_pool *pools
     }
 }
 
+/* The line that captures a graph: torch.cuda.graph empties the cache first, which shows if there was one; else the one
+ * that called what was made in the pools. NULL: there is none. */
+static const char *line_of_capture(struct gm_lives *l, const struct gm_set *set)
+{
+    uint32_t stack = 0;
+    for (uint32_t e = 0; (l->by_any & GM_BY_CAPTURE) != 0 && e < l->h->count; e++) {
+        const uint32_t of = l->snapshot->events.stack[l->h->first + e].v;
+        stack = gm_made_by(l->h, e) == GM_NEVER && (l->by[of] & GM_BY_CAPTURE) != 0 ? of : stack;
+    }
+    return stack > 0 ? gm_lives_place(l, stack) : gm_lives_caller(l, set, true);
+}
+
 /* One after the other they could use the same memory: that of the one that needs most. */
 static void find_pools(struct gm_case *c, const struct gm_rule *rule)
 {
@@ -151,11 +163,15 @@ static void find_pools(struct gm_case *c, const struct gm_rule *rule)
     if (sum - pools[most].most < 16 * GM_MIB)
         set.n = 0;
     free(pools);
-    gm_case_accuse(c, rule, &set, true,
-                   gm_case_printf(c,
-                                  "%zu pools of their own, as CUDA graphs make them, keep what they needed only while "
-                                  "they were filled: %s, where the largest would do for all",
-                                  count, gm_size_format(size, sum)));
+    const char *line = set.n > 0 ? line_of_capture(c->lives, &set) : NULL;
+    struct gm_finding *f = gm_case_accuse(
+        c, rule, &set, true,
+        gm_case_printf(c,
+                       "%zu pools of their own, as CUDA graphs make them, keep what they needed only while "
+                       "they were filled: %s, where the largest would do for all",
+                       count, gm_size_format(size, sum)));
+    if (f != NULL && line != NULL)
+        f->site = line;
 }
 
 static const struct gm_rule rules[] = {

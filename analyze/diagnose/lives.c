@@ -29,6 +29,7 @@ static const struct {
     {"load_file", GM_BY_LOADING},
     {"/copy.py", GM_BY_COPYING},
     {"deepcopy", GM_BY_COPYING},
+    {"torch/cuda/graphs.py", GM_BY_CAPTURE},
     {"swa_utils.py", GM_BY_COPYING},
     {"utils/checkpoint.py", GM_BY_RECOMPUTE},
     {"_call_impl", GM_BY_MODULE},
@@ -848,5 +849,5 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool i
     size_t n = all == 0 ? 0 : common_frames(l, bytes, common, all);
     free(bytes);
     const char *label = line_of(l, common, all, &n, is_outside, &is_library);
-    return label == NULL || (is_outside && !is_library) ? label : with_origin(l, label, common, n - 1, true);
+    return label == NULL ? label : with_origin(l, label, common, n - 1, true);
 }

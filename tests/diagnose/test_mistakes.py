@@ -636,15 +636,23 @@ class Mistakes(unittest.TestCase):
         self.expect(t, "workspaces-per-stream", 3 * 92, 3 * 92 + 16, "net.py:10")
 
     def test_pools_of_graphs(self):
-        def capture(pools):
+        enter = [("empty_cache", TORCH + "cuda/memory.py", 3), ("__enter__", TORCH + "cuda/graphs.py", 9),
+                 ("record", "serve.py", 29), ("<module>", "serve.py", 60)]
+        inside = FORWARD[:2] + [("record", "serve.py", 30), ("<module>", "serve.py", 60)]
+
+        def capture(pools, has_cache=False):
             t = Trace()
             t.alloc(64, WEIGHTS)
+            if has_cache:
+                t.free(t.alloc(30, FORWARD))
+            t.empty_cache(enter)
             for n in range(4):
-                passing = [t.alloc(40, FORWARD, pool=(0, n + 1 if pools else 0)) for _ in range(2)]
-                t.alloc(4, FORWARD, pool=(0, n + 1 if pools else 0))
+                passing = [t.alloc(40, inside, pool=(0, n + 1 if pools else 0)) for _ in range(2)]
+                t.alloc(4, inside, pool=(0, n + 1 if pools else 0))
                 t.free(*passing)
             return t
-        self.expect(capture(True), "cuda-graph-pools", 235, 245)
+        self.expect(capture(True), "cuda-graph-pools", 235, 245, "serve.py:30, from serve.py:60")
+        self.expect(capture(True, True), "cuda-graph-pools", 235, 245, "serve.py:29, from serve.py:60")
         self.expect_none(capture(False), "cuda-graph-pools")
 
     def test_hooks(self):
@@ -771,16 +779,19 @@ class Mistakes(unittest.TestCase):
         self.expect(t, "no-inference-mode", 200, 270)
 
     def test_pool_of_pages(self):
-        def serve(stack):
+        def serve(stack, pools=1, mib=2):
             t = Trace()
             for _ in range(4):
                 t.alloc(16, WEIGHTS)
-            t.alloc(512, [("__init__", "serve.py", 4), ("<module>", "serve.py", 9)])
+            for _ in range(pools):
+                t.alloc(512, [("__init__", "serve.py", 4), ("<module>", "serve.py", 9)])
             for r in range(6):
-                t.free(t.alloc(2 + r, stack), t.alloc(4 + r, FORWARD))
+                t.free(t.alloc(mib * (2 + r), stack), t.alloc(mib * (4 + r), FORWARD))
             return t
         self.expect(serve(LOOKUP), "kv-cache-dominates", 256, 256, "serve.py:4")
         self.expect_none(serve(FORWARD), "kv-cache-dominates")
+        self.expect(serve(FORWARD, mib=0.02), "kv-cache-dominates", 256, 256, "serve.py:4")  # word by word
+        self.expect(serve(FORWARD, 2, 0.02), "kv-cache-dominates", 512, 512, "serve.py:4")  # keys, and values
 
     def test_gradients_that_a_hook_gives_to_another_stream(self):
         """No line made them: that of the hook is told, which let go of them."""
