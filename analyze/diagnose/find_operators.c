@@ -300,6 +300,7 @@ enum {
     WIDE = 6,
     WIDER = 32,
     LEAST_INNER = 16,
+    MOST_OF_LOSS = 16 /* one after the other: what has more is layers */,
     LEAST_ENDS = 2
 };
 
@@ -344,13 +345,14 @@ uint64_t gm_rows_of_product(const struct gm_lives *l, uint64_t before, uint64_t 
 
 /* Of no code whose name tells: the largest size at the peak, if the forward pass ends in it, of something much smaller,
  * as a projection to all words makes it, twice: it is its product with a weight, and a number for each row is made of
- * it; or it is smaller by `WIDER`, and one of the first two gradients is that of one of the largest weights. 0: there
- * is none. */
+ * it; or it is smaller by `WIDER`, or that product, and one of the first two gradients is that of one of the largest
+ * weights, or of its use in this place. 0: there is none. */
 static uint64_t wide_end_of(const struct gm_lives *l)
 {
-    uint64_t size = 0, before = 0, gradient = 0, rows = 0;
+    uint64_t size = 0, before = 0, gradient = 0, rows = 0, small = 0;
     bool is_open = false, is_wide = false;
-    size_t ends = 0, gradients = 0;
+    const bool is_tied = (l->by_any & GM_BY_LOOKUP) != 0; /* maybe: its gradient is a sum of two */
+    size_t ends = 0, gradients = 0, in_row = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size &&
             !is_aside(l, a, size))
@@ -362,26 +364,31 @@ static uint64_t wide_end_of(const struct gm_lives *l)
         const uint32_t a = gm_made_by(l->h, e);
         const uint64_t bytes = gm_requested(l->h, a);
         if (gm_lives_is_of_backward(l, a)) {
-            if (is_wide && gm_lives_is_role(l, a, GM_ROLE_GRADIENT)) {
+            if (is_wide && (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || (is_tied && bytes == gradient))) {
                 is_wide = ++gradients < 2 && bytes < gradient / 2;
                 ends += bytes >= gradient / 2;
             }
             is_open = false;
-            before = 0;
+            before = small = in_row = 0;
         } else if (is_logits_of(bytes, size)) {
             gradients = 0;
-            is_wide = is_wide || (before > 0 && before <= size / WIDER);
+            is_wide =
+                in_row++ < MOST_OF_LOSS && (is_wide || (before > 0 && before <= size / WIDER) ||
+                                            (before == 0 && small > 0 && gm_rows_of_product(l, small, bytes) > 0));
             if (!is_open && before > 0 && before <= bytes / WIDE)
                 rows = gm_rows_of_product(l, before, bytes);
             is_open = is_open || (before > 0 && before <= bytes / WIDE);
         } else if (is_open && is_number_of(bytes, rows)) {
             ends++;
-            is_open = is_wide = false;
+            is_wide = false;
             before = 0;
         } else if (!is_aside(l, a, size)) {
             is_wide = is_wide && bytes <= before;
             is_open = is_open && bytes <= before;
+            in_row = 0;
             before = is_for_good(l, a) ? 0 : bytes;
+        } else if (l->h->freed[a] > e + 1 + BRIEF && !is_for_good(l, a)) {
+            small = bytes;
         }
     }
     return ends >= LEAST_ENDS && !is_of_layers(l, size) ? size : 0;
@@ -657,8 +664,9 @@ static const struct gm_rule rules[] = {
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
          "each; where no name tells of a loss, of the largest size, if the forward pass ends in it after something 6 "
          "times smaller, of which one of the largest weights makes it by its sizes, and a number for each row (but for "
-         "2 %) is made of it, or after something 32 times smaller, and one of the largest weights has the first "
-         "gradient; not where the first two gradients made of it are equally large and none stays (similarities of a "
+         "2 %) is made of it, twice, or, but for more than 16 in a row, after something 32 times smaller or that "
+         "product, and one of the largest weights has the first gradient, or a part of it; not where the first two "
+         "gradients made of it are equally large and none stays (similarities of a "
          "batch with a batch); the saving is that of chunks of an eighth",
      .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},
     {.id = "autocast-weight-casts",

@@ -2047,25 +2047,46 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(plain["severity"], "info")
 
     def test_logits_of_no_name(self):
-        def scored(words, reduces, inner=1024, rows=4096, less=0, of_modules=True):
+        def scored(words, reduces, inner=1024, lengths=(4096,) * 4, less=0, of_modules=True):
             """In inference: rows x inner, times a weight of so many words, twice that size, and a number for each row."""
+            rows = max(lengths)
             forward = FORWARD if of_modules else [("project", "solve.py", 12), FORWARD[-1]]
             linear = [("forward", TORCH + "nn/modules/linear.py", 134)] if of_modules else []
             t = Trace()
             t.alloc(inner * words * 4 / MIB, WEIGHTS)
             t.free(t.alloc(rows * words * 2 / MIB, WEIGHTS), t.alloc(1, WEIGHTS))  # as they are set up
-            for _ in range(4):
+            for rows in lengths:
                 made = [t.alloc(rows * inner * 4 / MIB, forward)]
                 made += [t.alloc(rows * words * 4 / MIB, [*linear, ("score", "train.py", 31), *forward[1:]])]
                 made += [t.alloc((rows - less) * words * 4 / MIB, [("score", "train.py", 32 + n), FORWARD[-1]]) for n in range(2)]
-                made += [t.alloc((rows - less) * 8 / MIB, [("score", "train.py", 35), FORWARD[-1]])] if reduces else []
+                made += [t.alloc((rows - less) * 8 / MIB, [("score", "train.py", 35), FORWARD[-1]]) for _ in range(reduces)]
                 t.free(*made)
             return t
         self.expect(scored(8000, True), "vocabulary-copies", 320, 375, "train.py:3")
         self.expect(scored(8000, True, less=16), "vocabulary-copies", 320, 375, "train.py:3")  # the last of each text has no next word
+        lengths = 1300, 4096, 3000, 700
+        self.expect(scored(8000, 2, lengths=lengths), "vocabulary-copies", 100, 130, "train.py:3")  # two numbers, of one text
+        self.expect_none(scored(8000, 1, lengths=lengths), "vocabulary-copies")
         self.expect_none(scored(8000, False), "vocabulary-copies")  # what is made is wide, and no choice of a word
         self.expect_none(scored(4096, True), "vocabulary-copies")   # as a layer of a model widens it
         self.expect_none(scored(8000, True, of_modules=False), "vocabulary-copies")  # fields of a solver, not words
+
+    def test_logits_of_the_table_that_is_looked_up(self):
+        """Words in 16 bits, 1000 times more of them than a hidden number; what both uses of the table give it is summed up."""
+        def lm(lookup, copies=3):
+            t = Trace()
+            t.alloc(32, WEIGHTS)
+            for _ in range(5):
+                made = [t.alloc(0.5, lookup)] + [t.alloc(512, FORWARD[:1] + FORWARD[2:]) for _ in range(copies)]
+                root = t.alloc(1 / 1024, ROOT)
+                made += [t.alloc(mib, AUTOGRAD) for mib in (512, 32, 0.5, 32)]
+                gradient = t.alloc(32, AUTOGRAD)
+                t.free(*made, root)
+                t.free(t.alloc(1 / 1024, STEP))
+                t.free(gradient)
+            return t
+        self.expect(lm(LOOKUP), "vocabulary-copies", 1000, 1800)
+        self.expect_none(lm(LOOKUP, 20), "vocabulary-copies")  # as wide as that is all of the model
 
     def test_casts_are_a_choice_where_something_is_trained(self):
         cast = [("forward", TORCH + "nn/modules/linear.py", 134), *FORWARD]
