@@ -684,20 +684,21 @@ bool gm_lives_is_line_elsewhere(struct gm_lives *l, uint32_t stack, uint32_t oth
 }
 
 /* The site of a stack, and where it was called from, by the first n of its frames. */
-static const char *place_of(struct gm_lives *l, uint32_t stack, const uint32_t *frames, size_t n)
+static const char *place_of(struct gm_lives *l, uint32_t stack, const uint32_t *frames, size_t all, size_t n)
 {
     const char *site = gm_names_site(&l->names, (struct gm_stack_id){stack});
     const struct gm_frame_row *telling = gm_names_telling_frame(&l->names, (struct gm_stack_id){stack});
     if (site == NULL || telling == NULL || telling->filename == NULL)
         return site;
-    return with_origin(l, site, frames, above_telling(l, telling, frames, n),
-                       (gm_file_kind(telling->filename) & GM_FILE_IS_INSTALLED) != 0);
+    const bool is_library = (gm_file_kind(telling->filename) & GM_FILE_IS_INSTALLED) != 0;
+    return with_origin(l, site, frames, above_telling(l, telling, frames, is_library ? all : n), is_library);
 }
 
 const char *gm_lives_place(struct gm_lives *l, uint32_t stack)
 {
     uint32_t frames[DEPTH_MOST];
-    return place_of(l, stack, frames, python_frames(l, stack, frames));
+    const size_t n = python_frames(l, stack, frames);
+    return place_of(l, stack, frames, n, n);
 }
 
 const char *gm_lives_own_line(struct gm_lives *l, uint32_t stack)
@@ -828,7 +829,7 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
     if (ok && set->n > 0) {
         uint32_t frames[DEPTH_MOST];
         const size_t n = python_frames(l, most, frames);
-        blame->site = place_of(l, most, frames, common_frames(l, bytes, frames, n));
+        blame->site = place_of(l, most, frames, n, common_frames(l, bytes, frames, n));
     }
     free(bytes);
     free(is_met);

@@ -2046,6 +2046,13 @@ class Mistakes(unittest.TestCase):
         plain = diagnosed(model(600, 600))["vocabulary-copies"]  # every such loss has them
         self.assertEqual(plain["severity"], "info")
 
+    def test_a_library_s_line_tells_the_nearest_line_of_the_program(self):
+        outer = [("loss_of", "tune.py", 30), ("<module>", "tune.py", 43)]
+        model = [("forward", "site-packages/transformers/modeling.py", 468), ("loss_of", "tune.py", 29), outer[1]]
+        loss = [("cross_entropy", TORCH + "nn/functional.py", 9), *outer]
+        t = train(5, lambda t, r: [t.alloc(600, frames) for frames in (model, model, loss)], lambda t, r: [t.alloc(600, AUTOGRAD)], weights=2)
+        self.expect(t, "vocabulary-copies", 1500, 3100, "modeling.py:468, from tune.py:29")
+
     def test_logits_of_no_name(self):
         def scored(words, reduces, inner=1024, lengths=(4096,) * 4, less=0, of_modules=True):
             """In inference: rows x inner, times a weight of so many words, twice that size, and a number for each row."""
