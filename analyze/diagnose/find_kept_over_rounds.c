@@ -24,7 +24,7 @@ enum {
     GRAPH_PART = 10,
     GRAPH_SMALL = 1000, /* parts of its bytes */
     TELLING = 100,      /* parts of the largest of them: smaller ones say nothing of what is between two */
-    CONSUMED = 4,       /* parts of its bytes that a backward pass has used: it is none */
+    CONSUMED = 6,       /* parts of its bytes that a backward pass has used: it is none */
     DENSE = 4           /* one of five that are made is there later, or more */
 };
 
@@ -36,6 +36,8 @@ struct gm_habit {
     uint32_t stale_round, piled_round;
     uint32_t round, first, successor; /* while they are walked backwards: the first of the round, of the next one, */
     uint32_t second;                  /* and of the one after that */
+    uint32_t left, left_round;        /* rounds of which something is there to the end */
+    uint64_t size;                    /* of each; GM_ABSENT: they differ, or not all are */
 };
 
 static bool is_made(const struct gm_lives *l, size_t a)
@@ -72,6 +74,28 @@ static bool is_stale(const struct gm_history *h, size_t a, const struct gm_habit
            (rounds == 1 || (rounds == 2 && h->freed[a] < habit->second && habit->second != GM_NEVER));
 }
 
+/* Of a few rounds, each of which trains, a leak is what all leave alike, to the end. */
+static void note_left(const struct gm_lives *l, size_t a, uint32_t round, struct gm_habit *habit)
+{
+    const bool is_alike =
+        gm_lives_is_left(l, a) && (habit->left == 0 ? habit->size == 0 : habit->size == gm_requested(l->h, a));
+    habit->size = is_alike ? gm_requested(l->h, a) : GM_ABSENT;
+    habit->left += habit->left_round != round;
+    habit->left_round = round;
+}
+
+static bool do_all_train(const struct gm_lives *l)
+{
+    uint32_t n = 0, last = GM_NEVER;
+    for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count; e = gm_next_made(l->h, e + 1)) {
+        const uint32_t a = gm_made_by(l->h, e), round = gm_lives_round(l, e + 1);
+        const bool is_backward = gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a);
+        n += is_backward && round != last;
+        last = is_backward ? round : last;
+    }
+    return n >= l->rounds.n;
+}
+
 /* Backwards, so that the next allocations of a stack in later rounds are known. */
 static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
 {
@@ -82,7 +106,9 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
         if (a == GM_NEVER || h->born[a] != e)
             continue;
         struct gm_habit *habit = &habits[gm_stack_of(h, a)];
-        if (!gm_is_of_round(l, a) && (habit->piled < LEAST_ROUNDS || !is_set_up(l, a) || !is_made(l, a)))
+        const bool is_piling =
+            habit->piled >= LEAST_ROUNDS || (habit->left + 1 >= LEAST_ROUNDS && habit->size == gm_requested(l->h, a));
+        if (!gm_is_of_round(l, a) && (!is_piling || !is_set_up(l, a) || !is_made(l, a)))
             continue;
         const uint32_t round = gm_lives_round(l, e), rounds = outlived(l, a);
         if (habit->round != round) {
@@ -91,6 +117,7 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
             habit->round = round;
         }
         habit->first = e;
+        note_left(l, a, round, habit);
         if (is_stale(h, a, habit, rounds)) {
             kinds[a] = STALE;
             habit->stale += habit->stale_round != round;
@@ -103,6 +130,10 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
             habit->piled_round = round;
         }
     }
+    if (kinds != NULL && l->rounds.n >= LEAST_ROUNDS && do_all_train(l))
+        for (size_t s = 0; s < l->snapshot->stacks.count; s++)
+            if (habits[s].size != GM_ABSENT && habits[s].left >= l->rounds.n && habits[s].piled < LEAST_ROUNDS)
+                habits[s].piled = LEAST_ROUNDS;
     return kinds;
 }
 
@@ -676,7 +707,9 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info of batches that wait for one backward pass",
      .when =
          "what was made in a round of the loop (a step, or a pass of a loop of Python) is there three rounds later, or "
-         "two at the end, of at least 3 rounds, and holds 1 % of the peak; by several stacks, or by 3 a round of which "
+         "two at the end, of at least 3 rounds, or is left in as many bytes by each of 3 that all train, and holds 1 % "
+         "of "
+         "the peak; by several stacks, or by 3 a round of which "
          "one stack makes 2, or by 2 of modules in rounds with a backward pass; if that is a fifth of what the same "
          "calls of the model made, and backward passes use little between. "
          "Info: at least 3 forward passes, each with a loss, are there at the peak",

@@ -104,11 +104,14 @@ static void put_replayed_in_order(struct gm_finding *list, size_t n)
             }
 }
 
-/* How much a remedy saves that was replayed; of a mistake whose mending cannot be, how much it costs. */
+/* How much a remedy saves that was replayed; of a mistake whose mending was not, how much it costs, likewise. */
 static uint64_t weight_of(const struct gm_finding *f)
 {
-    const bool is_known = f->rank == GM_RANK_MISTAKE && f->remedy == NULL && f->bytes != GM_REPORT_NONE;
-    return is_replayed(f) ? gm_remedy_weight(f->remedy) : is_known ? f->bytes : 0;
+    if (is_replayed(f))
+        return gm_remedy_weight(f->remedy);
+    if (f->rank != GM_RANK_MISTAKE || f->bytes == GM_REPORT_NONE)
+        return 0;
+    return f->remedy != NULL && f->remedy->grows ? gm_sat_add(f->bytes, f->bytes) : f->bytes;
 }
 
 static bool is_setting(const struct gm_finding *f)
