@@ -449,6 +449,14 @@ static void add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
     g->set.n = is_second ? g->set.n : before;
 }
 
+/* Where no module has weights: what is there from before the first backward pass to the end. */
+static bool is_weight(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
+           (!gm_lives_has_modules(l) && gm_lives_is_left(l, a) && l->h->born[a] < l->first_backward &&
+            !gm_lives_is_of_engine(l, a));
+}
+
 static struct second_graph look_for_second_graph(struct gm_case *c)
 {
     const struct gm_lives *l = c->lives;
@@ -456,7 +464,7 @@ static struct second_graph look_for_second_graph(struct gm_case *c)
     struct gm_sizes parameters = {.v = NULL};
     struct second_graph graph = {.kept = 0};
     uint32_t from = GM_NEVER, last = 0;
-    c->failed |= !gm_sizes_of_role(&parameters, l, GM_ROLE_PARAMETER);
+    c->failed |= !gm_sizes_of_those(&parameters, l, is_weight);
     for (uint32_t e = 0; !c->failed && e <= h->count; e++) {
         const uint32_t a = e < h->count ? h->of_event[e] : GM_NEVER;
         if (e < h->count && (a == GM_NEVER || h->born[a] != e + 1))

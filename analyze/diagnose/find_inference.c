@@ -160,7 +160,10 @@ static void look_after(struct group *found, const struct gm_lives *l, uint32_t f
     for (uint32_t e = first; e < end; e++) {
         const uint32_t a = h->of_event[e];
         const bool goes = a != GM_NEVER && h->freed[a] == e + 1;
-        is_first = is_first && !(found->has_backward && l->phase[e] == GM_PHASE_FORWARD);
+        const bool is_over = l->phase != NULL && (l->phase[e] == GM_PHASE_FORWARD ||
+                                                  (!gm_lives_has_modules(l) && l->phase[e] != GM_PHASE_BACKWARD &&
+                                                   gm_made_by(h, e) != GM_NEVER && is_of_forward(l, a)));
+        is_first = is_first && !(found->has_backward && is_over);
         found->has_backward |= is_backward(l, e);
         found->later += goes && h->born[a] > last;
         found->consumed += goes && is_first && is_backward(l, e) && is_of_forward(l, a) &&
@@ -238,12 +241,12 @@ static void trim_group(const struct gm_lives *l, struct gm_set *set, size_t from
 }
 
 /* Groups that go at once: of graphs, or, if most are those of one layer, what its function has of its own, which goes
- * when it returns. */
-static void collect_groups(struct gm_case *c, struct gm_set *set, const struct large *large,
-                           const struct gm_sizes *weights, bool may_be_held)
+ * when it returns. Returns how many of them are no graph's for sure: most layers used up what they read. */
+static size_t collect_groups(struct gm_case *c, struct gm_set *set, const struct large *large,
+                             const struct gm_sizes *weights, bool may_be_held)
 {
     const struct gm_lives *l = c->lives;
-    size_t groups = 0, inside = 0;
+    size_t groups = 0, inside = 0, held = 0;
     uint32_t round = 0, stack = GM_NEVER; /* of the group before */
     bool is_inside = false;               /* since then nothing was made but by modules */
     for (uint32_t e = 0, from = 0; !c->failed && e <= l->h->count; e++) {
@@ -257,9 +260,11 @@ static void collect_groups(struct gm_case *c, struct gm_set *set, const struct l
             trim_group(l, set, before);
         if (set->n > before) {
             const struct group group = look_at_group(l, large, weights, set, before, e);
-            const bool is_used_up = !may_be_held && (group.used_up * USED_UP_PARTS > group.layers ||
-                                                     (!gm_lives_has_modules(l) && 2 * group.n < group.passing));
+            const bool is_used_up =
+                !may_be_held && (group.used_up * USED_UP_PARTS > group.layers ||
+                                 (!gm_lives_has_modules(l) && !l->has_backward && 2 * group.n < group.passing));
             set->n = is_graph(l, &group) && !is_used_up ? set->n : before;
+            held += group.layers >= AT_ONCE && 2 * group.used_up > group.layers ? set->n - before : 0;
         }
         if (set->n > before) {
             const uint32_t of = gm_stack_of(l->h, set->v[before].allocation);
@@ -272,6 +277,7 @@ static void collect_groups(struct gm_case *c, struct gm_set *set, const struct l
     }
     if (inside * 2 >= groups)
         set->n = 0;
+    return held;
 }
 
 /* Returns whether it is graphs, which have most of what the forward pass makes: features are few. `may_be_held`: also
@@ -282,18 +288,18 @@ static bool collect_graphs(struct gm_case *c, struct gm_set *set, bool may_be_he
     const struct gm_lives *l = c->lives;
     struct large large;
     struct gm_sizes weights;
-    size_t passing = 0;
+    size_t passing = 0, held = 0;
     if (l->has_oom || (l->has_backward ? l->phase == NULL : l->has_optimizer))
         return false;
     c->failed |= !find_large(l, &large);
     c->failed |= !gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER);
     if (!c->failed)
-        collect_groups(c, set, &large, &weights, may_be_held);
+        held = collect_groups(c, set, &large, &weights, may_be_held);
     for (uint32_t i = 0; !c->failed && i < large.n; i++)
         passing += l->h->freed[large.v[i]] != GM_NEVER && l->h->freed[large.v[i]] > l->h->born[large.v[i]] + WORKSPACE;
     gm_sizes_free(&weights);
     free(large.v);
-    return l->has_backward || set->n * GRAPH_PARTS >= passing;
+    return l->has_backward || (set->n * GRAPH_PARTS >= passing && 2 * held <= set->n);
 }
 
 static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
@@ -586,8 +592,8 @@ static const struct gm_rule rules[] = {
          "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
          "each are freed at once, not by one layer after the other; not lists of the sizes of weights, nor what two "
          "lines made for many later passes to read, nor while an eighth of the layers with a weight give up what they "
-         "read, nor, without modules, less than half of what is made in between; in training most of what that forward "
-         "pass kept, and the next backward pass, if one came, freed others",
+         "read, nor, without modules or training, less than half of what is made in between; in training most of what "
+         "that forward pass kept, and the next backward pass, if one came, freed others",
      .what_to_do = "`with torch.inference_mode():`"},
     {.id = "forward-only",
      .title = "Activations are kept, and the trace ends before a backward pass",
@@ -637,7 +643,8 @@ static const struct gm_rule of_features[] = {
          "ones, or, in training, outlive their round although its backward pass has used what was made between "
          "them, or are made by a backward pass that gives up its forward pass's part, or by one line in a call of the "
          "model that keeps no graph and are there when 6 large tensors have been made after it (6 of them, or 4 "
-         "that are there two such calls later, too), and hold 1 % of the peak",
+         "that are there two such calls later, too), and hold 1 % of the peak; in inference also what is freed at "
+         "once, if it is less than a quarter of what is made, or most layers with a weight were done with what they read",
      .what_to_do = "`features[name] = output.mean().item()`, or `handle.remove()`"},
 };
 const struct gm_theme gm_theme_features = GM_THEME(of_features);

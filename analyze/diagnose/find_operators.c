@@ -301,12 +301,38 @@ enum {
     WIDER = 32,
     LEAST_INNER = 16,
     MOST_OF_LOSS = 16 /* one after the other: what has more is layers */,
+    PASSES = 3,
     LEAST_ENDS = 2
 };
+
+/* Whether a line makes three of that size for the peak, and something else is made for it in between: layers that are
+ * passes of a loop, where none is a module. */
+static bool is_of_passes(const struct gm_lives *l, uint64_t size)
+{
+    struct passes {
+        uint32_t n, others;
+    } *passes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *passes);
+    uint32_t others = 1;
+    bool is_one = passes == NULL;
+    for (size_t a = 0; !is_one && a < l->h->allocation_count; a++) {
+        if (l->h->born[a] == 0 || !gm_lives_at_peak(l, a) || gm_lives_is_of_engine(l, a) || is_for_good(l, a))
+            continue;
+        struct passes *of = &passes[gm_stack_of(l->h, a)];
+        const bool is_of_size = gm_requested(l->h, a) == size;
+        of->n += is_of_size && of->others != others;
+        of->others = is_of_size ? others : of->others;
+        others += !is_of_size && gm_requested(l->h, a) >= size / WIDE;
+        is_one = of->n >= PASSES;
+    }
+    free(passes);
+    return is_one;
+}
 
 /* Whether layers with weights make that size in more than one line: it is no end of a forward pass. */
 static bool is_of_layers(const struct gm_lives *l, uint64_t size)
 {
+    if (!calls_layers(l))
+        return is_of_passes(l, size);
     const unsigned call = GM_BY_LINEAR | GM_BY_MODULE; /* not their weights, as they are set up */
     uint32_t first = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
@@ -665,7 +691,8 @@ static const struct gm_rule rules[] = {
          "each; where no name tells of a loss, of the largest size, if the forward pass ends in it after something 6 "
          "times smaller, of which one of the largest weights makes it by its sizes, and a number for each row (but for "
          "2 %) is made of it, twice, or, but for more than 16 in a row, after something 32 times smaller or that "
-         "product, and one of the largest weights has the first gradient, or a part of it; not where the first two "
+         "product, and one of the largest weights has the first gradient, or a part of it; not where a line makes "
+         "three of them for the peak, with others in between, and layers are no modules, nor where the first two "
          "gradients made of it are equally large and none stays (similarities of a "
          "batch with a batch); the saving is that of chunks of an eighth",
      .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},

@@ -276,6 +276,97 @@ class Mistakes(unittest.TestCase):
         self.expect(serve(1), "slow-leak", 140, 160, "serve.py:11")  # the model works after it: a cache of what it needs
         self.assertIn("bound that cache", diagnosed(serve(1))["Do this"])
 
+    def test_leak_of_three_steps(self):
+        """Each leaves as much, and all of it is there at the end: it comes before what is there for a moment only."""
+        def trained(rounds, sizes):
+            def step(t, r):
+                t.free(*[t.alloc(32, STEP) for _ in range(4)])
+            made = [("make", "data.py", 12), ("<module>", "train.py", 19)]
+            return train(rounds, lambda t, r: t.alloc(sizes[r], made) and [], after=step)
+        self.expect(trained(3, [64] * 3), "tensors-in-a-list", 120, 130, "data.py:12")
+        self.assertRegex(diagnosed(trained(3, [64] * 3))["Do this"], r"^append tensor\.cpu\(\)")
+        self.expect_none(trained(3, [64, 64, 48]), "tensors-in-a-list")
+        self.expect_none(trained(2, [64] * 2), "tensors-in-a-list")
+
+    def test_functions_in_place_of_modules(self):
+        """What they keep for a backward pass, which frees it or not; and what none of them uses."""
+        def weights(t):
+            return [t.alloc(8, [("leaf", "train.py", 5), ("<module>", "train.py", 6)]) for _ in range(5)]
+
+        def layers(t, line, n=8):
+            stacks = [[("net", "net.py", 11 + k), ("<module>", "train.py", line)] for k in range(4)]
+            return [t.alloc(32, stacks[k % 4]) for k in range(n)]
+
+        def backward(t, graph, keeps=False):
+            t.free(t.alloc(1 / 1024, ROOT))
+            for block in reversed(graph):
+                t.free(t.alloc(1, AUTOGRAD), *([] if keeps else [block]))
+            return [t.alloc(8, AUTOGRAD) for _ in range(5)]
+
+        def projected(keeps):
+            t = Trace()
+            kept = weights(t)
+            for _ in range(4):
+                first = layers(t, 20)
+                grads = backward(t, first, keeps)
+                grads += backward(t, layers(t, 21))
+                for block in grads:
+                    t.free(t.alloc(8, [("project", "train.py", 24), ("<module>", "train.py", 25)]), block)
+                t.free(*(first if keeps else []))
+            t.free(*kept)
+            return t
+        self.expect(projected(True), "retain-graph", 225, 270, "train.py:22")
+        self.expect_none(projected(True), "create-graph")
+        self.expect_none(projected(True), "no-inference-mode")
+        self.expect_none(projected(False), "retain-graph")
+
+        def scored(keeps):
+            t = Trace()
+            kept = weights(t)
+            for _ in range(4):
+                t.free(*backward(t, layers(t, 20, 2)))
+                held = []
+                for n in range(8):
+                    t.free(*([] if keeps else held[-1:]))
+                    held, passing = held + layers(t, 27 + n % 2, 1), layers(t, 29, 2)
+                    t.free(*passing)
+                t.free(*(held if keeps else held[-1:]))
+            t.free(*kept)
+            return t
+        self.expect(scored(True), "no-inference-mode", 150, 200, "net.py:11")
+        self.expect_none(scored(False), "no-inference-mode")
+
+    def test_zeroed_gradients_of_functions(self):
+        """Layers that a loop of functions makes are no logits, nor copies of as many bytes of gradients."""
+        def stack(line):
+            return [("net", "net.py", line), ("<module>", "train.py", 20)]
+
+        def trained(zeroes):
+            t = Trace()
+            kept = [t.alloc(32, [("leaf", "train.py", 5), ("<module>", "train.py", 6)]) for _ in range(8)]
+            grads = []
+            for _ in range(5):
+                made = [t.alloc(2, stack(10))]
+                for _ in range(4):
+                    made += [t.alloc(64, stack(11)), t.alloc(32, stack(12))]
+                    t.free(t.alloc(64, stack(13)))
+                t.free(t.alloc(1 / 1024, ROOT))
+                new = []
+                for block in reversed(made):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+                    if len(new) < 8:
+                        new.append(t.alloc(32, AUTOGRAD))
+                        t.free(*(new[-1:] if grads else []))
+                grads = grads or new
+                t.free(*([] if zeroes else grads))
+                grads = grads if zeroes else []
+            t.free(*grads, *kept)
+            return t
+        self.expect(trained(True), "gradients-through-forward", 100, 260)
+        self.expect_none(trained(True), "flat-gradient-buckets")
+        self.expect_none(trained(False), "vocabulary-copies")
+        self.expect_none(trained(False), "gradients-through-forward")
+
     def test_results_of_some_rounds_are_no_leak(self):
         """A frame of every third round is wanted; what is of rounds here and there is a cache that some keys are new to. What the
         model needs is no cache, either, if all of it is put into one in the end."""
@@ -1781,6 +1872,36 @@ class Mistakes(unittest.TestCase):
                 t.free(t.alloc(8, AUTOGRAD), block)
             return []
         self.expect(train(5, forward, weights=2, size=4, width=1), "hooks-keep-features", 4 * 6 * 32 - 10, 4 * 6 * 32 + 60, "net.py:30")
+
+        def pool(t, r):  # and where the backward pass uses but little of what is made between them
+            made = []
+            for n in range(6):
+                t.alloc(32, [("forward", "net.py", 30)] + FORWARD[1:])
+                made.append(t.alloc(8, [("pool", "net.py", 31)] + FORWARD[1:]))
+            t.alloc(1 / 1024, ROOT)
+            for block in reversed(made):
+                t.free(t.alloc(2, AUTOGRAD), block)
+            return []
+        self.expect(train(5, pool, weights=2, size=4, width=1), "hooks-keep-features", 4 * 6 * 32 - 10, 4 * 6 * 32 + 60, "net.py:30")
+
+    def test_outputs_of_layers_that_go_at_once(self):
+        """Many of them, in inference: each layer is done with what it read, as with no graph."""
+        def probed(keeps):
+            t = Trace()
+            t.alloc(16, WEIGHTS)
+            conv = [("_conv_forward", TORCH + "nn/modules/conv.py", 560)] + FORWARD
+            for _ in range(4):
+                held, before = [], t.alloc(24, FORWARD)
+                for n in range(12):
+                    held.append(t.alloc(24, conv[:2] + [("forward", "net.py", 40 + n % 3)] + FORWARD[1:]))
+                    t.free(before)
+                    before = t.alloc(24, FORWARD)
+                    t.free(*([] if keeps else held[-1:]))
+                t.free(before, t.alloc(1, [("<module>", "train.py", 21)]), *(held if keeps else []))
+            return t
+        self.expect(probed(True), "hooks-keep-features", 200, 300)
+        self.expect_none(probed(True), "no-inference-mode")
+        self.expect_none(probed(False), "hooks-keep-features")
 
     def test_blocks_that_differ_from_each_other(self):
         """A net whose blocks have sizes of their own, called from two lines: checkpoints at their calls."""
