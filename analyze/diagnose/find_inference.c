@@ -644,7 +644,8 @@ static const struct gm_rule of_features[] = {
          "them, or are made by a backward pass that gives up its forward pass's part, or by one line in a call of the "
          "model that keeps no graph and are there when 6 large tensors have been made after it (6 of them, or 4 "
          "that are there two such calls later, too), and hold 1 % of the peak; in inference also what is freed at "
-         "once, if it is less than a quarter of what is made, or most layers with a weight were done with what they read",
+         "once, if it is less than a quarter of what is made, or most layers with a weight were done with what they "
+         "read",
      .what_to_do = "`features[name] = output.mean().item()`, or `handle.remove()`"},
 };
 const struct gm_theme gm_theme_features = GM_THEME(of_features);
