@@ -53,9 +53,19 @@ static bool is_set_up(const struct gm_lives *l, size_t a)
 /* Whether its stack makes as many in a later round: that is no set-up. */
 static bool is_made_again(const struct gm_lives *l, const struct gm_roster *roster, size_t a)
 {
+    const uint32_t end = roster->first[gm_stack_of(l->h, a) + 1];
+    return end > roster->first[gm_stack_of(l->h, a)] && roster->v[end - 1].round > gm_lives_round(l, l->h->born[a]);
+}
+
+/* Whether the line of a stack makes as much in a later round, called from anywhere: a later copy replaces it. */
+static bool is_line_again(struct gm_lives *l, const struct gm_roster *roster, size_t a)
+{
+    const struct gm_history *h = l->h;
     bool is_again = false;
-    for (uint32_t r = gm_lives_round(l, l->h->born[a]) + 1; !is_again && r <= l->rounds.n; r++)
-        is_again = gm_roster_find(roster, gm_stack_of(l->h, a), r, 0) != NULL;
+    for (size_t i = 0; i < roster->n && !is_again; i++)
+        is_again = roster->v[i].round > gm_lives_round(l, h->born[a]) &&
+                   gm_requested(h, roster->v[i].allocation) == gm_requested(h, a) &&
+                   gm_lives_is_line_elsewhere(l, gm_stack_of(h, a), gm_stack_of(h, roster->v[i].allocation));
     return is_again;
 }
 
@@ -66,16 +76,22 @@ static struct members list_members(struct gm_case *c, bool (*is_wanted)(const st
     struct members found = {.v = NULL};
     c->failed |= roster == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
-        if (!is_wanted(l, a))
+        const bool goes = !gm_lives_is_left(l, a), is_again = goes && is_made_again(l, roster, a);
+        if (!is_wanted(l, a) || (is_again && !is_copied(l, a)))
             continue;
         const char *site = gm_names_site(&l->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
         c->failed |= site == NULL ||
                      !GM_VEC_PUSH(&found, ((struct member){site, gm_requested(l->h, a), (uint32_t)a, l->h->born[a],
-                                                           gm_lives_by(l, a),
-                                                           !gm_lives_is_left(l, a) && !is_made_again(l, roster, a)}));
+                                                           gm_lives_by(l, a), goes && !is_again}));
     }
     if (found.n > 0)
         qsort(found.v, found.n, sizeof *found.v, by_site);
+    bool is_again = false;
+    for (size_t i = 0; i < found.n; i++) {
+        if (i == 0 || strcmp(found.v[i].site, found.v[i - 1].site) != 0) /* the largest of its line */
+            is_again = found.v[i].goes && is_line_again(l, roster, found.v[i].allocation);
+        found.v[i].goes &= !is_again;
+    }
     return found;
 }
 
@@ -258,16 +274,15 @@ static bool are_by_turns(const struct part *a, const struct part *b)
     return a->born < b->last && b->born < a->last;
 }
 
-/* What copies again and again, or makes as much again later, leaves out all of them. */
+/* What copies again and again, or lets go what its line makes again later, wherever that is called from, leaves out all
+ * of them. */
 static void drop_part(struct gm_case *c, const struct members *m, const struct part *part, struct gm_set *set)
 {
     struct gm_lives *l = c->lives;
-    const struct gm_roster *roster = gm_lives_roster(l);
     bool is_again = (part->by & GM_BY_COPYING) != 0;
-    c->failed |= roster == NULL;
-    for (size_t i = part->from; !c->failed && i < part->to; i++) {
+    for (size_t i = part->from; i < part->to; i++) {
         gm_set_drop(set, m->v[i].allocation);
-        is_again |= !gm_lives_is_left(l, m->v[i].allocation) && is_made_again(l, roster, m->v[i].allocation);
+        is_again |= !gm_lives_is_left(l, m->v[i].allocation);
     }
     for (size_t a = 0; is_again && !c->failed && a < l->h->allocation_count; a++) {
         const char *site = gm_lives_is_of_engine(l, a) || is_set_up(l, a)
@@ -293,15 +308,22 @@ static void add_made_of_file(struct gm_case *c, struct gm_set *set)
             gm_set_drop(set, a);
 }
 
-/* What was read from files and lies there at the peak, and all weights that were not. */
+/* What was read from files and lies there at the peak, and all weights that were not: what is there before anything is
+ * read are no states, though it may look like them. */
 static struct members list_weights(struct gm_case *c, bool is_read)
 {
     const struct gm_lives *l = c->lives;
     struct members found = {.v = NULL};
+    uint32_t read = GM_NEVER;
+    for (size_t a = 0; (l->by_any & GM_BY_LOADING) != 0 && a < l->h->allocation_count; a++)
+        if ((gm_lives_by(l, a) & GM_BY_LOADING) != 0 && l->h->born[a] < read)
+            read = l->h->born[a];
     for (size_t a = 0; (l->by_any & GM_BY_LOADING) != 0 && !c->failed && a < l->h->allocation_count; a++) {
         const unsigned by = gm_lives_by(l, a);
         const bool is_weight =
-            (by & (GM_BY_NOBODY | GM_BY_OPTIMIZER | GM_BY_COPYING)) == 0 && gm_lives_is_role(l, a, GM_ROLE_PARAMETER);
+            (by & (GM_BY_NOBODY | GM_BY_OPTIMIZER | GM_BY_COPYING)) == 0 &&
+            (gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
+             (gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE) && l->h->born[a] > 0 && l->h->born[a] < read));
         if (((by & GM_BY_LOADING) != 0) == is_read && (is_read || is_weight) && !l->taken[a] &&
             gm_lives_at_peak(l, a) && gm_requested(l->h, a) >= l->at_peak / 5000)
             c->failed |=
@@ -447,10 +469,11 @@ static bool is_kept_beside(const struct gm_lives *l, const uint32_t *kept, size_
 }
 
 /* What one stack makes while the run goes on, and keeps through a forward pass, and is at the peak tensor by tensor as
- * large as the weights: a backup, the best ones so far, those from before inner steps. */
+ * large as the weights: a backup, the best ones so far, those from before inner steps. Its line makes the next ones,
+ * too, wherever it is called from. */
 static void find_backup(struct gm_case *c, struct gm_set *set)
 {
-    const struct gm_lives *l = c->lives;
+    struct gm_lives *l = c->lives;
     const size_t stacks = l->snapshot->stacks.count;
     uint32_t *kept = count_kept(l);
     uint64_t *bytes = calloc(stacks + 1, sizeof *bytes), weights = 0;
@@ -472,7 +495,9 @@ static void find_backup(struct gm_case *c, struct gm_set *set)
                 gm_sizes_has_another(&sizes, gm_requested(l->h, a)))
                 alike += gm_requested(l->h, a);
         for (size_t a = 0; alike >= weights - weights / 10 && !c->failed && a < l->h->allocation_count; a++)
-            if (gm_stack_of(l->h, a) == s && l->h->born[a] > 0)
+            if (l->h->born[a] > 0 &&
+                (gm_stack_of(l->h, a) == s ||
+                 (is_kept_beside(l, kept, a) && gm_lives_is_line_elsewhere(l, s, gm_stack_of(l->h, a)))))
                 gm_set_drop(set, a);
     }
     gm_sizes_free(&sizes);

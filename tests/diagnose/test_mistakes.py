@@ -1015,6 +1015,77 @@ class Mistakes(unittest.TestCase):
         self.expect_none(best([32] * 3), "second-copy-of-weights")
         self.expect_none(best([33] * 4), "second-copy-of-weights")
 
+    def test_layers_that_are_copied_from_the_host_are_no_checkpoint(self):
+        """Slots on the device, of two lines, take one layer after the other; what the layers make is twice as large."""
+        t = Trace()
+        for line in (5, 6, 5, 6):
+            t.alloc(32, [("<listcomp>", "stream.py", line), ("<module>", "serve.py", 9)])
+        layer = [("forward", "stream.py", 20), ("<module>", "serve.py", 12)]
+        for _ in range(4):
+            x = t.alloc(16, layer[1:])
+            for _ in range(6):
+                wide = t.alloc(64, layer)
+                high = t.alloc(64, [("relu", TORCH + "nn/functional.py", 7)] + layer)
+                t.free(wide)
+                low, added = t.alloc(16, layer), t.alloc(16, layer)
+                t.free(high, low, x)
+                x = added
+            t.free(t.alloc(1 / 1024, [("<module>", "serve.py", 13)]), x)
+        self.expect_none(t, "checkpoint-beside-model")
+
+    def test_checkpoint_beside_weights_that_look_like_states(self):
+        """Plain tensors are read into, and an average lies in the file, too; states that are made later are no weights."""
+        read = [("load", TORCH + "serialization.py", 9), ("resume", "train.py", 12), ("<module>", "train.py", 30)]
+        plain = [("fresh", "train.py", 5), ("<module>", "train.py", 29)]
+        sizes = (48, 40, 32, 24)
+
+        def resumed(stacks):
+            t = Trace()
+            for stack in stacks:
+                for mib in sizes:
+                    t.alloc(mib, stack)
+            for _ in range(5):
+                hidden = [t.alloc(24, [("logits", "train.py", 18), ("<module>", "train.py", 20)]) for _ in range(4)]
+                root = t.alloc(1 / 1024, ROOT)
+                gradients = [t.alloc(mib, AUTOGRAD) for mib in reversed(sizes)]
+                t.free(*hidden, root, t.alloc(1 / 1024, [("<module>", "train.py", 23)]), *gradients)
+            return t
+        self.expect(resumed([plain, read, read]), "checkpoint-beside-model", 280, 300, "train.py:12")
+        self.expect_none(resumed([read, plain, plain]), "checkpoint-beside-model")
+
+    def test_weights_that_are_kept_from_the_start(self):
+        """The last good ones: the first by a call before the training, the next ones by another, tensor by tensor."""
+        sizes = (64, 48, 32, 16)
+
+        def guarded(keeps, more=0):
+            t, good = Trace(), {}
+            for line, mib in enumerate(sizes):
+                t.alloc(mib, [("__init__", TORCH + "nn/modules/linear.py", 3), ("<module>", "train.py", 5 + line % 2)])
+
+            def remember(line):
+                for i, mib in enumerate(sizes if keeps else ()):
+                    new = t.alloc(mib, [("<lambda>", "guard.py", 7), ("remember", "guard.py", 9), ("<module>", "train.py", line)])
+                    t.free(*[good[i]] if i in good else [])
+                    good[i] = new
+            remember(12)
+            for r in range(6):
+                hidden, root = [t.alloc(48, FORWARD) for _ in range(4)], t.alloc(1 / 1024, ROOT)
+                gradients = [t.alloc(mib, AUTOGRAD) for mib in reversed(sizes)]
+                gradients.append(t.alloc(1 / 1024 + more * r, AUTOGRAD))
+                t.free(*hidden, root)
+                if r == 0:
+                    for mib in sizes:
+                        t.alloc(mib, STEP)
+                t.free(t.alloc(1 / 1024, STEP), *gradients)
+                if r % 2:
+                    t.free(*[t.alloc(20, [("forward", "net.py", 10), ("<module>", "train.py", 26)]) for _ in range(4)])
+                    remember(27)
+            return t
+        for more in 0, 1:  # the first copies lie there at the peak, or some of the next ones
+            self.expect(guarded(True, more), "second-copy-of-weights", 150, 330, "guard.py:7")
+            self.expect_none(guarded(True, more), "checkpoint-beside-model")
+        self.expect_none(guarded(False), "second-copy-of-weights")
+
     def test_gradients_that_are_copied_to_one_tensor(self):
         """In each step, when backward is over; it goes again."""
         def copied(parts, stack=(("<module>", "train.py", 24),)):
