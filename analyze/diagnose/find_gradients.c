@@ -471,9 +471,10 @@ static struct second_graph look_for_second_graph(struct gm_case *c)
             continue;
         const bool is_recomputed = e < h->count && from != GM_NEVER && (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0;
         const bool is_backward = e < h->count && (gm_lives_is_of_backward(l, a) || is_recomputed);
-        if (!is_backward && from != GM_NEVER)
+        const bool is_next = is_backward && (gm_lives_by(l, a) & GM_BY_ROOT) != 0; /* right after another */
+        if ((!is_backward || is_next) && from != GM_NEVER)
             add_pass(&graph, l, &parameters, from, last);
-        from = !is_backward ? GM_NEVER : from == GM_NEVER ? e : from;
+        from = !is_backward ? GM_NEVER : from == GM_NEVER || is_next ? e : from;
         last = e;
     }
     gm_sizes_free(&parameters);
