@@ -162,20 +162,22 @@ struct beside {
                              lives on, but tensors that somebody holds; and from the last one on, so far */
     size_t kept, passing; /* blocks in the same call of a model, and until the next: of the set; gone sooner, without
                              a backward pass: a graph would have kept most */
+    size_t between, open; /* of those that pass: from one of the set to the next; from the last one on, so far */
     size_t most;          /* of the set in one call: those with less than half as many may just hand it their output */
 };
 
 static void end_call(struct beside *all, struct beside *call)
 {
     if (call->kept > 2 * all->most)
-        all->used = all->kept = all->passing = 0;
+        all->used = all->kept = all->passing = all->between = 0;
     all->most = gm_max(all->most, call->kept);
     if (2 * call->kept >= all->most) {
         all->used += call->used;
         all->kept += call->kept;
         all->passing += call->kept > 0 ? call->passing : 0;
+        all->between += call->between;
     }
-    call->used = call->kept = call->passing = 0;
+    call->used = call->kept = call->passing = call->between = 0;
 }
 
 /* Of one that is not in the set. */
@@ -186,7 +188,9 @@ static void note_other(const struct gm_lives *l, size_t a, bool is_large, bool i
         return;
     const bool is_used = l->phase != NULL && l->phase[freed - 1] == GM_PHASE_BACKWARD;
     call->later += is_used && is_open ? gm_requested(l->h, a) : 0;
-    call->passing += is_large && !is_used && freed > l->h->born[a] + GM_WORKSPACE_EVENTS;
+    const bool is_passing = is_large && !is_used && freed > l->h->born[a] + GM_WORKSPACE_EVENTS;
+    call->passing += is_passing;
+    call->open += is_passing && is_open;
 }
 
 /* The set is in the order of birth. Small ones say nothing of what was made before their call. */
@@ -216,11 +220,14 @@ static struct beside look_beside(const struct gm_lives *l, const struct gm_set *
             call.kept += is_large;
             call.used += is_open && (is_large || call.kept > 0) ? call.later : 0;
             call.later = is_large || call.kept > 0 ? 0 : call.later;
+            call.between += is_open && is_large ? call.open : 0;
+            call.open = is_large ? 0 : call.open;
             is_open |= is_large;
         } else if (!is_backward && kinds[a] == 0) {
             note_other(l, a, is_large, is_open, &call);
         }
         call.later = is_open ? call.later : 0;
+        call.open = is_open ? call.open : 0;
     }
     end_call(&all, &call);
     return all;
@@ -252,6 +259,7 @@ struct spread {
     uint64_t bytes, most; /* of all; of the stack that has most */
     size_t stacks;        /* that have a part worth a word */
     size_t of_modules;    /* stacks in modules, where something is trained: what one makes the next one reads */
+    bool is_of_number;    /* there, one that has a part worth a word makes numbers, too: of what it leaves on its way */
     size_t blocks, most_blocks, module_blocks;
     uint32_t most_rounds;
 };
@@ -283,6 +291,9 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
         spread->of_modules +=
             is_trained && (l->by[s] & GM_BY_MODULE) != 0 && bytes[s] >= spread->bytes / GRAPH_SMALL && bytes[s] > 0;
     }
+    for (size_t a = 0; is_trained && a < h->allocation_count; a++)
+        spread->is_of_number |= h->born[a] > 0 && gm_requested(h, a) <= GM_LOSS_BYTES &&
+                                bytes[gm_stack_of(h, a)] > spread->bytes / GRAPH_PART;
     spread->most_rounds = kind == STALE ? habits[most].stale : habits[most].piled;
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
@@ -293,14 +304,54 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
     }
 }
 
-/* What a set is: tensors that a variable or a list holds, graphs, outputs of layers that a hook holds. */
+/* A sum or a loss that holds a graph is made after what it holds, before a forward pass of the next round, and lives
+ * on: the stack that makes the last such number of most rounds, which may begin at the optimizer's step; 0: there is
+ * none. The set is in the order of birth. */
+static uint32_t number_of(struct gm_case *c, const struct gm_set *set)
+{
+    const struct gm_lives *l = c->lives;
+    uint32_t *votes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *votes);
+    uint32_t round = GM_NEVER, last = 0, most = 0; /* the round of what is held; GM_NEVER: it is over */
+    size_t i = 0;
+    c->failed |= votes == NULL;
+    for (uint32_t e = 0; votes != NULL && e < l->h->count; e++) {
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER || gm_lives_is_of_engine(l, a) || (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0)
+            continue;
+        const uint32_t now = gm_lives_round(l, e + 1);
+        const bool is_large = gm_requested(l->h, a) >= l->at_peak / 1000;
+        while (i < set->n && set->v[i].allocation < a)
+            i++;
+        if (round != GM_NEVER && is_large && now != round) {
+            votes[last]++;
+            most = last != 0 && votes[last] > votes[most] ? last : most;
+            round = GM_NEVER;
+            last = 0;
+        }
+        if (round == GM_NEVER && is_large && i < set->n && set->v[i].allocation == a)
+            round = now;
+        if (round != GM_NEVER && gm_requested(l->h, a) <= GM_LOSS_BYTES && l->kinds[a] >= STALE &&
+            (gm_lives_by(l, a) & GM_BY_MODULE) == 0)
+            last = gm_stack_of(l->h, a);
+    }
+    most = votes != NULL && most != 0 && votes[most] >= LEAST_STALE ? most : 0;
+    free(votes);
+    return most;
+}
+
+/* What a set is: tensors that a variable or a list holds, graphs, outputs of layers that a hook holds. A graph may be
+ * the branch that ends in a number that is held: what passes before it begins says nothing. */
 enum shape { SINGLE, GRAPH, FEATURES };
 
-static enum shape shape_of(const struct gm_lives *l, const struct gm_set *set, const struct spread *spread,
+static enum shape shape_of(struct gm_case *c, const struct gm_set *set, const struct spread *spread,
                            const uint8_t *kinds, uint8_t kind)
 {
+    const struct gm_lives *l = c->lives;
     const struct beside beside = look_beside(l, set, kinds);
-    if (beside.used < spread->bytes / CONSUMED && beside.kept * DENSE >= beside.passing && is_graph(spread) &&
+    const bool is_branch = kind == PILED && spread->stacks >= GRAPH_STACKS &&
+                           (spread->is_of_number || spread->of_modules >= GRAPH_STACKS) && number_of(c, set) != 0;
+    if (beside.used < spread->bytes / CONSUMED &&
+        beside.kept * DENSE >= (is_branch ? beside.between : beside.passing) && is_graph(spread) &&
         (kind == PILED || l->has_backward))
         return GRAPH;
     return gm_max(spread->module_blocks, kind == PILED ? 0 : spread->most_blocks) >=
@@ -329,7 +380,7 @@ static enum shape collect(struct gm_case *c, const uint8_t *kinds, const struct 
     if (set->n > 0)
         spread_out(l, set, habits, kind, bytes, &spread);
     free(bytes);
-    return set->n == 0 ? SINGLE : shape_of(l, set, &spread, kinds, kind);
+    return set->n == 0 ? SINGLE : shape_of(c, set, &spread, kinds, kind);
 }
 
 static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *set)
@@ -366,41 +417,6 @@ static const char *root_of(struct gm_case *c)
     }
     free(votes);
     return most == 0 ? NULL : gm_names_site(&l->names, (struct gm_stack_id){most});
-}
-
-/* A sum or a loss that holds a graph is made after what it holds, before a forward pass of the next round, and lives
- * on: the stack that makes the last such number of most rounds, which may begin at the optimizer's step; 0: there is
- * none. The set is in the order of birth. */
-static uint32_t number_of(struct gm_case *c, const struct gm_set *set)
-{
-    const struct gm_lives *l = c->lives;
-    uint32_t *votes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *votes);
-    uint32_t round = GM_NEVER, last = 0, most = 0; /* the round of what is held; GM_NEVER: it is over */
-    size_t i = 0;
-    c->failed |= votes == NULL;
-    for (uint32_t e = 0; votes != NULL && e < l->h->count; e++) {
-        const uint32_t a = gm_made_by(l->h, e);
-        if (a == GM_NEVER || gm_lives_is_of_engine(l, a) || (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0)
-            continue;
-        const uint32_t now = gm_lives_round(l, e + 1);
-        const bool is_large = gm_requested(l->h, a) >= l->at_peak / 1000;
-        while (i < set->n && set->v[i].allocation < a)
-            i++;
-        if (round != GM_NEVER && is_large && now != round) {
-            votes[last]++;
-            most = last != 0 && votes[last] > votes[most] ? last : most;
-            round = GM_NEVER;
-            last = 0;
-        }
-        if (round == GM_NEVER && is_large && i < set->n && set->v[i].allocation == a)
-            round = now;
-        if (round != GM_NEVER && gm_requested(l->h, a) <= GM_LOSS_BYTES && l->kinds[a] >= STALE &&
-            (gm_lives_by(l, a) & GM_BY_MODULE) == 0)
-            last = gm_stack_of(l->h, a);
-    }
-    most = votes != NULL && most != 0 && votes[most] >= LEAST_STALE ? most : 0;
-    free(votes);
-    return most;
 }
 
 /* Whether most of what that line makes goes in its round: it holds nothing, and is only the last to make something
@@ -535,7 +551,7 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
         root = gm_lives_backward(l, next_forward(l, gm_go_with_backward(c, &set)), false);
     }
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
-    if (f == NULL || root == NULL || (kind == PILED && is_bystander(c, root)))
+    if (f == NULL || root == NULL || (kind == PILED && number == 0 && is_bystander(c, root)))
         return;
     const char *from = number != 0 ? strstr(f->site, ", from ") : NULL;
     f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root,
@@ -711,7 +727,8 @@ static const struct gm_rule rules[] = {
          "of "
          "the peak; by several stacks, or by 3 a round of which "
          "one stack makes 2, or by 2 of modules in rounds with a backward pass; if that is a fifth of what the same "
-         "calls of the model made, and backward passes use little between. "
+         "calls of the model made (in training, where a number made after it is held, too: a fifth of what they made "
+         "from its first to its last), and backward passes use little between. "
          "Info: at least 3 forward passes, each with a loss, are there at the peak",
      .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
     {.id = "tensors-in-a-list",

@@ -1994,6 +1994,55 @@ class Mistakes(unittest.TestCase):
         self.expect(unet([20, 21, 20, 22]), "activations-dominate", 150, 330, "unet.py:")
         self.expect_none(unet([20, 21]), "activations-dominate")
 
+    def test_branch_that_ends_in_a_number_is_a_graph(self):
+        """What comes before the branch passes; without the number, the same tensors are in a list."""
+        main = [("<module>", "train.py", 20)]
+
+        def logged(stacks, is_summed):
+            """The last stack ends in a number, and a line adds it up."""
+            total = []
+
+            def forward(t, r):
+                t.free(*[t.alloc(8, FORWARD) for _ in range(24)])
+                for stack in stacks:
+                    t.alloc(60, stack)
+                return [t.alloc(4 / MIB, stacks[-1])] if is_summed else []
+
+            def add(t, r):
+                old, total[:] = list(total), [t.alloc(4 / MIB, [("add", "train.py", 27)] + main)] if is_summed else []
+                t.free(*old)
+            return train(8, forward, after=add)
+        of_lines = [[("update", "train.py", line)] + main for line in (12, 14)]
+        self.expect(logged(of_lines, True), "loss-keeps-graph", 700, 1000, "train.py:27")
+        self.expect_none(logged(of_lines, True), "tensors-in-a-list")
+        self.expect_none(logged(of_lines, False), "loss-keeps-graph")
+        of_layers = [[("forward", "features.py", line)] + FORWARD[1:] for line in (3, 4, 5)]
+        self.expect(logged(of_layers, True), "loss-keeps-graph", 1000, 1500, "train.py:27")
+        self.expect_none(logged(of_layers, False), "loss-keeps-graph")
+
+    def test_backward_passes_of_one_graph_in_a_row_are_no_second_graph(self):
+        """One for each task: each has gradients of its own, which the program keeps."""
+        def tasks(keeps):
+            t, old = Trace(), []
+            for n in range(4):
+                t.alloc(8 + n, WEIGHTS)
+            for _ in range(5):
+                graph = [t.alloc(40, [(f"layer{n}", "net.py", 10 + n)] + FORWARD[1:]) for n in range(6)]
+                t.free(*old)
+                grads = []
+                for last in (False, True):
+                    root = t.alloc(4 / MIB, ROOT)
+                    for block in reversed(graph):
+                        t.free(t.alloc(1, AUTOGRAD), *([block] if last and not keeps else []))
+                    grads += [t.alloc(8 + n, AUTOGRAD) for n in range(4)]
+                    t.free(root)
+                t.free(t.alloc(1 / 1024, STEP), *grads)
+                old = graph if keeps else []
+            return t
+        self.expect(tasks(True), "retain-graph", 180, 350, "train.py:22")
+        self.expect_none(tasks(True), "create-graph")
+        self.expect_none(tasks(False), "retain-graph")
+
     def test_outputs_that_are_held_are_no_graph(self):
         def engine(keep):
             old = []
