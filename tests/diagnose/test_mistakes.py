@@ -884,6 +884,22 @@ class Mistakes(unittest.TestCase):
         self.expect(serve(FORWARD, mib=0.02), "kv-cache-dominates", 256, 256, "serve.py:4")  # word by word
         self.expect(serve(FORWARD, 2, 0.02), "kv-cache-dominates", 512, 512, "serve.py:4")  # keys, and values
 
+    def test_pool_of_each_request(self):
+        def serve(mib=0.02, words=12, stack=LOOKUP):
+            t, main = Trace(), ("<module>", "serve.py", 9)
+            for _ in range(6):
+                t.alloc(16, WEIGHTS)
+            for _ in range(3):
+                pool = [t.alloc(512, [("__init__", "serve.py", line), main]) for line in (4, 5)]
+                for _ in range(words):
+                    t.free(t.alloc(mib, stack), t.alloc(mib, FORWARD[:-1] + [main]))
+                t.free(*pool)
+            return t
+        self.expect(serve(), "kv-cache-dominates", 512, 512, "serve.py:")
+        self.expect_none(serve(2), "kv-cache-dominates")  # not word by word
+        self.expect_none(serve(words=2), "kv-cache-dominates")
+        self.expect_none(serve(stack=FORWARD), "kv-cache-dominates")  # no model of words
+
     def test_gradients_that_a_hook_gives_to_another_stream(self):
         """No line made them: that of the hook is told, which let go of them."""
         def home(waits):

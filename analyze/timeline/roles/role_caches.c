@@ -326,29 +326,39 @@ static size_t set_at(const struct gm_history *h, const struct passes *p, const s
 }
 
 /* Several of a size that are made in one go, and that many more passes see than there are of them: keys and values, of
- * whatever is answered then. They are together at least as large as the largest weight. */
+ * whatever is answered then. They are together at least as large as the largest weight; one or two are a pool if a
+ * model of words goes on word by word, and each is twice as large as all weights that were loaded. */
 static bool claim_served(struct gm_role_work *w)
 {
     const struct gm_history *h = w->h;
     struct GM_VEC(struct first) sets = {0};
     struct passes p = {NULL, NULL};
-    uint64_t heaviest = 0;
+    uint64_t heaviest = 0, loaded = 0;
+    size_t weights = 0;
     bool ok = true;
     for (size_t a = 0; a < h->allocation_count; a++)
-        if (gm_role_says(w, a) == GM_SAYS_LOADING && gm_life_of(w, a) >= GM_LIFE_LASTING &&
-            gm_requested(h, a) > heaviest)
-            heaviest = gm_requested(h, a);
+        if (gm_role_says(w, a) == GM_SAYS_LOADING && gm_life_of(w, a) >= GM_LIFE_LASTING) {
+            heaviest = gm_requested(h, a) > heaviest ? gm_requested(h, a) : heaviest;
+            loaded += gm_requested(h, a);
+            weights += gm_requested(h, a) >= LEAST_WEIGHT;
+        }
     for (uint32_t a = 0; ok && a < h->allocation_count; a++)
         ok = !may_serve(w, a, heaviest > 0) || GM_VEC_PUSH(&sets, ((struct first){gm_requested(h, a), a}));
     if (sets.n > 1)
         qsort(sets.v, sets.n, sizeof *sets.v, by_bytes);
-    ok = ok && (sets.n < SLOTS || count_passes(w, &p));
-    for (size_t i = 0, to = 0; ok && sets.n >= SLOTS && i < sets.n; i = to) {
+    ok = ok && (sets.n == 0 || count_passes(w, &p));
+    size_t largest = sets.n == 0 ? 0 : sets.n - 1; /* the first as large */
+    while (largest > 0 && sets.v[largest - 1].bytes == sets.v[largest].bytes)
+        largest--;
+    const bool is_pool = sets.n > 0 && loaded > 0 && sets.v[largest].bytes / 2 >= loaded && looks_up(h->snapshot) &&
+                         is_word_by_word(w, h->born[sets.v[largest].allocation], heaviest, weights);
+    for (size_t i = 0, to = 0; ok && i < sets.n; i = to) {
         uint32_t until;
         to = set_at(h, &p, sets.v, i, sets.n, &until);
         const uint32_t last = h->born[sets.v[to - 1].allocation];
-        bool serves = to - i >= SLOTS && until > last && p.before[until] - p.before[last] >= PASSES * (to - i) &&
-                      sets.v[i].bytes >= heaviest / (to - i);
+        const bool is_many = to - i >= SLOTS && sets.v[i].bytes >= heaviest / (to - i);
+        bool serves = until > last && p.before[until] - p.before[last] >= PASSES * (to - i) &&
+                      (is_many || (is_pool && to - i <= PAIR && sets.v[i].bytes == sets.v[largest].bytes));
         for (size_t k = i; serves && k < to; k++)
             serves = gm_role_says(w, sets.v[k].allocation) != GM_SAYS_FORWARD ||
                      p.made[gm_stack_of(h, sets.v[k].allocation)] <= to - i;
