@@ -286,7 +286,8 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
     struct gm_lives *l = c->lives;
     const uint32_t stack = c->has_oom ? l->snapshot->events.stack[l->h->first + l->first_oom].v : 0;
     uint64_t largest = 0, call = 0;
-    size_t made = 0; /* by that call, as large: some is one thing in steps, many are weights */
+    size_t made = 0;       /* by that call, as large: some is one thing in steps, many are weights */
+    bool is_state = false; /* what the call made before it stays: neither can be in pieces */
     char size[4][GM_SIZE_TEXT];
     if (!c->has_oom)
         find_giant_of_peak(c, rule);
@@ -296,13 +297,15 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = gm_requested(l->h, a);
         const bool is_same = stack != 0 && bytes > asked / 4 && gm_lives_is_beside(l, stack, gm_stack_of(l->h, a));
-        if (is_same && gm_history_is_active(l->h, a, l->first_oom))
+        if (is_same && gm_history_is_active(l->h, a, l->first_oom)) {
             call = gm_sat_add(call, bytes);
+            is_state |= l->role[a] == GM_ROLE_PARAMETER;
+        }
         made += is_same;
         largest = bytes > largest && !is_same ? bytes : largest;
     }
     const uint64_t least = gm_sat_add(asked, call);
-    if (asked / 4 < largest || made > MOST_IN_CALL || least / 2 < gm_sat_sub(in_use, call))
+    if (is_state || asked / 4 < largest || made > MOST_IN_CALL || least / 2 < gm_sat_sub(in_use, call))
         return;
     const uint64_t saved = gm_max(least, needed_as_before(l, stack, asked));
     struct gm_finding *f = gm_case_say(
@@ -340,11 +343,11 @@ static const struct gm_rule rules[] = {
      .severity = "critical, or warning where it sets the peak; info if a backward pass uses it, a weight or a resizing "
                  "made it, or what it is made of is half as large",
      .when = "memory ran out for a request of at least 4 times the largest tensor that another function made, and what "
-             "that call had made and asked for is twice what else was in use; what it would have made next is taken "
-             "from the last call that got it; or, where it did not run out, half of the peak are at most 6 tensors, "
-             "the largest made by no layer with a weight and at most 3 times in its round, that are made in a row "
-             "and gone before the round after the next, and nothing made by itself is larger than an eighth of it; the "
-             "saving is that of 32 pieces",
+             "that call had made and asked for is twice what else was in use, and no state; what it would have made "
+             "next is taken from the last call that got it; or, where it did not run out, half of the peak are at most "
+             "6 tensors, the largest made by no layer with a weight and at most 3 times in its round, that are made in "
+             "a row and gone before the round after the next, and nothing made by itself is larger than an eighth of "
+             "it; the saving is that of 32 pieces",
      .what_to_do = "`for part in x.split(n)`; an index in place of a one-hot row; a fused operator"},
 };
 const struct gm_theme gm_theme_odd = GM_THEME(rules);

@@ -818,6 +818,24 @@ class Mistakes(unittest.TestCase):
         self.expect(fail(1), "giant-tensor", 4000, 4000, "net.py:10")
         self.expect_none(fail(10), "giant-tensor")  # as many are weights, or a loop
 
+    def test_second_state_is_no_giant_tensor(self):
+        """Cells to read from, and as many to write to: neither can be made in pieces."""
+        def simulate(stays):
+            t, main = Trace(), ("<module>", "box.py", 30)
+            for size in (2, 4000):
+                cells = [t.alloc(size, [("__init__", "box.py", 8 + n), main]) for n in range(1 + (size == 2))]
+                if size == 4000 and not stays:
+                    t.free(cells.pop())
+                for _ in range(200 if size == 2 else 0):
+                    t.free(t.alloc(1, [("step", "box.py", 12), main]))
+                t.free(*cells if size == 2 else [])
+            t.trace.append({"action": "oom", "device_free": 1000 * MIB, "size": 4000 * MIB, "stream": 0, "time_us": t.clock(),
+                            "frames": [{"name": n, "filename": f, "line": k} for n, f, k in [("__init__", "box.py", 9), main]]})
+            return t
+        self.expect(simulate(False), "giant-tensor", 4000, 8000)
+        self.expect_none(simulate(True), "giant-tensor")
+        self.assertIn("box.py:9", diagnosed(simulate(True))["plain-capacity"]["site"])
+
     def test_giant_tensor_as_it_was_when_small(self):
         """Three lines of a function make one size each, and all are there at once; the last call fails in the second."""
         lines = [[("pairs", "train.py", 30 + n), ("<module>", "train.py", 60)] for n in range(3)]
