@@ -91,7 +91,11 @@ static struct gm_remedy *remedy_of(struct gm_case *c, const struct gm_settings_a
 
 /* ---- variable shapes --------------------------------------------------------------------------------------------- */
 
-enum { LEAST_VARIED = 2 /* parts of what is made again in a later round */, LEAST_ROUNDS = 3 };
+enum {
+    LEAST_VARIED = 2 /* parts of what is made again in a later round */,
+    LEAST_OF_ALL = 4 /* of what all make again: a shape may serve for some rounds */,
+    LEAST_ROUNDS = 3
+};
 
 /* What rounds make again: all of it, and what has another size than in the round before. */
 struct variety {
@@ -153,7 +157,8 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
     if (best->saved < before / GM_MUCH_OF_SETTING)
         return;
     c->failed |= !look_at_shapes(c->lives, &shapes);
-    if (c->failed || shapes.rounds < LEAST_ROUNDS || shapes.varied < shapes.all / LEAST_VARIED)
+    if (c->failed || shapes.rounds < LEAST_ROUNDS || shapes.varied < shapes.all / LEAST_OF_ALL ||
+        shapes.varied / LEAST_ROUNDS < best->saved) /* no round leaves larger holes than what it made */
         return;
     struct gm_finding *f =
         gm_case_say(c, rule, GM_WARNING, best->saved,
@@ -223,8 +228,10 @@ static const struct gm_rule rules[] = {
      .snippet = "- length = max(lengths)\n"
                 "+ length = next(n for n in (256, 512, 1024, 2048) if n >= max(lengths))",
      .cost = "none for the setting; padding is computed, too",
-     .when = "of what rounds make again half has another size than in the round before, in at least 3 rounds, and a "
-             "replay with another setting saves a tenth of peak reserved memory",
+     .when =
+         "of what a round makes again half has another size than in the round before, in at least 3 rounds; that is "
+         "a quarter of what all make again, and 3 times what a replay with another setting saves, a tenth of peak "
+         "reserved memory at least",
      .what_to_do = "Few lengths; or the setting that it names"},
     {.id = "replayed-settings",
      .title = "Another allocator setting lowers peak reserved memory",

@@ -2166,6 +2166,8 @@ class Mistakes(unittest.TestCase):
             return train(len(lengths), lambda t, r: [t.alloc(lengths[r] * (1 + n) / 8, FORWARD) for n in range(6)])
         self.expect(model([200, 232, 264, 296, 328, 360, 392, 424]), "variable-shapes", 700, 4000, "net.py:10")
         self.expect_none(model([424] * 8), "variable-shapes")
+        twice = [length for length in (200, 232, 264, 296, 328, 360, 392, 424) for _ in range(2)]
+        self.expect(model(twice), "variable-shapes", 700, 4000, "net.py:10")  # two rounds of each
 
         def beside(t, r):
             if r == 0:
