@@ -136,7 +136,7 @@ static bool known_list(struct reading *r)
     for (int i = 0; i < 2 && r->guesses[i] < known->lists.n; i++) {
         const uint32_t guess = r->guesses[i];
         const struct gm_frame_list *list = &known->lists.v[guess];
-        if (guess == 0 || (size_t)(r->stop - r->p) < list->length ||
+        if (guess == 0 || r->stop - r->p < (ptrdiff_t)list->length || /* p may be some bytes beyond stop */
             memcmp(r->p, known->bytes.v + list->first, list->length) != 0)
             continue;
         r->p += list->length;

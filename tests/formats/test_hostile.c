@@ -337,6 +337,42 @@ TEST(cut_everywhere)
 }
 
 /* With salvage, a longer piece never gives less, and all but the last byte give everything. */
+/* Events whose lists of frames are longer than what must be in the window for one opcode: the list that is expected
+ * ends behind the end of the file. */
+TEST(cut_in_a_long_list)
+{
+    enum { FRAMES = 200, EVENTS = 6, EVENT = 2 * FRAMES + 40 };
+    struct bytes b = {0};
+    ADD(&b, "\x80\x04}\x94(\x8c\x08segments\x94]\x94\x8c\x0d"
+            "device_traces\x94]\x94]\x94(");
+    ADD(&b, "}\x94(\x8c\x06"
+            "action\x94\x8c\x05"
+            "alloc\x94\x8c\x04"
+            "addr\x94K\x40\x8c\x04size\x94K\x40\x8c\x06"
+            "frames\x94]\x94(}\x94(");
+    ADD(&b, "\x8c\x04name\x94\x8c\x01"
+            "f\x94\x8c\x08"
+            "filename\x94\x8c\x01"
+            "f\x94\x8c\x04line\x94K\x01u");
+    add_many(&b, "h\x0d", 2, FRAMES - 1); /* the frame once more */
+    ADD(&b, "e\x8c\x06stream\x94K\x00u");
+    for (int i = 0; i < EVENTS; i++) {
+        ADD(&b, "}\x94(h\x07h\x08h\x09K\x40h\x0aK\x40h\x0b]\x94(");
+        add_many(&b, "h\x0d", 2, FRAMES);
+        ADD(&b, "eh\x13K\x00u");
+    }
+    ADD(&b, "eau.");
+    assert_int_equal(load_checked(b, false, "whole", b.n), GM_OK);
+    for (size_t n = b.n - (size_t)2 * EVENT; n < b.n; n++) {
+        struct bytes cut = {0}; /* of its own, so that a sanitizer sees what lies behind */
+        add_bytes(&cut, b.p, n);
+        cut.p = realloc(cut.p, n);
+        assert_int_not_equal(load_checked(cut, false, "cut", n), GM_OK);
+        free(cut.p);
+    }
+    free(b.p);
+}
+
 TEST(salvage)
 {
     static const char *const files[] = {"full.p4.pickle", "full.p2.pickle", "full.json", "full.p0.pickle"};
