@@ -186,6 +186,11 @@ void gm_case_is_choice(struct gm_finding *f)
     f->remedy->has_price = true;
 }
 
+const struct gm_oom_row *gm_case_oom(const struct gm_case *c)
+{
+    return c->has_oom && c->view.timeline->oom_count > 0 ? &c->view.timeline->ooms[0] : NULL;
+}
+
 bool gm_case_has_allocs(const struct gm_case *c)
 {
     for (size_t d = 0; d < c->report->device_count; d++)
@@ -293,7 +298,7 @@ static void keep(struct gm_case *c, const struct gm_finding *findings, size_t n)
  * out for. */
 static void play_down(struct gm_case *c)
 {
-    const struct gm_oom_row *oom = c->has_oom && c->view.timeline->oom_count > 0 ? &c->view.timeline->ooms[0] : NULL;
+    const struct gm_oom_row *oom = gm_case_oom(c);
     for (size_t i = 0; i < c->n; i++) {
         struct gm_finding *f = &c->findings[i];
         if (f->remedy != NULL && f->remedy->is_of_holes && f->remedy->saving.alone != GM_REPORT_NONE)

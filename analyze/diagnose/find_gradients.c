@@ -730,11 +730,10 @@ static const struct gm_rule rules[] = {
      .fix = "Call requires_grad_(False) on what is not trained, or run it under torch.no_grad()",
      .snippet = "  base = load_base()\n"
                 "+ base.requires_grad_(False)",
-     .when =
-         "gradients of the first backward pass are never freed, while others of weights without such a gradient are "
-         "made in later rounds, too, and hold 2 % of the peak; what a backward pass gives up right after such a "
-         "gradient "
-         "is the input of its layer, which only that needs, unless one of what is trained came in between",
+     .when = "gradients of the first backward pass are never freed, while others of weights without such a gradient "
+             "are made in later rounds, too, and hold 2 % of the peak; what a backward pass gives up right after such "
+             "a gradient is the input of its layer, which only that needs, unless one of what is trained came in "
+             "between",
      .what_to_do = "`base.requires_grad_(False)`"},
     {.id = "flat-gradient-buckets",
      .title = "Gradients are there twice: by themselves, and in flat buffers",

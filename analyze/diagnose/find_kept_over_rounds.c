@@ -721,15 +721,13 @@ static const struct gm_rule rules[] = {
      .snippet = "- total += loss\n"
                 "+ total += loss.item()",
      .severity = "warning, or info of batches that wait for one backward pass",
-     .when =
-         "what was made in a round of the loop (a step, or a pass of a loop of Python) is there three rounds later, or "
-         "two at the end, of at least 3 rounds, or is left in as many bytes by each of 3 that all train, and holds 1 % "
-         "of "
-         "the peak; by several stacks, or by 3 a round of which "
-         "one stack makes 2, or by 2 of modules in rounds with a backward pass; if that is a fifth of what the same "
-         "calls of the model made (in training, where a number made after it is held, too: a fifth of what they made "
-         "from its first to its last), and backward passes use little between. "
-         "Info: at least 3 forward passes, each with a loss, are there at the peak",
+     .when = "what was made in a round of the loop (a step, or a pass of a loop of Python) is there three rounds "
+             "later, or two at the end, of at least 3 rounds, or is left in as many bytes by each of 3 that all train, "
+             "and holds 1 % of the peak; by several stacks, or by 3 a round of which one stack makes 2, or by 2 of "
+             "modules in rounds with a backward pass; if that is a fifth of what the same calls of the model made (in "
+             "training, where a number made after it is held, too: a fifth of what they made from its first to its "
+             "last), and backward passes use little between. Info: at least 3 forward passes, each with a loss, are "
+             "there at the peak",
      .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
     {.id = "tensors-in-a-list",
      .grows = true,
@@ -753,9 +751,9 @@ static const struct gm_rule rules[] = {
      .snippet = "- loss.backward(retain_graph=True)\n"
                 "+ loss.backward()",
      .when = "in training, what several stacks (or 3 of which one stack makes 2) made in a round is freed in the next "
-             "one only after the "
-             "same stack made its successor, twice or more often; or most (6 or more, three in four) of what a forward "
-             "pass made is there after its backward pass, and no backward pass frees it, twice or more often",
+             "one only after the same stack made its successor, twice or more often; or most (6 or more, three in "
+             "four) of what a forward pass made is there after its backward pass, and no backward pass frees it, twice "
+             "or more often",
      .what_to_do = "`loss.backward()` without `retain_graph=True`; `del` of outputs that carry a graph"},
     {.id = "stale-reference",
      .title = "Tensors of the last round live while the next ones are made",

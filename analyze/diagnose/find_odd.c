@@ -282,7 +282,6 @@ static void find_giant_of_peak(struct gm_case *c, const struct gm_rule *rule)
 
 static void find_giant(struct gm_case *c, const struct gm_rule *rule)
 {
-    const struct gm_device_timeline *t = c->view.timeline;
     struct gm_lives *l = c->lives;
     const uint32_t stack = c->has_oom ? l->snapshot->events.stack[l->h->first + l->first_oom].v : 0;
     uint64_t largest = 0, call = 0;
@@ -291,9 +290,10 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
     char size[4][GM_SIZE_TEXT];
     if (!c->has_oom)
         find_giant_of_peak(c, rule);
-    if (!c->has_oom || t->oom_count == 0 || t->ooms[0].asked == GM_REPORT_NONE)
+    const struct gm_oom_row *oom = gm_case_oom(c);
+    if (oom == NULL || oom->asked == GM_REPORT_NONE)
         return;
-    const uint64_t asked = t->ooms[0].asked, in_use = t->ooms[0].levels.requested;
+    const uint64_t asked = oom->asked, in_use = oom->levels.requested;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = gm_requested(l->h, a);
         const bool is_same = stack != 0 && bytes > asked / 4 && gm_lives_is_beside(l, stack, gm_stack_of(l->h, a));
@@ -317,7 +317,7 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
         saved > least ? "With what the same function made of it when it was smaller"
                       : "What would have been made of it comes on top",
         gm_size_format(size[3], saved), rule->fix);
-    f->site = t->ooms[0].site;
+    f->site = oom->site;
     gm_case_is_mistake(f, rule, NULL);
 }
 

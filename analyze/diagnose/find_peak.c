@@ -123,10 +123,10 @@ static void find_site(struct gm_case *c, const struct gm_rule *rule)
     if (best_saving(&c->report->timelines[d]) == 0 || !is_much(s, peak) || !gm_site_has_stack(s->label))
         return; /* little, or nothing that a person could change */
     const bool is_kept = s == kept;
-    const char *advice = advice_for(c->report, d, s->label, &is_lasting);
-    if (is_kept)
-        advice = "They are activations, and hardly any other line's are there: no graph keeps them, but a list, a "
-                 "dictionary or a hook. Move them to the host, reduce them at once, or del what is done with.";
+    const char *advice =
+        is_kept ? "They are activations, and hardly any other line's are there: no graph keeps them, but a list, a "
+                  "dictionary or a hook. Move them to the host, reduce them at once, or del what is done with."
+                : advice_for(c->report, d, s->label, &is_lasting);
     gm_size_format(size[0], s->bytes_at_peak);
     gm_size_format(size[1], peak);
     if (device->trace.events == 0) { /* no history: the "peak" is what is live at the end */
@@ -134,12 +134,9 @@ static void find_site(struct gm_case *c, const struct gm_rule *rule)
                         "%s holds %s of %s requested that are live on device %" PRId64
                         ": no other call site holds as much. %s",
                         s->label, size[0], size[1], device->device, advice);
-        f->title = "One call site holds much of what is live";
+        f->title = is_kept ? "Many tensors of one line are kept" : "One call site holds much of what is live";
+        f->rank = is_kept ? GM_RANK_SITE : f->rank;
         f->unit = NULL;
-        if (is_kept) {
-            f->title = "Many tensors of one line are kept";
-            f->rank = GM_RANK_SITE;
-        }
     } else {
         f = gm_case_say(c, rule, GM_INFO, s->saved,
                         "%s holds %s at the peak of device %" PRId64

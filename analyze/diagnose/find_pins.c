@@ -162,9 +162,9 @@ static bool tell_as_growth(struct gm_case *c, const struct gm_rule *rule)
     bool *is_made = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_made); /* [gm_stack_id]: until then */
     c->failed |= is_made == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
-        const uint32_t from = l->h->born[a] > moment ? l->h->born[a] : moment;
+        const uint32_t from = (uint32_t)gm_max(l->h->born[a], moment);
         const uint32_t end = gm_lives_round_end(l, gm_lives_round(l, from));
-        const struct given_back back = {end < l->last_made ? end : l->last_made, stranded, 0};
+        const struct given_back back = {(uint32_t)gm_min(end, l->last_made), stranded, 0};
         if (gm_block_bytes(l->h, a) <= GM_MIB || !survives(l, a, &back, first) ||
             (from > moment && !is_made[gm_stack_of(l->h, a)]))
             continue;
@@ -227,11 +227,9 @@ static const struct gm_rule rules[] = {
      .when = "where the program gave its cache back, or in the end without a backward pass, 64 MiB and a tenth of what "
              "is reserved are not in use, and blocks of at most a 16th of that which were made until then, without "
              "weights, gradients and states of optimizers, hold at most half of it. Or memory grew where holes that "
-             "were too small had half of what was asked for, and all of "
-             "it together with such blocks that outlive the round: the saving is that of making them first. Else "
-             "`cudaMalloc` segments with 10 "
-             "MiB or more inactive and at most a tenth as much active: together at least 64 MiB inactive and 2 % of "
-             "reserved",
+             "were too small had half of what was asked for, and all of it together with such blocks that outlive the "
+             "round: the saving is that of making them first. Else `cudaMalloc` segments with 10 MiB or more inactive "
+             "and at most a tenth as much active: together at least 64 MiB inactive and 2 % of reserved",
      .what_to_do = "Allocate long-lived tensors before large temporary ones, or copy the survivors before "
                    "`empty_cache()`"},
 };

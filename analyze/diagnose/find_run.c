@@ -239,7 +239,7 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
 /* After the replays: out of memory, and no mistake that would have spared it. */
 static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
 {
-    const struct gm_oom_row *oom = c->has_oom && c->view.timeline->oom_count > 0 ? &c->view.timeline->ooms[0] : NULL;
+    const struct gm_oom_row *oom = gm_case_oom(c);
     uint64_t lasting = 0;
     char size[2][GM_SIZE_TEXT];
     if (oom == NULL || (oom->verdict != GM_OOM_CAPACITY && !gm_oom_is_full(oom)))

@@ -185,7 +185,7 @@ static void find_replayed(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_advice_trial *best = &advice->tried[advice->best];
     put_detail(&t, advice, best);
     const bool is_much = best->saved >= GM_GIB && best->saved >= advice->before / 20;
-    const struct gm_oom_row *oom = c->has_view && c->view.timeline->oom_count > 0 ? &c->view.timeline->ooms[0] : NULL;
+    const struct gm_oom_row *oom = gm_case_oom(c);
     const bool is_in_pieces = oom != NULL && oom->verdict == GM_OOM_FRAGMENTATION && !gm_oom_is_full(oom);
     struct gm_finding *f = gm_case_add(c, rule, is_much && gm_case_is_short(c) ? GM_WARNING : GM_INFO, best->saved, &t);
     f->remedy = remedy_of(c, advice, best->settings);

@@ -76,8 +76,10 @@ static struct members list_members(struct gm_case *c, bool (*is_wanted)(const st
     struct members found = {.v = NULL};
     c->failed |= roster == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        if (!is_wanted(l, a))
+            continue;
         const bool goes = !gm_lives_is_left(l, a), is_again = goes && is_made_again(l, roster, a);
-        if (!is_wanted(l, a) || (is_again && !is_copied(l, a)))
+        if (is_again && !is_copied(l, a))
             continue;
         const char *site = gm_names_site(&l->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
         c->failed |= site == NULL ||
@@ -666,14 +668,12 @@ static const struct gm_rule rules[] = {
                 "+ state = torch.load(path, map_location=\"cpu\", mmap=True)\n"
                 "  model.load_state_dict(state)\n"
                 "+ del state",
-     .when =
-         "most of what was read from files and lies there at the peak has the size of a weight each that was not (or "
-         "half or twice, a quarter or four times that), or most of those weights have theirs among it, or both are as "
-         "large (within 2 %); or two lines made tensors whose sizes agree so, one by one, before the first round, and "
-         "only one of them is freed later, or is of another type in inference; or one line made most of the weights' "
-         "sizes "
-         "while what was read was there; what is made of what was read, and goes before the first forward pass, "
-         "counts, too",
+     .when = "most of what was read from files and lies there at the peak has the size of a weight each that was not "
+             "(or half or twice, a quarter or four times that), or most of those weights have theirs among it, or both "
+             "are as large (within 2 %); or two lines made tensors whose sizes agree so, one by one, before the first "
+             "round, and only one of them is freed later, or is of another type in inference; or one line made most of "
+             "the weights' sizes while what was read was there; what is made of what was read, and goes before the "
+             "first forward pass, counts, too",
      .what_to_do = "`torch.load(path, map_location=\"cpu\")`, and `del` it after `load_state_dict`"},
     {.id = "second-copy-of-weights",
      .title = "The weights are there twice",

@@ -26,7 +26,7 @@ static void add_oom(struct gm_case *c, struct gm_heading *line, const struct gm_
 {
     const struct gm_view *v = &c->view;
     static const char *const words[] = {"", " (capacity)", " (fragmentation)", " (capacity and fragmentation)"};
-    const struct gm_oom_row *first = v->timeline->oom_count == 0 ? NULL : &v->timeline->ooms[0];
+    const struct gm_oom_row *first = gm_case_oom(c);
     const enum gm_oom_verdict verdict = first == NULL ? GM_OOM_UNKNOWN : first->verdict;
     char device[2 * GM_NUMBER_TEXT] = "", times[4 * GM_NUMBER_TEXT] = "", missing[4 * GM_NUMBER_TEXT],
                     s[GM_NUMBER_TEXT];

@@ -107,6 +107,8 @@ const char *gm_case_take(struct gm_case *c, struct gm_text *text); /* frees it *
 
 /* Without allocations there is no history, whatever marks and frees a trace holds. */
 bool gm_case_has_allocs(const struct gm_case *c);
+/* The first time that memory ran out on the device looked at; NULL: it did not, or it is not known when. */
+const struct gm_oom_row *gm_case_oom(const struct gm_case *c);
 /* The device for which `amount` is most; the first of equals. There must be timelines. */
 size_t gm_case_device_with_most(const struct gm_case *c, uint64_t (*amount)(const struct gm_device_timeline *));
 /* find_peak.c: whether that call site put at most half as much on any other device as on the one that is looked at, but
