@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "state"))
-from snapshots import SKIPPED, frames_of, requested_of, snapshots  # noqa: E402
+from snapshots import SKIPPED, analysis, frames_of, requested_of, snapshots  # noqa: E402
 
 TABLES = {"call_sites": "allocated_bytes", "functions": "allocated_bytes", "categories": "allocated_bytes", "roles": "allocated_bytes",
           "pools": "allocated_bytes", "pools_reserved": "reserved_bytes"}
@@ -30,13 +30,6 @@ def run(*arguments, code=0):
             with open(os.path.join(results, "latest", name), "rb") as file:
                 text[name] = file.read()
     return json.loads(done.stdout), text
-
-
-def analysis(path):
-    with tempfile.TemporaryDirectory() as results:
-        done = subprocess.run([sys.argv[2], "-q", "--no-charts", "--json", "-", "-o", results, str(path)],
-                              capture_output=True, check=True)
-    return json.loads(done.stdout)
 
 
 # ---- the rule of docs/diff.md, once more --------------------------------------------------------------------------
@@ -207,7 +200,7 @@ def main():
         found, _ = run(path, path)
         if not found["same"] or any(found[t] for t in (*TABLES, *AT_PEAK)) or found["settings"]:
             complaints.append(f"{path.name} differs from itself")
-        complaints += [f"{path.name}: {w}" for w in check_peaks(path, found["runs"][0], {path: analysis(path)})]
+        complaints += [f"{path.name}: {w}" for w in check_peaks(path, found["runs"][0], {path: analysis(sys.argv[2], path)})]
     for base, after in choose(paths)[::6]:
         if plain(run(after, base)[0]) != negated(run(base, after)[0]):
             complaints.append(f"{base.name} and {after.name}: not negated when swapped")

@@ -22,14 +22,9 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "state"))
 from make_fixtures import all_files
 from model import expected_lines, shared
-from snapshots import snapshot_paths
+from snapshots import RestrictedUnpickler, snapshot_paths
 
 STACK_AT = {"segment": 9, "host_segment": 9, "block": 5, "host_block": 5, "event": 7}
-
-
-class Restricted(pickle.Unpickler):
-    def find_class(self, module, name):
-        raise pickle.UnpicklingError(f"refused {module}.{name}")
 
 
 def dump(program, path):
@@ -179,7 +174,7 @@ def read_real(path):
     with tempfile.TemporaryFile() as f:
         f.write(data)
         f.seek(0)
-        return Restricted(f).load() if data else None
+        return RestrictedUnpickler(f).load() if data else None
 
 
 def real(program):

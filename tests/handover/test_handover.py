@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "data"), str(TESTS / "state")]
 from caching_allocator import Allocator  # noqa: E402
-from snapshots import snapshot_paths  # noqa: E402
+from snapshots import RestrictedUnpickler, snapshot_paths  # noqa: E402
 
 GMTRACE = os.environ.get("GMTRACE") or sys.exit("GMTRACE names the binary to test")
 GMREPLAY = os.environ.get("GMREPLAY") or sys.exit("GMREPLAY names the binary to test")
@@ -25,14 +25,9 @@ MIB = 1 << 20
 GROWS = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
 
 
-class Refuses(pickle.Unpickler):
-    def find_class(self, module, name):
-        raise pickle.UnpicklingError(f"refused {module}.{name}")
-
-
 def load(path):
     with open(path, "rb") as f:
-        return Refuses(f).load()
+        return RestrictedUnpickler(f).load()
 
 
 def gmtrace(*args, code=0):

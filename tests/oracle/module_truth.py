@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Calls of modules as gmanalyze tells them apart, held against which module was running when each block was made.
-usage: module_truth.py record FOLDER GMDRY PYTHON [NAME...], module_truth.py score DUMP_MODULES FOLDER [--least PERCENT],
-or module_truth.py test DUMP_MODULES GMDRY, which records into a folder of its own with GM_TORCH_PYTHON (77: there is
-none).
+usage: module_truth.py record FOLDER GMDRY PYTHON [NAME...],
+module_truth.py score DUMP_ALLOCATIONS FOLDER [--least PERCENT], or module_truth.py test DUMP_ALLOCATIONS GMDRY, which
+records into a folder of its own with GM_TORCH_PYTHON (77: there is none).
 
 Of the bytes that were made while a module ran, right are those whose place in the tree (line by line, call by call) is
 where most of that module's bytes are, and most of that place's bytes are that module's: two layers in one place are
@@ -128,7 +128,7 @@ def score_one(dump, path):
         marks = json.load(file)
     times = [when for when, _ in marks]
     leaves, layers = collections.Counter(), collections.defaultdict(collections.Counter)
-    for _, size, born, _, _, place in found["allocations"]:
+    for _, size, born, *_, place in found["allocations"]:
         i = bisect.bisect_right(times, found["times"][born - 1]) - 1 if born > 0 else -1
         name = marks[i][1] if i >= 0 else ""
         if not name:

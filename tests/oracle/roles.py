@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Roles, steps and phases as gmanalyze infers them, held against what the program knows (truth.py): shares of bytes at
 the peak and at the end, steps found, events in the right phase. usage: roles.py record FOLDER GMDRY PYTHON [NAME...]
-or roles.py score DUMP_STEPS FOLDER [--least PERCENT] [--held | --open] [-v],
-or roles.py keep DUMP_STEPS GMREPLAY FOLDER OUT NAME.KIND...: as small files, without this machine's paths."""
+or roles.py score DUMP_ALLOCATIONS FOLDER [--least PERCENT] [--held | --open] [-v],
+or roles.py keep DUMP_ALLOCATIONS GMREPLAY FOLDER OUT NAME.KIND...: as small files, without this machine's paths."""
 import argparse
 import bisect
 import collections
@@ -47,7 +47,7 @@ def moment_of(times, when):
 
 class Run:
     def __init__(self, dump, path):
-        done = subprocess.run([dump, path, "roles"], capture_output=True, text=True, check=False)
+        done = subprocess.run([dump, path], capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"{path}: {done.stderr}")
         with open(os.path.splitext(path)[0] + ".json", encoding="utf-8") as file:
@@ -76,7 +76,7 @@ class Run:
             if freed >= 0:
                 change[freed] -= size
         now, most, at = 0, -1, 0
-        for moment in range(self.found["events"] + 1):
+        for moment in range(len(self.times) + 1):
             now += change[moment]
             if now > most:
                 most, at = now, moment
@@ -98,7 +98,7 @@ class Run:
         """(found, run): those with an end; those that the trace begins after are not counted."""
         begin = self.times[0] if self.times else 0
         run = [when for when in self.truth["steps"] if when > begin]
-        rows = self.found["rows"]
+        rows = self.found["steps"]
         is_cut = bool(rows) and rows[-1]["is_partial"]
         return len(rows) - is_cut, len(run)
 
@@ -172,11 +172,11 @@ def show(table):
                      if told != role and size > 0)
 
 
-def rules_of(run, moment):
+def evidence_of(run, moment):
     table = collections.Counter()
-    for told, (_, size, born, let_go, freed, role, rule, says) in zip(run.told, run.allocations):
+    for told, (_, size, born, let_go, freed, role, says, _) in zip(run.told, run.allocations):
         if born <= moment and (freed < 0 or moment < freed):
-            table[told, role, rule, says] += size
+            table[told, role, says] += size
     return [f"      {key}: {size / 2 ** 20:.2f}" for key, size in table.most_common()
             if not (key[0] == key[1] or key[0] == OTHER and key[1] not in (*KNOWN, "Unknown"))]
 
@@ -191,7 +191,7 @@ def score(options):
         if (options.held and not is_held(name)) or (options.open and is_held(name)):
             continue
         run = Run(options.dump, path)
-        at_peak, at_end = run.confusion(run.peak()), run.confusion(run.found["events"])
+        at_peak, at_end = run.confusion(run.peak()), run.confusion(len(run.times))
         (peak, peak_bytes), (end, end_bytes) = share(at_peak), share(at_end)
         found, ran = run.steps()
         right, known = run.phases()
@@ -208,7 +208,7 @@ def score(options):
               f"({run.found['source']})  phases {100 * right / known if known else 100:.1f} %{' *' if is_weak else ''}")
         if options.verbose and is_weak:
             print("    peak: " + show(at_peak) + "\n    end: " + show(at_end))
-            print("\n".join(rules_of(run, run.peak())[:8] + ["      ---"] + rules_of(run, run.found["events"])[:8]))
+            print("\n".join(evidence_of(run, run.peak())[:8] + ["      ---"] + evidence_of(run, len(run.times))[:8]))
     files = step_sum["files"] or 1
     for when in ("peak", "end"):
         right = sum(size for (w, told, role), size in sums.items() if w == when and told == role)

@@ -3,6 +3,7 @@
 
 GM_SHARED names the folder that has them. With GM_SAMPLE=N a test takes every Nth only, and each test others."""
 import base64
+import csv
 import io
 import json
 import os
@@ -64,14 +65,29 @@ def program():
     return path
 
 
-def analysis(binary, path):
+def with_curves(binary, path, *options):
+    """analysis.json, and of timeline.csv the states after events as (device, requested, allocated, active, reserved)."""
     with tempfile.TemporaryDirectory() as results:
-        command = [binary, "-q", "--no-charts", "--json", "-", "-o", results, str(path)]
+        command = [binary, "-q", "--no-charts", "--no-page", *options, "--json", "-", "-o", results, str(path)]
         done = subprocess.run(command, capture_output=True, check=False)
         if done.returncode != 0:
-            raise AssertionError(f"{path.name}: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
-        text = done.stdout.decode()
-        return json.JSONDecoder().raw_decode(text[text.index("{"):])[0]
+            raise AssertionError(f"{path}: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
+        rows = []
+        for curve in pathlib.Path(results).glob("latest/timeline.csv"):
+            for row in csv.DictReader(curve.read_text(encoding="ascii").splitlines()):
+                if row["event"]:
+                    rows.append(tuple(int(row[key]) if row[key] else None
+                                      for key in ("device", "requested", "allocated", "active", "reserved")))
+        return json.loads(done.stdout), rows
+
+
+def analysis(binary, path, *options):
+    return with_curves(binary, path, *options)[0]
+
+
+def timelines(found):
+    """{number: device} of an analysis, of those whose trace was looked at."""
+    return {d["device"]: d for d in (found.get("timeline") or {}).get("devices", []) if "books" in d}
 
 
 def frames_of(block):

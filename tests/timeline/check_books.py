@@ -2,15 +2,13 @@
 """The books of every real trace: the forward pass must end in the snapshot's blocks, or a contradiction must be stated;
 and the peaks of block bytes must be those of a second reconstruction, written here over sorted lists of addresses.
 
-usage: check_books.py DUMP_BOOKS DUMP_EVENTS"""
+usage: check_books.py GMANALYZE"""
 import bisect
-import json
 import os
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "state"))
-from snapshots import program, requested_of, snapshots  # noqa: E402
+from snapshots import program, requested_of, snapshots, timelines, with_curves  # noqa: E402
 
 MIB = 1 << 20
 EXPECTED = {"free-without-alloc", "size-learnt"}
@@ -134,27 +132,29 @@ def peaks(trace, segments, settings):
     return top_active, top_allocated, start
 
 
-def check(path, snapshot, books, events):
+def check(snapshot, device, books, disagreements, events):
     """What is wrong with one device's books, or None; and how many traces had their peaks compared."""
-    device = books["device"]
     segments = [s for s in snapshot["segments"] if s["device"] == device]
-    contradictions = set(books["disagreements"]) - EXPECTED
-    is_exact = (books["reconstructed"] and books["residual_active"] == books["residual_reserved"] == 0 and
-                books["worst"] == 0 and books["same"] == books["end_blocks"] and books["from_snapshot"] == 0)
+    contradictions = disagreements - EXPECTED
+    is_exact = (books["reconstructed"] and books["residual_active_bytes"] == books["residual_reserved_bytes"] == 0 and
+                books["worst_residual_bytes"] == 0 and books["end_blocks_same"] == books["end_blocks"] and
+                books["sizes_from_snapshot"] == 0)
     if not is_exact and not contradictions and books["reconstructed"]:
         return "does not end in the snapshot, and says no reason", 0
     blocks = [b for s in segments for b in s["blocks"] if b["state"] != "inactive"]
     truth = [sum(map(requested_of, blocks)),
              sum(b["size"] for b in blocks if b["state"] == "active_allocated"),
              sum(b["size"] for b in blocks), sum(s["total_size"] for s in segments)]
-    if books["snapshot"] != truth:
+    if list(books["snapshot"].values()) != truth:
         return f"snapshot's levels {books['snapshot']}, should be {truth}", 0
     if not is_exact or contradictions:
         return None, 0
     wanted = peaks(snapshot["device_traces"][device], segments, snapshot.get("allocator_settings") or {})
-    if wanted is None or "size-learnt" in books["disagreements"]:
+    if wanted is None or "size-learnt" in disagreements:
         return None, 0
-    found = max(e[3] for e in events), max(e[2] for e in events), events[0][3]
+    start = books["at_start"]
+    found = (max(start["active_bytes"], *(e[3] for e in events)),
+             max(start["allocated_bytes"], *(e[2] for e in events)), start["active_bytes"])
     return (None if found == wanted else f"peaks {found}, should be {wanted}"), 1
 
 
@@ -162,20 +162,19 @@ def main():
     binary = program()
     exact = traces = wrong = compared = 0
     for path, snapshot in snapshots():
-        lines = subprocess.run([binary, str(path)], check=True, capture_output=True, text=True).stdout.splitlines()
-        every = [tuple(map(int, line.split())) for line in
-                 subprocess.run([sys.argv[2], str(path)], check=True, capture_output=True, text=True)
-                 .stdout.splitlines()]
-        for books in map(json.loads, lines):
+        analysis, every = with_curves(binary, path, "--csv-full")
+        for device, found in timelines(analysis).items():
+            books = found["books"]
+            disagreements = {d["id"] for d in books["disagreements"]}
             traces += 1
-            exact += books["same"] == books["end_blocks"] and not set(books["disagreements"]) - EXPECTED
-            problem, n = check(path, snapshot, books, [e for e in every if e[0] == books["device"]])
+            exact += books["end_blocks_same"] == books["end_blocks"] and not disagreements - EXPECTED
+            problem, n = check(snapshot, device, books, disagreements, [e for e in every if e[0] == device])
             compared += n
             if problem:
                 wrong += 1
-                print(f"{path.name}, device {books['device']}: {problem}")
-            elif set(books["disagreements"]) - EXPECTED:
-                print(f"{path.name}, device {books['device']}: stated: {books['disagreements']}")
+                print(f"{path.name}, device {device}: {problem}")
+            elif disagreements - EXPECTED:
+                print(f"{path.name}, device {device}: stated: {books['disagreements']}")
     print(f"{traces} traces, {exact} end in the snapshot without a contradiction, {compared} peaks compared, "
           f"{wrong} wrong")
     sys.exit(1 if wrong or not traces else 0)

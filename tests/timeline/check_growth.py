@@ -3,9 +3,7 @@
 nothing with ours: live blocks are a sorted list, holes are the gaps between them."""
 import bisect
 import collections
-import json
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "state"))
@@ -13,7 +11,7 @@ import snapshots  # noqa: E402  pylint: disable=wrong-import-position
 
 MIB = 1 << 20
 LARGE_PAGE, SMALL_PAGE = 20 * MIB, 2 * MIB
-REASONS = ["hole too small", "wrong stream", "wrong pool", "whole segment", "large enough, refused by a rule"]
+REASONS = ["hole_too_small", "wrong_stream", "wrong_pool", "whole_segment", "fits"]
 TOO_SMALL, STREAM, POOL, WHOLE, REFUSED = REASONS
 Range = collections.namedtuple("Range", "address size stream pool small expandable")
 
@@ -227,8 +225,8 @@ class Run:
         asked = following(self.events, i, end)
         sums, largest, right = self.space.reasons(asked, e["stream"], new.pool, new.small)
         bytes_ = sum(x["size"] for x in self.events[i:end])
-        self.growths[i] = {"bytes": bytes_, "asked": asked, "largest_hole": largest, "is_first": right == 0,
-                           "cached": sum(sums.values()), **sums}
+        self.growths[i] = {"bytes": bytes_, "asked_bytes": asked, "largest_hole_bytes": largest,
+                           "is_first": right == 0, "cached_bytes": sum(sums.values()), "unusable_bytes": sums}
         key = (new.pool, new.small, e["stream"])
         self.avoided[key] = min(self.avoided[key], right)
         if asked is not None and right - self.avoided[key] >= asked:
@@ -240,8 +238,8 @@ class Run:
         e = self.events[i]
         sums, largest, _ = self.space.reasons(e["size"], e["stream"], (0, 0), e["size"] <= MIB)
         active = sum(self.space.live.values())
-        self.ooms[i] = {"asked": e["size"], "device_free": e["device_free"], "largest_hole": largest,
-                        "active": active, "reserved": active + sum(sums.values()), **sums}
+        self.ooms[i] = {"asked_bytes": e["size"], "device_free_bytes": e["device_free"], "largest_hole_bytes": largest,
+                        "active_bytes": active, "reserved_bytes": active + sum(sums.values()), "unusable_bytes": sums}
 
     def sample(self, i):
         holes = list(self.space.holes())
@@ -290,39 +288,34 @@ class Run:
         return len(done), sum(a["size"] for a in done), temporary
 
 
-def differences(run, told):
-    bad = []
+def differences(run, device):
+    bad, told = [], device["fragmentation_history"]
 
     def same(what, ours, theirs):
         if ours != theirs:
             bad.append(f"{what}: {ours} by hand, {theirs} told")
 
     events = collections.Counter(e["action"] for e in run.events)
-    same("growths", len(run.growths), told["growth_total"])
+    same("growths", len(run.growths), told["growths"])
     same("bytes of growths", sum(g["bytes"] for g in run.growths.values()), told["growth_bytes"])
     same("driver allocs", events["segment_alloc"] + events["segment_map"], told["driver_allocs"])
     same("driver frees", events["segment_free"] + events["segment_unmap"], told["driver_frees"])
-    for g in told["growths"]:
+    for g in told["largest_growths"]:
         same(f"growth {g['event']}", run.growths[g["event"]], {k: g[k] for k in run.growths[g["event"]]})
     same("avoidable", run.avoidable, [told["growths_avoidable"], told["growth_avoidable_bytes"]])
-    for o in told["ooms"]:
-        same(f"oom {o['event']}", run.ooms[o["event"]], {k: o[k] for k in run.ooms[o["event"]]})
-        same(f"live at oom {o['event']}", o["requested"], sum(o["categories"].values()))
-    for event, *rest in told["samples"]:
-        same(f"sample {event}", run.samples[event], rest)
+    for o in device["out_of_memory"]:
+        levels = {**o, **o["levels"]}
+        same(f"oom {o['event']}", run.ooms[o["event"]], {k: levels[k] for k in run.ooms[o["event"]]})
+        same(f"live at oom {o['event']}", levels["requested_bytes"], sum(c["bytes"] for c in o["categories"]))
+    for s in told["samples"]:
+        same(f"sample {s['event']}", run.samples[s["event"]],
+             [s["largest_free_bytes"], s["cached_bytes"], s["stranded_bytes"]])
     same("rounding", run.rounding, told["rounding_bytes"])
     rows = told["churn"]
     same("churn", run.churn(),
          (sum(c["allocs"] for c in rows), sum(c["bytes"] for c in rows), told["temporary_allocs"]))
-    same("temporary by site", told["temporary_allocs"], sum(c["temporary"] for c in rows))
+    same("temporary by site", told["temporary_allocs"], sum(c["temporary_allocs"] for c in rows))
     return bad
-
-
-def tell(binary, path):
-    done = subprocess.run([binary, str(path), "1000000"], capture_output=True, check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"{path.name}: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
-    return [json.loads(line) for line in done.stdout.decode(errors="replace").splitlines()]
 
 
 def main():
@@ -331,17 +324,19 @@ def main():
     for path, found in snapshots.snapshots():
         if not any(found.get("device_traces") or []):
             continue
-        for told in tell(binary, path):
+        analysis = snapshots.analysis(binary, path, "--top", "1000000")
+        for number, device in snapshots.timelines(analysis).items():
+            history = device["fragmentation_history"]
             try:
-                if not told["reconstructed"]:
+                if history is None:
                     raise Odd("not reconstructed")
-                run = Run(found, told["device"], [s[0] for s in told["samples"]], told["peak_active_event"])
+                run = Run(found, number, [s["event"] for s in history["samples"]], device["peaks"]["active"]["event"])
             except Odd as why:
                 left_out.append(f"{path.name}: {why}")
                 continue
             devices += 1
-            growths += told["growth_total"]
-            bad += [f"{path.name}, device {told['device']}: {line}" for line in differences(run, told)[:6]]
+            growths += history["growths"]
+            bad += [f"{path.name}, device {number}: {line}" for line in differences(run, device)[:6]]
     print("\n".join(f"left out: {line}" for line in left_out))
     print("\n".join(bad))
     print(f"{devices} devices, {growths} growths compared; {len(left_out)} left out, {len(bad)} differences")

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live set at the peak of every real snapshot, recomputed: stacks, peaks without one, next peaks, lifetimes, sums."""
 import collections
-import json
 import os
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "state"))
-from snapshots import frames_of, program, requested_of, snapshots  # noqa: E402
+from snapshots import analysis, frames_of, program, requested_of, snapshots, timelines  # noqa: E402
 
 NEVER = 1 << 60
 TEMPORARY_EVENTS = 32  # docs/peaks.md
@@ -154,15 +151,6 @@ def check(d, trace, segments):
     return wrong, picked
 
 
-def analysis(binary, path):
-    with tempfile.TemporaryDirectory() as results:
-        command = [binary, "-q", "--no-charts", "--group", "stack", "--top", "100000", "--json", "-", "-o", results,
-                   str(path)]
-        done = subprocess.run(command, capture_output=True, check=True)
-        text = done.stdout.decode()
-        return json.JSONDecoder().raw_decode(text[text.index("{"):])[0]
-
-
 def main():
     binary = program()
     traces = without = bad = 0
@@ -172,7 +160,7 @@ def main():
             if not trace:
                 continue
             if found is None:
-                found = {d["device"]: d for d in analysis(binary, path)["timeline"]["devices"]}
+                found = timelines(analysis(binary, path, "--group", "stack", "--top", "100000"))
             traces += 1
             segments = [s for s in snapshot["segments"] if s["device"] == device]
             wrong, picked = check(found[device], trace, segments)

@@ -4,7 +4,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "state"))
-from snapshots import analysis, program, requested_of, snapshots  # noqa: E402
+from snapshots import analysis, program, requested_of, snapshots, timelines  # noqa: E402
 
 
 def peak_requested(trace, segments):
@@ -33,7 +33,7 @@ def main():
     binary = program()
     traces = wrong = 0
     for path, snapshot in snapshots():
-        found = {d["device"]: d for d in (analysis(binary, path).get("timeline") or {}).get("devices", [])}
+        found = timelines(analysis(binary, path))
         for device, trace in enumerate(snapshot.get("device_traces", [])):
             if not trace:
                 continue

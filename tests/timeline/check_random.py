@@ -6,17 +6,17 @@ knows the books after every event; what the program reconstructs from the cut tr
 Only one thing cannot be known: how much of a large block that lived before the cut and was freed after it was an
 unsplit remainder, if the space above it was free again. There active bytes may be less by so much, never more.
 
-usage: check_random.py DUMP_EVENTS DUMP_BOOKS"""
+usage: check_random.py GMANALYZE"""
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "data"))
+sys.path += [os.path.join(os.path.dirname(HERE), folder) for folder in ("data", "state")]
 import caching_allocator as model  # noqa: E402
+from snapshots import program, timelines, with_curves  # noqa: E402
 
 RUNS, STEPS = 40, 700
 
@@ -92,13 +92,14 @@ def run(seed):
     return allocator
 
 
-def check(allocator, cut, tools, folder):
+def check(allocator, cut, binary, folder):
     snapshot = {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace[cut:]]}
     path = os.path.join(folder, "run.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump(snapshot, file)
-    lines = subprocess.run([tools[0], path], check=True, capture_output=True, text=True).stdout.splitlines()
-    got = [tuple(int(x) for x in line.split()[1:]) for line in lines]
+    analysis, rows = with_curves(binary, path, "--csv-full")
+    books = timelines(analysis)[0]["books"]
+    got = [list(books["at_start"].values())] + [levels for _, *levels in rows]
     wanted = [allocator.books[cut - 1] if cut > 0 else (0, 0, 0, 0)] + allocator.books[cut:]
     assert len(got) == len(wanted), (len(got), len(wanted))
     slack = sum(size - rounded for size, rounded in allocator.in_use[cut - 1]) if cut > 0 else 0
@@ -107,14 +108,14 @@ def check(allocator, cut, tools, folder):
         assert mine[0] == true[0] and mine[3] == true[3], (cut, i, mine, true)
         for kind in (1, 2):
             assert true[kind] - slack <= mine[kind] <= true[kind], (cut, i, mine, true, slack)
-        exact += mine == true
+        exact += mine == list(true)
     if cut == 0:
         assert exact == len(wanted)
-    assert got[-1] == wanted[-1], (got[-1], wanted[-1])
-    books = json.loads(subprocess.run([tools[1], path], check=True, capture_output=True, text=True).stdout)
-    assert books["residual_active"] == books["residual_reserved"] == books["worst"] == 0, books
-    assert books["same"] == books["end_blocks"] and books["from_snapshot"] == 0, books
-    contradictions = set(books["disagreements"]) - {"free-without-alloc", "size-learnt"}
+    assert got[-1] == list(wanted[-1]), (got[-1], wanted[-1])
+    residuals = [books[key] for key in ("residual_active_bytes", "residual_reserved_bytes", "worst_residual_bytes")]
+    assert residuals == [0, 0, 0], books
+    assert books["end_blocks_same"] == books["end_blocks"] and books["sizes_from_snapshot"] == 0, books
+    contradictions = {d["id"] for d in books["disagreements"]} - {"free-without-alloc", "size-learnt"}
     assert not contradictions, contradictions
     return exact, len(wanted)
 
@@ -126,7 +127,7 @@ def main():
             allocator = run(seed)
             r = random.Random(seed)
             for cut in (0, r.randrange(len(allocator.trace)), len(allocator.trace) * 3 // 4):
-                e, n = check(allocator, cut, sys.argv[1:3], folder)
+                e, n = check(allocator, cut, program(), folder)
                 exact, moments = exact + e, moments + n
     print(f"{RUNS} random runs, each whole and cut twice: books right at {moments} moments, to the byte at {exact}")
 

@@ -5,29 +5,15 @@ gradient), parameters : gradients : optimizer state are 1 : 1 : 2, whatever is k
 What stacks show is worked out here from the trace alone: gradients are what autograd made and what is live when the
 optimizer begins; what the optimizer made and what is live at the end is twice that (states), or three times, if it
 makes the parameters anew as well."""
-import json
 import os
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "state"))
-from snapshots import program, snapshots  # noqa: E402
+from snapshots import analysis, program, snapshots  # noqa: E402
 
 ROLES = {"Parameter", "Gradient", "Optimizer state", "Activation", "Temporary", "Workspace", "KV cache",
          "Communication buffer", "Input", "Unknown"}
 TOLERANCE = 0.04
-
-
-def analysis(binary, path):
-    """What gmanalyze says, with every block among the largest ones."""
-    with tempfile.TemporaryDirectory() as results:
-        command = [binary, "-q", "--no-charts", "--top", "1000000", "--json", "-", "-o", results, str(path)]
-        done = subprocess.run(command, capture_output=True, check=False)
-        if done.returncode != 0:
-            raise AssertionError(f"{path.name}: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
-        text = done.stdout.decode()
-        return json.JSONDecoder().raw_decode(text[text.index("{"):])[0]
 
 
 def maker(frames, has_frames):
@@ -116,7 +102,7 @@ def main():
     files = adams = 0
     problems = []
     for path, snapshot in snapshots():
-        found = analysis(binary, path)
+        found = analysis(binary, path, "--top", "1000000")  # every block is among the largest ones then
         files += 1
         problems += check_sums(path.name, snapshot, found)
         checks, more = check_adam(path.name, snapshot, found)

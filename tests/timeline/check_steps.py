@@ -3,29 +3,14 @@
 ends of each step by the contract's rule of live requested bytes, optimizer steps counted in the stacks, and for steps
 found by period the share of allocations that come again in the next step."""
 import bisect
-import json
 import os
-import subprocess
 import sys
 from collections import Counter
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "state"))
-from snapshots import program, requested_of, snapshots  # noqa: E402
+from snapshots import analysis, program, requested_of, snapshots, timelines  # noqa: E402
 
-PHASES = ("other", "forward", "backward", "optimizer", "prefill", "decode")
-
-
-def found_by(tool, path):
-    done = subprocess.run([tool, str(path)], capture_output=True, check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"{path.name}: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
-    text, decoder, at, devices = done.stdout.decode(), json.JSONDecoder(), 0, {}
-    while at < len(text):
-        device, at = decoder.raw_decode(text, at)
-        devices[device["device"]] = device
-        while at < len(text) and text[at].isspace():
-            at += 1
-    return devices
+PHASES = ("forward", "backward", "optimizer", "prefill", "decode")
 
 
 def live_after(trace, segments):
@@ -83,13 +68,22 @@ def is_optimizer(stack):
     return False
 
 
-def check_rows(device, trace, start, sums, wrong):
-    phase_of, runs = [], device["phases"]
-    for (name, first), following in zip(runs, runs[1:] + [[None, len(trace)]]):
-        phase_of += [name] * (following[1] - first)
+def is_phase(band):
+    """Annotations of an optimizer step have a phase, too."""
+    return not band["is_step"] and band["name"] == band["phase"]
+
+
+def is_whole(steps):
+    return len(steps["ranges"]) == steps["ranges_total"]
+
+
+def check_rows(steps, trace, start, sums, wrong):
+    phase_of = {}
+    for band in filter(is_phase, steps["ranges"]) if is_whole(steps) else ():  # all of its phases, or none
+        phase_of.update(dict.fromkeys(range(band["first_event"], band["last_event"] + 1), band["phase"]))
     before, last_event = None, -1
-    for row in device["rows"]:
-        first, last = row["first"], row["last"]
+    for row in steps["rows"]:
+        first, last = row["first_event"], row["last_event"]
         if not last_event < first <= last < len(trace):
             wrong.append(f"{row['label']}: events {first} to {last} after {last_event}")
             return
@@ -98,44 +92,50 @@ def check_rows(device, trace, start, sums, wrong):
         allocs = [e["size"] for e in trace[first:last + 1] if e["action"] == "alloc"]
         level = before if before is not None else sums[first - 1] if first > 0 else start
         should = {"peak": peak, "peak_event": first + inside.index(peak), "end": inside[-1], "allocs": len(allocs),
-                  "alloc_bytes": sum(allocs), "growth": inside[-1] - level}
+                  "alloc_bytes": sum(allocs)}
+        told = {**row, "peak": row["peak"]["requested_bytes"], "end": row["end"]["requested_bytes"]}
+        if row["growth_bytes"] is not None:
+            should["growth_bytes"] = inside[-1] - level
         for phase in PHASES if phase_of else ():
-            should[phase] = max((s for s, p in zip(inside, phase_of[first:last + 1]) if p == phase), default=None)
+            should[phase] = max((s for i, s in enumerate(inside, first) if phase_of.get(i) == phase), default=None)
+            told[phase] = row["phase_peaks"].get(phase)
         for key, value in should.items():
-            if row[key] != value:
-                wrong.append(f"{row['label']}: {key} is {row[key]}, should be {value}")
+            if told[key] != value:
+                wrong.append(f"{row['label']}: {key} is {told[key]}, should be {value}")
         before, last_event = inside[-1], last
 
 
-def check_annotations(device, ranges, wrong):
-    shown = Counter((b["name"], b["first"], b["last"]) for b in device["bands"]
-                    if not b["is_step"] and b["name"] not in PHASES)
+def check_annotations(steps, ranges, wrong):
+    shown = Counter((b["name"], b["first_event"], b["last_event"]) for b in steps["ranges"]
+                    if not b["is_step"] and not is_phase(b))
     should = Counter(r for r in ranges if not r[0].startswith("ProfilerStep#"))
-    if (shown != should) if sum(should.values()) <= 400 else (sum(shown.values()) != 400 or shown - should):
+    is_all = is_whole(steps) and sum(should.values()) <= 400
+    if shown != should if is_all else shown - should:
         wrong.append(f"annotations: {shown - should} are shown, {should - shown} are not")
-    if device["source"] == "Optimizer.step annotations":
+    if steps["source"] == "Optimizer.step annotations":
         ends = {last for name, _, last in ranges if name.startswith("Optimizer.step#")}
-        rows = {row["last"] for row in device["rows"] if not row["is_partial"]}
+        rows = {row["last_event"] for row in steps["rows"] if not row["is_partial"]}
         if not rows <= ends:
             wrong.append(f"steps end at {sorted(rows)}, optimizer steps at {sorted(ends)}")
-    if device["source"] == "ProfilerStep annotations":
-        if [r["label"] for r in device["rows"]] != [r[0] for r in ranges if r[0].startswith("ProfilerStep#")]:
+    if steps["source"] == "ProfilerStep annotations":
+        if [r["label"] for r in steps["rows"]] != [r[0] for r in ranges if r[0].startswith("ProfilerStep#")]:
             wrong.append("profiler steps are not the rows")
 
 
-def check_source(device, trace, wrong):
+def check_source(steps, trace, wrong):
     allocs = [(i, stack_of(e), e["size"]) for i, e in enumerate(trace) if e["action"] == "alloc"]
-    whole = [r for r in device["rows"] if not r["is_partial"]]
-    if device["source"] == "stacks of optimizer steps":
+    whole = [r for r in steps["rows"] if not r["is_partial"]]
+    if steps["source"] == "stacks of optimizer steps":
         flags = [is_optimizer(stack) for _, stack, _ in allocs]
         bursts = sum(1 for i, flag in enumerate(flags) if flag and (i == 0 or not flags[i - 1]))
         if len(whole) != bursts:
             wrong.append(f"{len(whole)} steps, but optimizers allocate {bursts} times")
-    if device["source"] == "repeating allocations":
-        kinds = [Counter((stack, size) for i, stack, size in allocs if r["first"] <= i <= r["last"]) for r in whole]
+    if steps["source"] == "repeating allocations":
+        kinds = [Counter((stack, size) for i, stack, size in allocs if r["first_event"] <= i <= r["last_event"])
+                 for r in whole]
         again = sum(sum((a & b).values()) for a, b in zip(kinds, kinds[1:]))
         total = sum(sum(a.values()) for a in kinds[:-1])
-        if len(whole) < 2 or again < 0.8 * total or device["period_events"] <= 0:
+        if len(whole) < 2 or again < 0.8 * total or steps["period_events"] <= 0:
             wrong.append(f"{again} of {total} allocations come again in the next of {len(whole)} steps")
 
 
@@ -143,18 +143,19 @@ def main():
     tool = program()
     traces = failures = 0
     for path, snapshot in snapshots():
-        devices = found_by(tool, path)
+        devices = timelines(analysis(tool, path))
         for number, trace in enumerate(snapshot.get("device_traces", [])):
             if not trace:
                 continue
             traces += 1
-            wrong, device = [], devices[number]
+            wrong, steps = [], devices[number]["steps"]
             start, sums = live_after(trace, [s for s in snapshot["segments"] if s["device"] == number])
-            check_rows(device, trace, start, sums, wrong)
-            if "time_us" in trace[0]:
+            if steps is not None:
+                check_rows(steps, trace, start, sums, wrong)
+                check_source(steps, trace, wrong)
+            if steps is not None and "time_us" in trace[0]:
                 times = [e["time_us"] for e in trace]
-                check_annotations(device, ranges_of(snapshot.get("external_annotations") or [], number, times), wrong)
-            check_source(device, trace, wrong)
+                check_annotations(steps, ranges_of(snapshot.get("external_annotations") or [], number, times), wrong)
             failures += bool(wrong)
             for line in wrong[:10]:
                 print(f"{path.name}, device {number}: {line}")

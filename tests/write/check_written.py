@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "formats"))
 from check_equal import dump, read_real
 from make_fixtures import all_files, event, frame, segment, block
-from snapshots import snapshot_paths
+from snapshots import RestrictedUnpickler, snapshot_paths
 
 ALLOWED = collections.Counter()
 ROWS = ({"action"}, {"total_size"}, {"state", "size"}, {"name", "stage"})  # dictionaries that become rows
@@ -110,11 +110,6 @@ def differ(path, a, b, lone, seen):
     return scalar(path, a, b, lone)
 
 
-class Restricted(pickle.Unpickler):
-    def find_class(self, module, name):
-        raise pickle.UnpicklingError(f"refused {module}.{name}")
-
-
 def frames_are_sound(data):
     """Frames hold whole opcodes and about 64 KiB; longer strings lie outside. Only opcodes that the viewer knows."""
     known = set("PROTO FRAME EMPTY_DICT EMPTY_LIST MARK SETITEMS APPENDS APPEND SHORT_BINUNICODE BINUNICODE MEMOIZE BINPUT "
@@ -150,7 +145,7 @@ def check(rewrite, dump_model, path, snapshot, lone, folder):
     if data != two.read_bytes():
         return "written, read and written again, it is another file", 0
     with open(one, "rb") as f:
-        written = Restricted(f).load()
+        written = RestrictedUnpickler(f).load()
     if (error := differ("", snapshot, written, lone, set()) or frames_are_sound(data)) is not None:
         return error, 0
     before, error = dump(dump_model, path)
