@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct unit_file *files, **last = &files;
+static struct unit_file *files, **last = &files, *running;
+static void (*end_of_each)(void);
 
 void unit_add(struct unit_file *file, const char *name, CMUnitTestFunction test)
 {
@@ -15,6 +16,19 @@ void unit_add(struct unit_file *file, const char *name, CMUnitTestFunction test)
     if (file->count < UNIT_MOST)
         file->tests[file->count] = (struct CMUnitTest){.name = name, .test_func = test};
     file->count++;
+}
+
+void unit_end_with(void (*end)(void))
+{
+    end_of_each = end;
+}
+
+static int after_each(void **state)
+{
+    const int failed = running->after_each == NULL ? 0 : running->after_each(state);
+    if (end_of_each != NULL)
+        end_of_each();
+    return failed;
 }
 
 /* "test_roles" of "/.../test_roles.c" */
@@ -34,8 +48,9 @@ static int run(struct unit_file *file, const char *name)
     }
     for (size_t i = 0; i < file->count; i++) {
         file->tests[i].setup_func = file->before_each;
-        file->tests[i].teardown_func = file->after_each;
+        file->tests[i].teardown_func = after_each;
     }
+    running = file;
     return _cmocka_run_group_tests(name, file->tests, file->count, file->before_all, file->after_all);
 }
 

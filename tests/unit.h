@@ -34,6 +34,8 @@ struct unit_file {
 };
 
 void unit_add(struct unit_file *file, const char *name, CMUnitTestFunction test);
+/* `end` is called behind every test of the program: it frees what a fixture that tests share has made for them. */
+void unit_end_with(void (*end)(void));
 
 __attribute__((unused)) static struct unit_file unit_here = {.path = __BASE_FILE__};
 

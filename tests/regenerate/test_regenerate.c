@@ -11,57 +11,55 @@
 
 enum { A = 1 << 28 };
 
-struct regenerated {
-    struct gm_history h;
-    struct gm_event_recorder recorder;
-    struct gm_regenerated made;
-};
+/* Of the test. */
+static struct gm_event_recorder recorder;
+static struct gm_regenerated made;
 
-static void three_blocks(struct traced *t)
+static void three_blocks(void)
 {
-    gm_traced_event(t, "alloc", A + MIB(12), MIB(10), "attend");
-    gm_traced_free(t, A + MIB(12), MIB(10));
-    gm_traced_event(t, "snapshot", 0, MIB(12), NULL);
-    gm_traced_event(t, "alloc", A + MIB(12), MIB(9), "feed");
-    gm_traced_segment(t, A, MIB(40), "large");
-    gm_traced_block(t, MIB(12), MIB(12), "before");
-    gm_traced_block(t, MIB(9), MIB(9), "feed");
-    gm_traced_block(t, MIB(19), 0, NULL);
+    gm_traced_event("alloc", A + MIB(12), MIB(10), "attend");
+    gm_traced_free(A + MIB(12), MIB(10));
+    gm_traced_event("snapshot", 0, MIB(12), NULL);
+    gm_traced_event("alloc", A + MIB(12), MIB(9), "feed");
+    gm_traced_segment(A, MIB(40), "large");
+    gm_traced_block(MIB(12), MIB(12), "before");
+    gm_traced_block(MIB(9), MIB(9), "feed");
+    gm_traced_block(MIB(19), 0, NULL);
 }
 
-static void build(struct regenerated *r, struct traced *t)
+static struct gm_history *build(void)
 {
-    struct gm_error err = {0};
-    gm_traced_analyze_unfollowed(t);
-    assert_int_equal(gm_history_build(&r->h, &t->snapshot, 0, NULL, &err), GM_OK);
-    gm_recorder_init(&r->recorder, &t->snapshot);
+    struct gm_history *h = gm_traced_history();
+    gm_recorder_init(&recorder, &traced.snapshot);
+    return h;
 }
 
-static struct gm_whatif_result what_if(struct regenerated *r, struct traced *t, const char *settings, uint64_t capacity,
-                                       uint64_t dropped)
+static struct gm_whatif_result what_if(const char *settings, uint64_t capacity, uint64_t dropped)
 {
     uint64_t requested[8];
     struct gm_whatif_options options = {.conf = gm_conf_default(), .capacity = capacity, .requested = requested};
     struct gm_whatif_result result;
     struct gm_error err = {0};
-    build(r, t);
-    assert_in_range(r->h.allocation_count, 1, 8);
-    for (size_t a = 0; a < r->h.allocation_count; a++)
-        requested[a] = gm_requested(&r->h, a) == dropped ? 0 : gm_requested(&r->h, a);
-    options.recorder = &r->recorder;
+    struct gm_history *h = build();
+    assert_in_range(h->allocation_count, 1, 8);
+    for (size_t a = 0; a < h->allocation_count; a++)
+        requested[a] = gm_requested(h, a) == dropped ? 0 : gm_requested(h, a);
+    options.recorder = &recorder;
     assert_int_equal(gm_conf_parse(&options.conf, settings, strlen(settings), NULL, &err), GM_OK);
-    assert_int_equal(gm_whatif(&result, &r->h, &options, &err), GM_OK);
-    assert_int_equal(gm_regenerate(&r->made, &r->recorder, &options.conf, settings, &err), GM_OK);
+    assert_int_equal(gm_whatif(&result, h, &options, &err), GM_OK);
+    assert_int_equal(gm_regenerate(&made, &recorder, &options.conf, settings, &err), GM_OK);
     return result;
 }
 
-static void end(struct regenerated *r, struct traced *t)
+static int end(void **state)
 {
-    gm_regenerated_free(&r->made);
-    gm_recorder_free(&r->recorder);
-    gm_history_free(&r->h);
-    gm_traced_end(t);
+    gm_regenerated_free(&made);
+    gm_recorder_free(&recorder);
+    made = (struct gm_regenerated){0};
+    recorder = (struct gm_event_recorder){0};
+    return 0;
 }
+AROUND_EACH(NULL, end)
 
 /* The name of a stack's one frame; "" without any. */
 static const char *name_of(const struct gm_snapshot *s, struct gm_stack_id stack, char buffer[64])
@@ -104,75 +102,68 @@ static void assert_block(const struct gm_snapshot *s, size_t i, uint64_t address
 /* What was followed is what was recorded. */
 TEST(verified)
 {
-    struct traced t = {0};
-    struct regenerated r = {0};
     struct gm_verify_result result;
     struct gm_conf conf = gm_conf_default();
     struct gm_error err = {0};
-    three_blocks(&t);
-    build(&r, &t);
-    assert_int_equal(gm_verify_recorded(&result, &r.h, &conf, &r.recorder, &err), GM_OK);
+    three_blocks();
+    struct gm_history *h = build();
+    assert_int_equal(gm_verify_recorded(&result, h, &conf, &recorder, &err), GM_OK);
     assert_true(gm_verify_passed(&result));
-    assert_int_equal(gm_regenerate(&r.made, &r.recorder, NULL, NULL, &err), GM_OK);
-    const struct gm_snapshot *s = &r.made.snapshot;
+    assert_int_equal(gm_regenerate(&made, &recorder, NULL, NULL, &err), GM_OK);
+    const struct gm_snapshot *s = &made.snapshot;
     assert_int_equal(s->traces[0].count, 5);
-    assert_event(s, 0, GM_ACTION_ALLOC, A + MIB(12), MIB(10), 0, &t.snapshot);
-    assert_event(s, 1, GM_ACTION_FREE_REQUESTED, A + MIB(12), MIB(10), 1, &t.snapshot);
-    assert_event(s, 2, GM_ACTION_FREE_COMPLETED, A + MIB(12), MIB(10), 2, &t.snapshot);
-    assert_event(s, 3, GM_ACTION_SNAPSHOT, 0, MIB(12), 3, &t.snapshot);
-    assert_event(s, 4, GM_ACTION_ALLOC, A + MIB(12), MIB(9), 4, &t.snapshot);
+    assert_event(s, 0, GM_ACTION_ALLOC, A + MIB(12), MIB(10), 0, &traced.snapshot);
+    assert_event(s, 1, GM_ACTION_FREE_REQUESTED, A + MIB(12), MIB(10), 1, &traced.snapshot);
+    assert_event(s, 2, GM_ACTION_FREE_COMPLETED, A + MIB(12), MIB(10), 2, &traced.snapshot);
+    assert_event(s, 3, GM_ACTION_SNAPSHOT, 0, MIB(12), 3, &traced.snapshot);
+    assert_event(s, 4, GM_ACTION_ALLOC, A + MIB(12), MIB(9), 4, &traced.snapshot);
     assert_int_equal(s->segments.count, 1);
     assert_int_equal(s->segments.total_size[0], MIB(40));
     assert_int_equal(s->segments.type[0], GM_SEGMENT_LARGE);
     assert_int_equal(s->blocks.count, 3);
     assert_block(s, 0, A, MIB(12), MIB(12), GM_BLOCK_ACTIVE_ALLOCATED, "before");
     assert_block(s, 1, A + MIB(12), MIB(9), MIB(9), GM_BLOCK_ACTIVE_ALLOCATED, "feed");
-    end(&r, &t);
 }
 
 /* A wrong choice is replaced by the recorded one, and leaves no event. */
 TEST(verified_wrong)
 {
-    struct traced t = {0};
-    struct regenerated r = {0};
     struct gm_verify_result result;
     struct gm_conf conf = gm_conf_default();
     struct gm_error err = {0};
-    gm_traced_event(&t, "alloc", A + MIB(20), MIB(10), "attend"); /* the model takes A + 12 MiB */
-    gm_traced_segment(&t, A, MIB(40), "large");
-    gm_traced_block(&t, MIB(12), MIB(12), "before");
-    gm_traced_block(&t, MIB(8), 0, NULL);
-    gm_traced_block(&t, MIB(10), MIB(10), "attend");
-    gm_traced_block(&t, MIB(10), 0, NULL);
-    build(&r, &t);
-    assert_int_equal(gm_verify_recorded(&result, &r.h, &conf, &r.recorder, &err), GM_OK);
+    gm_traced_event("alloc", A + MIB(20), MIB(10), "attend"); /* the model takes A + 12 MiB */
+    gm_traced_segment(A, MIB(40), "large");
+    gm_traced_block(MIB(12), MIB(12), "before");
+    gm_traced_block(MIB(8), 0, NULL);
+    gm_traced_block(MIB(10), MIB(10), "attend");
+    gm_traced_block(MIB(10), 0, NULL);
+    struct gm_history *h = build();
+    assert_int_equal(gm_verify_recorded(&result, h, &conf, &recorder, &err), GM_OK);
     assert_false(gm_verify_passed(&result));
-    assert_int_equal(gm_regenerate(&r.made, &r.recorder, NULL, NULL, &err), GM_OK);
-    assert_int_equal(r.made.snapshot.events.count, 1);
-    assert_event(&r.made.snapshot, 0, GM_ACTION_ALLOC, A + MIB(20), MIB(10), 0, &t.snapshot);
-    assert_int_equal(r.made.snapshot.blocks.count, 4);
-    assert_block(&r.made.snapshot, 2, A + MIB(20), MIB(10), MIB(10), GM_BLOCK_ACTIVE_ALLOCATED, "attend");
-    end(&r, &t);
+    assert_int_equal(gm_regenerate(&made, &recorder, NULL, NULL, &err), GM_OK);
+    assert_int_equal(made.snapshot.events.count, 1);
+    assert_event(&made.snapshot, 0, GM_ACTION_ALLOC, A + MIB(20), MIB(10), 0, &traced.snapshot);
+    assert_int_equal(made.snapshot.blocks.count, 4);
+    assert_block(&made.snapshot, 2, A + MIB(20), MIB(10), MIB(10), GM_BLOCK_ACTIVE_ALLOCATED, "attend");
 }
 
 /* 12 MiB map one page of 20 before the trace; 10 more do not fit into the other 8 and map a second one. */
 TEST(expandable)
 {
-    struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\": \"\", \"expandable_segments\": false, "
-                                   "\"max_split_size\": -1, \"pinned_num_register_threads\": 3"};
-    struct regenerated r = {0};
-    three_blocks(&t);
-    what_if(&r, &t, "expandable_segments:True,max_split_size_mb:100", UINT64_MAX, 0);
-    const struct gm_snapshot *s = &r.made.snapshot;
+    traced.settings = "\"PYTORCH_CUDA_ALLOC_CONF\": \"\", \"expandable_segments\": false, "
+                      "\"max_split_size\": -1, \"pinned_num_register_threads\": 3";
+    three_blocks();
+    what_if("expandable_segments:True,max_split_size_mb:100", UINT64_MAX, 0);
+    const struct gm_snapshot *s = &made.snapshot;
     assert_int_equal(s->segments.count, 1);
     uint64_t base = s->segments.address[0];
     assert_int_equal(s->traces[0].count, 6);
-    assert_event(s, 0, GM_ACTION_SEGMENT_MAP, base + MIB(20), MIB(20), 0, &t.snapshot);
-    assert_event(s, 1, GM_ACTION_ALLOC, base + MIB(12), MIB(10), 0, &t.snapshot);
-    assert_event(s, 2, GM_ACTION_FREE_REQUESTED, base + MIB(12), MIB(10), 1, &t.snapshot);
-    assert_event(s, 3, GM_ACTION_FREE_COMPLETED, base + MIB(12), MIB(10), 2, &t.snapshot);
-    assert_event(s, 4, GM_ACTION_SNAPSHOT, 0, MIB(12), 3, &t.snapshot);
-    assert_event(s, 5, GM_ACTION_ALLOC, base + MIB(12), MIB(9), 4, &t.snapshot);
+    assert_event(s, 0, GM_ACTION_SEGMENT_MAP, base + MIB(20), MIB(20), 0, &traced.snapshot);
+    assert_event(s, 1, GM_ACTION_ALLOC, base + MIB(12), MIB(10), 0, &traced.snapshot);
+    assert_event(s, 2, GM_ACTION_FREE_REQUESTED, base + MIB(12), MIB(10), 1, &traced.snapshot);
+    assert_event(s, 3, GM_ACTION_FREE_COMPLETED, base + MIB(12), MIB(10), 2, &traced.snapshot);
+    assert_event(s, 4, GM_ACTION_SNAPSHOT, 0, MIB(12), 3, &traced.snapshot);
+    assert_event(s, 5, GM_ACTION_ALLOC, base + MIB(12), MIB(9), 4, &traced.snapshot);
     assert_int_equal(s->segments.total_size[0], MIB(40));
     assert_int_equal(s->blocks.count, 3);
     assert_block(s, 0, base, MIB(12), MIB(12), GM_BLOCK_ACTIVE_ALLOCATED, "before");
@@ -190,18 +181,15 @@ TEST(expandable)
     assert_int_equal(s->setting_count, 4);
     conf = gm_settings_recorded(s, NULL);
     assert_true(conf.expandable_segments);
-    end(&r, &t);
 }
 
 /* A file without settings gets the text and the single ones. */
 TEST(new_settings)
 {
-    struct traced t = {0};
-    struct regenerated r = {0};
     struct gm_conf conf;
-    three_blocks(&t);
-    what_if(&r, &t, "roundup_power2_divisions:[256:1,512:4,>:8]", UINT64_MAX, 0);
-    const struct gm_snapshot *s = &r.made.snapshot;
+    three_blocks();
+    what_if("roundup_power2_divisions:[256:1,512:4,>:8]", UINT64_MAX, 0);
+    const struct gm_snapshot *s = &made.snapshot;
     assert_true(s->has_settings);
     assert_int_equal(s->setting_count, 20);
     assert_int_equal(gm_snapshot_setting(s, "max_split_size")->integer, -1);
@@ -209,36 +197,30 @@ TEST(new_settings)
     assert_int_equal(gm_snapshot_setting(s, "roundup_power2_divisions.32768")->integer, 8);
     conf = gm_settings_recorded(s, NULL);
     assert_int_equal(conf.rules.roundup[9], 4);
-    end(&r, &t);
 }
 
 /* 12 of 20 MiB are in use, 10 more are not to be had: the snapshot is the state then. */
 TEST(out_of_memory)
 {
-    struct traced t = {0};
-    struct regenerated r = {0};
-    three_blocks(&t);
-    assert_true(what_if(&r, &t, "", MIB(20), 0).has_failed);
-    const struct gm_snapshot *s = &r.made.snapshot;
+    three_blocks();
+    assert_true(what_if("", MIB(20), 0).has_failed);
+    const struct gm_snapshot *s = &made.snapshot;
     assert_int_equal(s->traces[0].count, 1);
-    assert_event(s, 0, GM_ACTION_OOM, MIB(8), MIB(10), 0, &t.snapshot);
+    assert_event(s, 0, GM_ACTION_OOM, MIB(8), MIB(10), 0, &traced.snapshot);
     assert_int_equal(s->segments.count, 1);
     assert_int_equal(s->segments.total_size[0], MIB(12));
     assert_int_equal(s->segments.active_size[0] == GM_ABSENT || s->segments.active_size[0] == MIB(12), 1);
     assert_int_equal(s->blocks.count, 1);
     assert_block(s, 0, s->segments.address[0], MIB(12), MIB(12), GM_BLOCK_ACTIVE_ALLOCATED, "before");
-    end(&r, &t);
 }
 
 /* Not even the 12 MiB: one event, with what is known of them. */
 TEST(out_of_memory_at_start)
 {
-    struct traced t = {0};
-    struct regenerated r = {0};
     char buffer[64];
-    three_blocks(&t);
-    assert_true(what_if(&r, &t, "", MIB(10), 0).has_failed);
-    const struct gm_snapshot *s = &r.made.snapshot;
+    three_blocks();
+    assert_true(what_if("", MIB(10), 0).has_failed);
+    const struct gm_snapshot *s = &made.snapshot;
     assert_int_equal(s->segments.count, 0);
     assert_int_equal(s->blocks.count, 0);
     assert_int_equal(s->traces[0].count, 1);
@@ -246,53 +228,46 @@ TEST(out_of_memory_at_start)
     assert_int_equal(gm_event_addr(&s->events, 0), MIB(10));
     assert_int_equal(gm_event_size(&s->events, 0), MIB(12));
     assert_string_equal(name_of(s, s->events.stack[0], buffer), "before");
-    end(&r, &t);
 }
 
 /* Left out: the 10 MiB. The 9 MiB get a segment of 20, whose object the remainder is: the segment shows no stack. */
 TEST(left_out)
 {
-    struct traced t = {0};
-    struct regenerated r = {0};
-    three_blocks(&t);
-    what_if(&r, &t, "", UINT64_MAX, MIB(10));
-    const struct gm_snapshot *s = &r.made.snapshot;
+    three_blocks();
+    what_if("", UINT64_MAX, MIB(10));
+    const struct gm_snapshot *s = &made.snapshot;
     assert_int_equal(s->traces[0].count, 3);
     assert_int_equal(s->segments.count, 2);
     uint64_t base = gm_event_addr(&s->events, 1);
-    assert_event(s, 0, GM_ACTION_SNAPSHOT, 0, MIB(12), 3, &t.snapshot);
-    assert_event(s, 1, GM_ACTION_SEGMENT_ALLOC, base, MIB(20), 4, &t.snapshot);
-    assert_event(s, 2, GM_ACTION_ALLOC, base, MIB(9), 4, &t.snapshot);
+    assert_event(s, 0, GM_ACTION_SNAPSHOT, 0, MIB(12), 3, &traced.snapshot);
+    assert_event(s, 1, GM_ACTION_SEGMENT_ALLOC, base, MIB(20), 4, &traced.snapshot);
+    assert_event(s, 2, GM_ACTION_ALLOC, base, MIB(9), 4, &traced.snapshot);
     assert_int_equal(s->blocks.count, 3);
     assert_block(s, 2, base + MIB(9), MIB(11), s->blocks.requested[2], GM_BLOCK_INACTIVE, "");
     for (size_t i = 0; i < 2; i++)
         assert_true(s->segments.stack[i].v <= GM_STACK_EMPTY);
-    end(&r, &t);
 }
 
 /* Growths stay when a try is taken back. */
 TEST(taken_back)
 {
-    struct traced t = {0};
-    struct regenerated r = {0};
-    three_blocks(&t);
-    build(&r, &t);
-    gm_recorder_begin(&r.recorder, &r.h);
-    gm_recorder_hear(&r.recorder, GM_EVENT_ALLOC, 1, 2, 0, 0, 0);
-    size_t mark = gm_recorder_mark(&r.recorder);
-    gm_recorder_hear(&r.recorder, GM_EVENT_SEGMENT_ALLOC, 3, 4, 0, 0, 0);
-    gm_recorder_hear(&r.recorder, GM_EVENT_ALLOC, 5, 6, 0, 0, 0);
-    gm_recorder_hear(&r.recorder, GM_EVENT_SEGMENT_MAP, 7, 8, 0, 0, 0);
-    gm_recorder_hear(&r.recorder, GM_EVENT_FREE_COMPLETED, 5, 6, 0, 0, 0);
-    gm_recorder_take_back(&r.recorder, mark);
-    assert_int_equal(r.recorder.events.count, 3);
-    assert_int_equal(r.recorder.events.addr[0], 1);
-    assert_int_equal(r.recorder.events.addr[1], 3);
-    assert_int_equal(r.recorder.events.addr[2], 7);
-    gm_recorder_hear(&r.recorder, GM_EVENT_ALLOC, 9, 9, 0, 0, 5); /* no such event: five there are */
-    assert_int_equal(r.recorder.events.count, 3);
-    gm_recorder_begin(&r.recorder, &r.h); /* anew */
-    assert_int_equal(r.recorder.events.count, 0);
-    assert_int_equal(r.recorder.devices.n, 1);
-    end(&r, &t);
+    three_blocks();
+    struct gm_history *h = build();
+    gm_recorder_begin(&recorder, h);
+    gm_recorder_hear(&recorder, GM_EVENT_ALLOC, 1, 2, 0, 0, 0);
+    size_t mark = gm_recorder_mark(&recorder);
+    gm_recorder_hear(&recorder, GM_EVENT_SEGMENT_ALLOC, 3, 4, 0, 0, 0);
+    gm_recorder_hear(&recorder, GM_EVENT_ALLOC, 5, 6, 0, 0, 0);
+    gm_recorder_hear(&recorder, GM_EVENT_SEGMENT_MAP, 7, 8, 0, 0, 0);
+    gm_recorder_hear(&recorder, GM_EVENT_FREE_COMPLETED, 5, 6, 0, 0, 0);
+    gm_recorder_take_back(&recorder, mark);
+    assert_int_equal(recorder.events.count, 3);
+    assert_int_equal(recorder.events.addr[0], 1);
+    assert_int_equal(recorder.events.addr[1], 3);
+    assert_int_equal(recorder.events.addr[2], 7);
+    gm_recorder_hear(&recorder, GM_EVENT_ALLOC, 9, 9, 0, 0, 5); /* no such event: five there are */
+    assert_int_equal(recorder.events.count, 3);
+    gm_recorder_begin(&recorder, h); /* anew */
+    assert_int_equal(recorder.events.count, 0);
+    assert_int_equal(recorder.devices.n, 1);
 }

@@ -9,39 +9,35 @@
 
 enum { A = 1 << 28, B = 2 << 28 };
 
-static struct gm_verify_result run(struct traced *t)
+static struct gm_verify_result run(void)
 {
-    struct gm_history h;
+    struct gm_history *h = gm_traced_history();
+    const struct gm_conf conf = gm_settings_recorded(&traced.snapshot, NULL);
     struct gm_verify_result result;
     struct gm_error err = {0};
-    gm_traced_analyze_unfollowed(t);
-    const struct gm_conf conf = gm_settings_recorded(&t->snapshot, NULL);
-    assert_int_equal(gm_history_build(&h, &t->snapshot, 0, NULL, &err), GM_OK);
-    assert_int_equal(gm_verify(&result, &h, &conf, &err), GM_OK);
-    gm_history_free(&h);
+    assert_int_equal(gm_verify(&result, h, &conf, &err), GM_OK);
     return result;
 }
 
 /* A segment of 20 MiB, 3 and 2 MiB in it, the first is freed, then 2 MiB at `address`. */
-static struct gm_verify_result one_choice(struct traced *t, uint64_t address)
+static struct gm_verify_result one_choice(uint64_t address)
 {
-    gm_traced_grow(t, A, MIB(20), MIB(3), "attend");
-    gm_traced_event(t, "alloc", A + MIB(3), MIB(2), "attend");
-    gm_traced_free(t, A, MIB(3));
-    gm_traced_event(t, "alloc", address, MIB(2), "feed");
-    gm_traced_segment(t, A, MIB(20), "large");
-    gm_traced_block(t, MIB(3), address == A ? MIB(2) : 0, NULL); /* 1 MiB is not split off */
-    gm_traced_block(t, MIB(2), MIB(2), "attend");
+    gm_traced_grow(A, MIB(20), MIB(3), "attend");
+    gm_traced_event("alloc", A + MIB(3), MIB(2), "attend");
+    gm_traced_free(A, MIB(3));
+    gm_traced_event("alloc", address, MIB(2), "feed");
+    gm_traced_segment(A, MIB(20), "large");
+    gm_traced_block(MIB(3), address == A ? MIB(2) : 0, NULL); /* 1 MiB is not split off */
+    gm_traced_block(MIB(2), MIB(2), "attend");
     if (address != A)
-        gm_traced_block(t, MIB(2), MIB(2), "feed");
-    gm_traced_block(t, address == A ? MIB(15) : MIB(13), 0, NULL);
-    return run(t);
+        gm_traced_block(MIB(2), MIB(2), "feed");
+    gm_traced_block(address == A ? MIB(15) : MIB(13), 0, NULL);
+    return run();
 }
 
 TEST(right)
 {
-    struct traced t = {0};
-    struct gm_verify_result r = one_choice(&t, A);
+    struct gm_verify_result r = one_choice(A);
     assert_true(gm_verify_passed(&r));
     assert_int_equal(r.allocs, 3);
     assert_int_equal(r.exact, 3);
@@ -52,13 +48,11 @@ TEST(right)
     assert_int_equal(r.stats.allocated_bytes[GM_STAT_ALL].peak, MIB(5));
     assert_false(r.has_mismatch);
     assert_int_equal(r.inferred_count, 0);
-    gm_traced_end(&t);
 }
 
 TEST(wrong_address)
 {
-    struct traced t = {0};
-    struct gm_verify_result r = one_choice(&t, A + MIB(5));
+    struct gm_verify_result r = one_choice(A + MIB(5));
     assert_false(gm_verify_passed(&r));
     assert_int_equal(r.exact, 2);
     assert_true(r.has_mismatch);
@@ -69,72 +63,64 @@ TEST(wrong_address)
     assert_non_null(strstr(r.reason, "free blocks that fit: 3145728 at 0x10000000, 15728640 at 0x10500000;"));
     assert_non_null(strstr(r.reason, "at the recorded address the model has a free block of 15728640 bytes"));
     assert_int_equal(r.end_blocks_same, r.end_blocks); /* the recorded choice was taken */
-    gm_traced_end(&t);
 }
 
 /* The trace grows although 15 MiB are free; or it does not although nothing is. */
 TEST(wrong_growth)
 {
-    struct traced t = {0};
-    gm_traced_grow(&t, A, MIB(20), MIB(5), "attend");
-    gm_traced_grow(&t, B, MIB(20), MIB(5), "attend");
-    gm_traced_segment(&t, A, MIB(20), "large");
-    gm_traced_block(&t, MIB(5), MIB(5), "attend");
-    gm_traced_block(&t, MIB(15), 0, NULL);
-    gm_traced_segment(&t, B, MIB(20), "large");
-    gm_traced_block(&t, MIB(5), MIB(5), "attend");
-    gm_traced_block(&t, MIB(15), 0, NULL);
-    struct gm_verify_result r = run(&t);
+    gm_traced_grow(A, MIB(20), MIB(5), "attend");
+    gm_traced_grow(B, MIB(20), MIB(5), "attend");
+    gm_traced_segment(A, MIB(20), "large");
+    gm_traced_block(MIB(5), MIB(5), "attend");
+    gm_traced_block(MIB(15), 0, NULL);
+    gm_traced_segment(B, MIB(20), "large");
+    gm_traced_block(MIB(5), MIB(5), "attend");
+    gm_traced_block(MIB(15), 0, NULL);
+    struct gm_verify_result r = run();
     assert_false(gm_verify_passed(&r));
     assert_int_equal(r.growths, 2);
     assert_int_equal(r.growths_predicted, 1);
     assert_int_equal(r.mismatch_event, 3);
     assert_int_equal(r.chosen, A + MIB(5));
     assert_non_null(strstr(r.reason, "the trace got a segment of 20971520 bytes at 0x20000000"));
-    gm_traced_end(&t);
 }
 
 /* Another thread frees 20 MiB while the lock is not held: the growth was decided before. */
 TEST(unlocked_growth)
 {
     for (int is_released = 0; is_released <= 1; is_released++) {
-        struct traced t = {.settings =
-                               is_released ? "\"PYTORCH_CUDA_ALLOC_CONF\":\"release_lock_on_cudamalloc:True\"" : NULL};
-        gm_traced_grow(&t, A, MIB(20), MIB(20), "attend");
-        gm_traced_free(&t, A, MIB(20));
-        gm_traced_grow(&t, B, MIB(20), MIB(20), "feed");
-        gm_traced_whole(&t, A, MIB(20), 0, NULL);
-        gm_traced_whole(&t, B, MIB(20), MIB(20), "feed");
-        struct gm_verify_result r = run(&t);
+        traced.settings = is_released ? "\"PYTORCH_CUDA_ALLOC_CONF\":\"release_lock_on_cudamalloc:True\"" : NULL;
+        gm_traced_grow(A, MIB(20), MIB(20), "attend");
+        gm_traced_free(A, MIB(20));
+        gm_traced_grow(B, MIB(20), MIB(20), "feed");
+        gm_traced_whole(A, MIB(20), 0, NULL);
+        gm_traced_whole(B, MIB(20), MIB(20), "feed");
+        struct gm_verify_result r = run();
         assert_int_equal(gm_verify_passed(&r), is_released);
         assert_int_equal(r.exact, 1 + is_released);
         assert_int_equal(r.growths_predicted, 1 + is_released);
-        gm_traced_end(&t);
     }
 }
 
 TEST(wrong_release)
 {
-    struct traced t = {0};
-    gm_traced_grow(&t, A, MIB(20), MIB(5), "attend");
-    gm_traced_event(&t, "segment_free", A, MIB(20), NULL);
-    gm_traced_free(&t, A, MIB(5));
-    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
-    gm_traced_whole(&t, A, MIB(20), 0, NULL);
-    struct gm_verify_result r = run(&t);
+    gm_traced_grow(A, MIB(20), MIB(5), "attend");
+    gm_traced_event("segment_free", A, MIB(20), NULL);
+    gm_traced_free(A, MIB(5));
+    gm_traced_event("segment_alloc", A, MIB(20), NULL);
+    gm_traced_whole(A, MIB(20), 0, NULL);
+    struct gm_verify_result r = run();
     assert_false(gm_verify_passed(&r));
     assert_int_equal(r.releases, 1);
     assert_int_equal(r.releases_allowed, 0);
     assert_int_equal(r.mismatch_event, 2);
-    gm_traced_end(&t);
 }
 
 TEST(wrong_end)
 {
-    struct traced t = {0};
-    gm_traced_grow(&t, A, MIB(20), MIB(5), "attend");
-    gm_traced_whole(&t, A, MIB(20), 0, NULL);
-    struct gm_verify_result r = run(&t);
+    gm_traced_grow(A, MIB(20), MIB(5), "attend");
+    gm_traced_whole(A, MIB(20), 0, NULL);
+    struct gm_verify_result r = run();
     assert_false(gm_verify_passed(&r));
     assert_int_equal(r.exact, 1);
     assert_int_equal(r.end_blocks, 1);
@@ -142,117 +128,109 @@ TEST(wrong_end)
     assert_int_equal(r.mismatch_event, GM_ABSENT);
     assert_string_equal(r.reason, "the snapshot has an inactive block of 20971520 bytes there, the model an allocated "
                                   "one of 5242880, which the trace never frees (event 1)");
-    gm_traced_end(&t);
 }
 
 /* 3 MiB are live at the start and freed later; 8 MiB are allocated 3.5 MiB after it: it had 0.5 MiB of slack. */
 TEST(learnt_size)
 {
-    struct traced t = {0};
-    gm_traced_event(&t, "alloc", A + MIB(3) + KIB(512), MIB(8), "attend");
-    gm_traced_free(&t, A, MIB(3));
-    gm_traced_segment(&t, A, MIB(20), "large");
-    gm_traced_block(&t, MIB(3) + KIB(512), 0, NULL);
-    gm_traced_block(&t, MIB(8), MIB(8), "attend");
-    gm_traced_block(&t, MIB(8) + KIB(512), 0, NULL);
-    struct gm_verify_result r = run(&t);
+    gm_traced_event("alloc", A + MIB(3) + KIB(512), MIB(8), "attend");
+    gm_traced_free(A, MIB(3));
+    gm_traced_segment(A, MIB(20), "large");
+    gm_traced_block(MIB(3) + KIB(512), 0, NULL);
+    gm_traced_block(MIB(8), MIB(8), "attend");
+    gm_traced_block(MIB(8) + KIB(512), 0, NULL);
+    struct gm_verify_result r = run();
     assert_true(gm_verify_passed(&r));
     assert_int_equal(r.exact, 1);
     assert_int_equal(r.exact_uninferred, 0);
     assert_int_equal(r.inferred_count, 1);
     assert_string_equal(r.inferred[0].what, "block_sizes");
-    gm_traced_end(&t);
 }
 
 /* The settings say expandable, the first growth was a segment: the option was switched on in between. */
 TEST(switched_option)
 {
-    struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
-    gm_traced_grow(&t, A, MIB(20), MIB(19) + KIB(512), "attend");
-    gm_traced_event(&t, "segment_map", B, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", B, MIB(5), "attend");
-    gm_traced_whole(&t, A, MIB(20), MIB(19) + KIB(512), "attend");
-    t.more = ",\"is_expandable\":true";
-    gm_traced_segment(&t, B, MIB(20), "large");
-    gm_traced_block(&t, MIB(5), MIB(5), "attend");
-    gm_traced_block(&t, MIB(15), 0, NULL);
-    struct gm_verify_result r = run(&t);
+    traced.settings = "\"expandable_segments\":true,\"max_split_size\":-1";
+    gm_traced_grow(A, MIB(20), MIB(19) + KIB(512), "attend");
+    gm_traced_event("segment_map", B, MIB(20), NULL);
+    gm_traced_event("alloc", B, MIB(5), "attend");
+    gm_traced_whole(A, MIB(20), MIB(19) + KIB(512), "attend");
+    traced.more = ",\"is_expandable\":true";
+    gm_traced_segment(B, MIB(20), "large");
+    gm_traced_block(MIB(5), MIB(5), "attend");
+    gm_traced_block(MIB(15), 0, NULL);
+    struct gm_verify_result r = run();
     assert_true(gm_verify_passed(&r));
     assert_int_equal(r.exact, 2);
     assert_int_equal(r.exact_uninferred, 1);
     assert_int_equal(r.inferred_count, 1);
     assert_string_equal(r.inferred[0].what, "expandable_segments");
     assert_non_null(strstr(r.inferred[0].value, "False until event 2"));
-    gm_traced_end(&t);
 }
 
 /* It was switched on before anything grew: a remainder of 512 KiB was split off, which only pages allow. */
 TEST(switched_before_growth)
 {
-    struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
-    gm_traced_grow(&t, A, MIB(20), MIB(5), "attend");
-    gm_traced_event(&t, "alloc", A + MIB(5), MIB(14) + KIB(512), "attend");
-    gm_traced_event(&t, "segment_map", B, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", B, MIB(20), "attend");
-    gm_traced_segment(&t, A, MIB(20), "large");
-    gm_traced_block(&t, MIB(5), MIB(5), "attend");
-    gm_traced_block(&t, MIB(14) + KIB(512), MIB(14) + KIB(512), "attend");
-    gm_traced_block(&t, KIB(512), 0, NULL);
-    t.more = ",\"is_expandable\":true";
-    gm_traced_whole(&t, B, MIB(20), MIB(20), "attend");
-    struct gm_verify_result r = run(&t);
+    traced.settings = "\"expandable_segments\":true,\"max_split_size\":-1";
+    gm_traced_grow(A, MIB(20), MIB(5), "attend");
+    gm_traced_event("alloc", A + MIB(5), MIB(14) + KIB(512), "attend");
+    gm_traced_event("segment_map", B, MIB(20), NULL);
+    gm_traced_event("alloc", B, MIB(20), "attend");
+    gm_traced_segment(A, MIB(20), "large");
+    gm_traced_block(MIB(5), MIB(5), "attend");
+    gm_traced_block(MIB(14) + KIB(512), MIB(14) + KIB(512), "attend");
+    gm_traced_block(KIB(512), 0, NULL);
+    traced.more = ",\"is_expandable\":true";
+    gm_traced_whole(B, MIB(20), MIB(20), "attend");
+    struct gm_verify_result r = run();
     assert_true(gm_verify_passed(&r));
     assert_int_equal(r.exact, 3);
     assert_int_equal(r.inferred_count, 1);
     assert_non_null(strstr(r.inferred[0].value, "False until event 2"));
-    gm_traced_end(&t);
 }
 
 /* A private pool that grew by a segment before the switch, and by pages then, has no allocator of its own. */
 TEST(switched_in_private_pool)
 {
     const uint64_t c = B + MIB(64), d = B + MIB(128);
-    struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
-    gm_traced_grow(&t, A, MIB(20), MIB(20), "attend");
-    gm_traced_grow(&t, c, MIB(2), MIB(1), "attend");
-    gm_traced_event(&t, "segment_map", d, MIB(20), NULL);
-    gm_traced_event(&t, "alloc", d, MIB(20), "attend");
-    gm_traced_whole(&t, A, MIB(20), MIB(20), "attend");
-    t.more = ",\"segment_pool_id\":[0,1],\"is_expandable\":false";
-    gm_traced_segment(&t, c, MIB(2), "small");
-    gm_traced_block(&t, MIB(1), MIB(1), "attend");
-    gm_traced_block(&t, MIB(1), 0, NULL);
-    t.more = ",\"segment_pool_id\":[0,1],\"is_expandable\":true";
-    gm_traced_whole(&t, d, MIB(20), MIB(20), "attend");
-    struct gm_verify_result r = run(&t);
+    traced.settings = "\"expandable_segments\":true,\"max_split_size\":-1";
+    gm_traced_grow(A, MIB(20), MIB(20), "attend");
+    gm_traced_grow(c, MIB(2), MIB(1), "attend");
+    gm_traced_event("segment_map", d, MIB(20), NULL);
+    gm_traced_event("alloc", d, MIB(20), "attend");
+    gm_traced_whole(A, MIB(20), MIB(20), "attend");
+    traced.more = ",\"segment_pool_id\":[0,1],\"is_expandable\":false";
+    gm_traced_segment(c, MIB(2), "small");
+    gm_traced_block(MIB(1), MIB(1), "attend");
+    gm_traced_block(MIB(1), 0, NULL);
+    traced.more = ",\"segment_pool_id\":[0,1],\"is_expandable\":true";
+    gm_traced_whole(d, MIB(20), MIB(20), "attend");
+    struct gm_verify_result r = run();
     assert_true(gm_verify_passed(&r));
     assert_int_equal(r.inferred_count, 1);
     assert_non_null(strstr(r.inferred[0].value, "False until event 4"));
-    gm_traced_end(&t);
 }
 
 /* Two segments are cached. A retry gives both back; garbage collection may leave one. */
 TEST(retries)
 {
     for (int both = 0; both < 2; both++) {
-        struct traced t = {0};
         const uint64_t c = B + MIB(64);
-        gm_traced_grow(&t, A, MIB(20), MIB(20), "first");
-        gm_traced_grow(&t, B, MIB(30), MIB(30), "first");
-        gm_traced_free(&t, A, MIB(20));
-        gm_traced_free(&t, B, MIB(30));
-        gm_traced_event(&t, "segment_free", A, MIB(20), "grow");
+        gm_traced_grow(A, MIB(20), MIB(20), "first");
+        gm_traced_grow(B, MIB(30), MIB(30), "first");
+        gm_traced_free(A, MIB(20));
+        gm_traced_free(B, MIB(30));
+        gm_traced_event("segment_free", A, MIB(20), "grow");
         if (both)
-            gm_traced_event(&t, "segment_free", B, MIB(30), "grow");
-        gm_traced_grow(&t, c, MIB(40), MIB(40), "grow");
-        gm_traced_whole(&t, c, MIB(40), MIB(40), "grow");
+            gm_traced_event("segment_free", B, MIB(30), "grow");
+        gm_traced_grow(c, MIB(40), MIB(40), "grow");
+        gm_traced_whole(c, MIB(40), MIB(40), "grow");
         if (!both) {
-            gm_traced_whole(&t, B, MIB(30), 0, NULL);
+            gm_traced_whole(B, MIB(30), 0, NULL);
         }
-        struct gm_verify_result r = run(&t);
+        struct gm_verify_result r = run();
         assert_true(gm_verify_passed(&r));
         assert_int_equal(r.retries, both);
-        gm_traced_end(&t);
     }
 }
 
@@ -266,69 +244,66 @@ TEST(releases_without_retry)
         "\"PYTORCH_CUDA_ALLOC_CONF\":\"max_split_size_mb:64\"",
         "\"PYTORCH_CUDA_ALLOC_CONF\":\"garbage_collection_threshold:0.5\",\"garbage_collection_threshold\":0.5"};
     for (int which = 0; which < CASES; which++) {
-        struct traced t = {.settings = settings[which]};
+        traced.settings = settings[which];
         const uint64_t c = B + MIB(256), last = MIB(which == COLLECTED ? 40 : 150);
         if (which == COLLECTED) {
-            gm_traced_grow(&t, c, MIB(200), MIB(200), "first");
-            gm_traced_free(&t, c, MIB(200));
-            gm_traced_event(&t, "segment_free", c, MIB(200), "empty_cache");
+            gm_traced_grow(c, MIB(200), MIB(200), "first");
+            gm_traced_free(c, MIB(200));
+            gm_traced_event("segment_free", c, MIB(200), "empty_cache");
         }
-        gm_traced_grow(&t, A, MIB(80), MIB(80), "first");
+        gm_traced_grow(A, MIB(80), MIB(80), "first");
         if (which == WAITING || which == RECLAIMED) {
-            gm_traced_grow(&t, B, MIB(90), MIB(90), "first");
+            gm_traced_grow(B, MIB(90), MIB(90), "first");
         }
-        gm_traced_free(&t, A, MIB(80));
+        gm_traced_free(A, MIB(80));
         if (which == WAITING)
-            gm_traced_event(&t, "free_requested", B, MIB(90), NULL);
+            gm_traced_event("free_requested", B, MIB(90), NULL);
         if (which == RECLAIMED) {
-            gm_traced_free(&t, B, MIB(90));
-            gm_traced_event(&t, "segment_free", B, MIB(90), "grow");
+            gm_traced_free(B, MIB(90));
+            gm_traced_event("segment_free", B, MIB(90), "grow");
         }
-        gm_traced_event(&t, "segment_free", A, MIB(80), "grow");
-        gm_traced_grow(&t, c, last, last, "grow");
+        gm_traced_event("segment_free", A, MIB(80), "grow");
+        gm_traced_grow(c, last, last, "grow");
         if (which == WAITING) {
-            gm_traced_event(&t, "free_completed", B, MIB(90), NULL);
-            gm_traced_whole(&t, B, MIB(90), 0, NULL);
+            gm_traced_event("free_completed", B, MIB(90), NULL);
+            gm_traced_whole(B, MIB(90), 0, NULL);
         }
-        gm_traced_whole(&t, c, last, last, "grow");
-        struct gm_verify_result r = run(&t);
+        gm_traced_whole(c, last, last, "grow");
+        struct gm_verify_result r = run();
         assert_true(gm_verify_passed(&r));
         assert_int_equal(r.retries, which == NOT_ENOUGH);
-        gm_traced_end(&t);
     }
 }
 
 /* No settings in the file, and sizes that only divisions of 8 explain: 600 KiB become 640. */
 TEST(inferred_rounding)
 {
-    struct traced t = {0};
-    gm_traced_grow(&t, A, MIB(2), KIB(600), "attend");
-    gm_traced_event(&t, "alloc", A + KIB(640), KIB(200), "attend");
-    gm_traced_segment(&t, A, MIB(2), "small");
-    gm_traced_block(&t, KIB(640), KIB(600), "attend");
-    gm_traced_block(&t, KIB(208), KIB(200), "attend"); /* steps of 16 KiB; with 4 divisions it would be 224 */
-    gm_traced_block(&t, MIB(2) - KIB(848), 0, NULL);
-    struct gm_verify_result r = run(&t);
+    gm_traced_grow(A, MIB(2), KIB(600), "attend");
+    gm_traced_event("alloc", A + KIB(640), KIB(200), "attend");
+    gm_traced_segment(A, MIB(2), "small");
+    gm_traced_block(KIB(640), KIB(600), "attend");
+    gm_traced_block(KIB(208), KIB(200), "attend"); /* steps of 16 KiB; with 4 divisions it would be 224 */
+    gm_traced_block(MIB(2) - KIB(848), 0, NULL);
+    struct gm_verify_result r = run();
     assert_true(gm_verify_passed(&r));
     assert_int_equal(r.inferred_count, 1);
     assert_string_equal(r.inferred[0].what, "roundup_power2_divisions");
     assert_int_equal(r.inferred[0].value[0], '8');
     assert_int_equal(r.exact_uninferred, 1);
-    gm_traced_end(&t);
 }
 
 TEST(settings)
 {
-    struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"max_split_size_mb:64,large_segment_size_mb:32\","
-                                   "\"max_split_size\":134217728,\"expandable_segments\":true,"
-                                   "\"garbage_collection_threshold\":0.5,"
-                                   "\"roundup_power2_divisions\":{\"1\":0,\"2\":4,\"32768\":2}"};
-    gm_traced_event(&t, "segment_map", A, MIB(32), NULL);
-    gm_traced_whole(&t, A, MIB(32), 0, NULL);
-    gm_traced_analyze_unfollowed(&t);
+    traced.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"max_split_size_mb:64,large_segment_size_mb:32\","
+                      "\"max_split_size\":134217728,\"expandable_segments\":true,"
+                      "\"garbage_collection_threshold\":0.5,"
+                      "\"roundup_power2_divisions\":{\"1\":0,\"2\":4,\"32768\":2}";
+    gm_traced_event("segment_map", A, MIB(32), NULL);
+    gm_traced_whole(A, MIB(32), 0, NULL);
+    gm_traced_analyze_unfollowed();
     struct gm_error err = {0};
     struct gm_text text = {0};
-    const struct gm_conf conf = gm_settings_recorded(&t.snapshot, NULL);
+    const struct gm_conf conf = gm_settings_recorded(&traced.snapshot, NULL);
     assert_int_equal(conf.rules.max_split, MIB(128)); /* the single setting is what was in force */
     assert_int_equal(conf.rules.large_segment, MIB(32));
     assert_true(conf.expandable_segments);
@@ -344,5 +319,4 @@ TEST(settings)
     assert_int_equal(gm_conf_parse(&again, text.data, text.length, NULL, &err), GM_OK);
     assert_true(gm_settings_equal(&conf, &again));
     gm_text_free(&text);
-    gm_traced_end(&t);
 }

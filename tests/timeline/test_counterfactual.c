@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/timeline/small_report.h"
+#include "tests/timeline/traced.h"
 #include "tests/unit.h"
 
 enum { EVENTS_MOST = 3000, LIVES_MOST = EVENTS_MOST + 100, SLOTS = 40, SITES = 9 };
@@ -146,7 +146,7 @@ static uint64_t peak_of(const struct trace *t, unsigned without, uint64_t least,
 
 /* ---- the report -------------------------------------------------------------------------------------------------- */
 
-static void analyze(struct small_report *a, struct trace *t, uint64_t least)
+static void analyze(struct trace *t, uint64_t least)
 {
     struct gm_text text = {0};
     struct gm_timeline_options options = {.top = 100, .min_size = least};
@@ -159,7 +159,7 @@ static void analyze(struct small_report *a, struct trace *t, uint64_t least)
         options.from = (struct gm_place){GM_PLACE_EVENT, t->from - 1};
         options.to = (struct gm_place){GM_PLACE_EVENT, t->to - 1};
     }
-    small_report_make(a, text.data, rules_text, options);
+    gm_traced_load(text.data, rules_text, options);
     gm_text_free(&text);
 }
 
@@ -267,17 +267,15 @@ static void check_next(const struct trace *t, const struct gm_peak_detail *detai
 
 static void check(struct trace *t, uint64_t least)
 {
-    struct small_report a;
     uint32_t moment;
-    analyze(&a, t, least);
-    assert_int_equal(a.report.device_count, 1);
-    assert_int_equal(a.report.peaks[0].requested, peak_of(t, 0, least, &moment));
-    assert_int_equal(a.report.peaks[0].event, moment == 0 ? GM_REPORT_NONE : moment - 1);
-    const struct gm_peak_detail *detail = &a.report.timelines[0].peak;
+    analyze(t, least);
+    assert_int_equal(traced.report.device_count, 1);
+    assert_int_equal(traced.report.peaks[0].requested, peak_of(t, 0, least, &moment));
+    assert_int_equal(traced.report.peaks[0].event, moment == 0 ? GM_REPORT_NONE : moment - 1);
+    const struct gm_peak_detail *detail = &traced.report.timelines[0].peak;
     check_sites(t, detail, least);
     check_savings(t, detail, least);
     check_next(t, detail, least);
-    small_report_free(&a);
 }
 
 static void make(struct trace *t, uint64_t seed, uint32_t events)
@@ -337,9 +335,8 @@ TEST(the_peak_moves)
     t->lives[2] = (struct life){5, 6, 130, 3};
     t->life_count = 3;
     add_blocks(t, 0);
-    struct small_report a;
-    analyze(&a, t, 0);
-    const struct gm_peak_detail *detail = &a.report.timelines[0].peak;
+    analyze(t, 0);
+    const struct gm_peak_detail *detail = &traced.report.timelines[0].peak;
     assert_int_equal(detail->site_count, 2);
     assert_string_equal(detail->sites[0].label, "make  m.py:1");
     assert_int_equal(detail->sites[0].peak_without, 130);
@@ -351,7 +348,6 @@ TEST(the_peak_moves)
     assert_int_equal(detail->next[0].moment.event, 4);
     assert_int_equal(detail->next[0].top_bytes, 130);
     assert_string_equal(detail->next[0].top_label, "make  m.py:3");
-    small_report_free(&a);
     check(t, 0);
     end(t);
 }
@@ -367,14 +363,12 @@ TEST(too_large_is_left_out)
     add_event(t, "free_completed", 1, 7, 0);
     t->life_count = 1;
     add_blocks(t, 0);
-    struct small_report a;
-    analyze(&a, t, 0);
-    const struct gm_peak_detail *detail = &a.report.timelines[0].peak;
+    analyze(t, 0);
+    const struct gm_peak_detail *detail = &traced.report.timelines[0].peak;
     assert_int_equal(detail->site_count, 2);
     assert_int_equal(detail->sites[0].bytes, UINT64_C(1) << 60);
     assert_true(detail->sites[0].peak_without == GM_REPORT_NONE);
     assert_int_equal(detail->saving_count, 0);
     assert_int_equal(detail->next_count, 0);
-    small_report_free(&a);
     end(t);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/base/text.h"
-#include "tests/timeline/small_report.h"
+#include "tests/timeline/traced.h"
 #include "tests/unit.h"
 
 static const char rules_text[] = "tier only\n"
@@ -18,7 +18,7 @@ enum { EVENTS = 3000, FEW = 200 };
 static unsigned events = EVENTS;
 
 /* Blocks come and go, one after the other; event i is at times_us(i), which runs to a million. */
-static void make(struct small_report *r, uint64_t (*time_us)(unsigned i), struct gm_timeline_options options)
+static void make(uint64_t (*time_us)(unsigned i), struct gm_timeline_options options)
 {
     struct gm_text json = {0};
     gm_text_add(&json, "{\"segments\":[],\"device_traces\":[[");
@@ -30,13 +30,13 @@ static void make(struct small_report *r, uint64_t (*time_us)(unsigned i), struct
                        (unsigned long long)time_us(i));
     gm_text_add(&json, "]]}");
     assert_false(json.failed);
-    small_report_make(r, json.data, rules_text, options);
+    gm_traced_load(json.data, rules_text, options);
     gm_text_free(&json);
 }
 
-static const struct gm_curve *curve_of(const struct small_report *r)
+static const struct gm_curve *curve_of(void)
 {
-    return &r->report.timelines[0].curve;
+    return &traced.report.timelines[0].curve;
 }
 
 static uint64_t steadily(unsigned i)
@@ -64,9 +64,8 @@ static uint64_t at_one_moment(unsigned i)
 
 static void expect_axis(uint64_t (*time_us)(unsigned), enum gm_axis wanted, bool is_by_time, const char *note)
 {
-    struct small_report r = {0};
-    make(&r, time_us, (struct gm_timeline_options){.top = 5, .axis = wanted});
-    const struct gm_curve *curve = curve_of(&r);
+    make(time_us, (struct gm_timeline_options){.top = 5, .axis = wanted});
+    const struct gm_curve *curve = curve_of();
     assert_int_equal(curve->is_by_time, is_by_time);
     assert_int_equal(curve->has_times, time_us != at_one_moment);
     assert_int_equal(curve->start_us, time_us == at_one_moment ? GM_REPORT_NONE : 5000000);
@@ -77,7 +76,6 @@ static void expect_axis(uint64_t (*time_us)(unsigned), enum gm_axis wanted, bool
     else
         assert_string_equal(curve->axis_note, note);
     assert_int_equal(curve->columns[curve->column_count - 1].last_event, events - 1);
-    small_report_free(&r);
 }
 
 TEST(the_axis)
@@ -97,13 +95,11 @@ TEST(the_layers)
 {
     static const char *const names[] = {[GM_LAYERS_BY_ROLE] = "role", [GM_LAYERS_BY_CATEGORY] = "category"};
     for (enum gm_layers_by by = GM_LAYERS_BY_ROLE; by <= GM_LAYERS_BY_CATEGORY; by++) {
-        struct small_report r = {0};
-        make(&r, steadily, (struct gm_timeline_options){.top = 5, .layers_by = by});
-        const struct gm_curve *curve = curve_of(&r);
+        make(steadily, (struct gm_timeline_options){.top = 5, .layers_by = by});
+        const struct gm_curve *curve = curve_of();
         assert_string_equal(curve->layers_by, names[by]);
         assert_int_equal(curve->layer_count, 1);
         assert_int_equal(strcmp(curve->layers[0].name, "Attention") == 0, by == GM_LAYERS_BY_CATEGORY);
         assert_int_equal(curve->layer_bytes[0], 512);
-        small_report_free(&r);
     }
 }

@@ -7,14 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/timeline/small_report.h"
+#include "tests/timeline/traced.h"
 #include "tests/unit.h"
-
-static const char rules_text[] = "tier only\n"
-                                 "category Attention #112233\n"
-                                 "  name attend\n"
-                                 "category MLP #445566\n"
-                                 "  name feed\n";
 
 #define FRAME(name, file, line) "{\"name\":\"" name "\",\"filename\":\"" file "\",\"line\":" #line "}"
 #define ALLOC(addr, size, frames) "{\"action\":\"alloc\",\"addr\":" #addr ",\"size\":" #size ",\"frames\":[" frames "]}"
@@ -75,9 +69,8 @@ static const char small[] = NO_SEGMENTS
 /* Without being asked for, C++ frames stand only where there are no Python ones. */
 TEST(python_frames_only)
 {
-    struct small_report r;
-    small_report_make(&r, small, rules_text, (struct gm_timeline_options){.top = 5});
-    const struct gm_flame *flame = &r.report.timelines[0].flame;
+    gm_traced_load(small, gm_traced_rules, (struct gm_timeline_options){.top = 5});
+    const struct gm_flame *flame = &traced.report.timelines[0].flame;
     check_tree(flame, 785);
     const struct gm_flame_node *main_ = child(flame, &flame->nodes[0], "main", 5);
     assert_non_null(main_);
@@ -86,14 +79,12 @@ TEST(python_frames_only)
     assert_int_equal(attend->self_bytes, 300);
     assert_int_equal(attend->first_child, 0);
     assert_non_null(child(flame, &flame->nodes[0], "_PyEval_EvalFrameDefault", 9)); /* it has no other frame */
-    small_report_free(&r);
 }
 
 TEST(callers_above_callees)
 {
-    struct small_report r;
-    small_report_make(&r, small, rules_text, (struct gm_timeline_options){.top = 5, .has_native = true});
-    const struct gm_flame *flame = &r.report.timelines[0].flame;
+    gm_traced_load(small, gm_traced_rules, (struct gm_timeline_options){.top = 5, .has_native = true});
+    const struct gm_flame *flame = &traced.report.timelines[0].flame;
     check_tree(flame, 785);
     const struct gm_flame_node *root = &flame->nodes[0], *main_ = child(flame, root, "main", 5);
     assert_non_null(main_);
@@ -120,19 +111,16 @@ TEST(callers_above_callees)
     assert_int_equal(without->bytes, 30);
     /* a stack of nothing but noise is shown as it is */
     assert_int_equal(child(flame, root, "_PyEval_EvalFrameDefault", 9)->bytes, 5);
-    small_report_free(&r);
 }
 
 TEST(depth_cuts_from_the_outermost_frame)
 {
-    struct small_report r;
-    small_report_make(&r, small, rules_text, (struct gm_timeline_options){.top = 5, .depth = 1});
-    const struct gm_flame *flame = &r.report.timelines[0].flame;
+    gm_traced_load(small, gm_traced_rules, (struct gm_timeline_options){.top = 5, .depth = 1});
+    const struct gm_flame *flame = &traced.report.timelines[0].flame;
     check_tree(flame, 785);
     const struct gm_flame_node *main_ = child(flame, &flame->nodes[0], "main", 5);
     assert_int_equal(main_->self_bytes, 750);
     assert_int_equal(main_->first_child, 0);
-    small_report_free(&r);
 }
 
 /* 20,000 different stacks: the tree stays small, what is not shown is in "(other)". */
@@ -153,9 +141,8 @@ TEST(small_nodes_are_folded)
     }
     gm_text_add(&t, "]]}");
     assert_false(t.failed);
-    struct small_report r;
-    small_report_make(&r, t.data, rules_text, (struct gm_timeline_options){.top = 5});
-    const struct gm_flame *flame = &r.report.timelines[0].flame;
+    gm_traced_load(t.data, gm_traced_rules, (struct gm_timeline_options){.top = 5});
+    const struct gm_flame *flame = &traced.report.timelines[0].flame;
     check_tree(flame, sum);
     assert_true(flame->node_count <= 5000);
     assert_int_equal(flame->nodes[0].blocks, 20000);
@@ -169,7 +156,6 @@ TEST(small_nodes_are_folded)
     for (size_t i = 0; i < flame->node_count; i++)
         large += flame->nodes[i].self_bytes == 100000;
     assert_int_equal(large, 200);
-    small_report_free(&r);
     gm_text_free(&t);
 }
 
@@ -184,13 +170,13 @@ static void add_block(struct gm_text *t, uint64_t size, const char *state, const
     gm_text_add(t, "]}");
 }
 
-static void map_of(struct small_report *r, const char *segments)
+static void map_of(const char *segments)
 {
     struct gm_text t = {0};
     gm_text_printf(&t, "{\"segments\":[%s],\"device_traces\":[[{\"action\":\"snapshot\",\"addr\":0,\"size\":0}]]}",
                    segments);
     assert_false(t.failed);
-    small_report_make(r, t.data, rules_text, (struct gm_timeline_options){.top = 5});
+    gm_traced_load(t.data, gm_traced_rules, (struct gm_timeline_options){.top = 5});
     gm_text_free(&t);
 }
 
@@ -208,9 +194,8 @@ TEST(map_keeps_blocks)
                    "{\"device\":0,\"address\":512,\"total_size\":4096,\"segment_type\":\"small\","
                    "\"blocks\":[%s]},{\"device\":1,\"address\":99,\"total_size\":9999999,\"blocks\":[]}",
                    blocks.data);
-    struct small_report r;
-    map_of(&r, segments.data);
-    const struct gm_segment_map *map = &r.report.timelines[0].map;
+    map_of(segments.data);
+    const struct gm_segment_map *map = &traced.report.timelines[0].map;
     assert_int_equal(map->segment_total, 61);
     assert_int_equal(map->segment_count, 48);
     assert_int_equal(map->rest_bytes, 8 * 13 * 14 / 2); /* the thirteen smallest */
@@ -233,7 +218,6 @@ TEST(map_keeps_blocks)
     assert_null(g->blocks[2].category);
     assert_string_equal(g->blocks[3].category, "MLP");
     assert_int_equal(map->segments[1].bytes, 480);
-    small_report_free(&r);
     gm_text_free(&blocks);
     gm_text_free(&segments);
 }
@@ -257,9 +241,8 @@ TEST(map_simplifies)
     }
     gm_text_printf(&segments, "{\"device\":0,\"address\":512,\"total_size\":%llu,\"blocks\":[%s]}",
                    (unsigned long long)total, blocks.data);
-    struct small_report r;
-    map_of(&r, segments.data);
-    const struct gm_map_segment *g = &r.report.timelines[0].map.segments[0];
+    map_of(segments.data);
+    const struct gm_map_segment *g = &traced.report.timelines[0].map.segments[0];
     uint64_t at = 0, pixel = total / 1500 + 1;
     bool has_large = false;
     assert_true(g->block_count < 6000);
@@ -276,7 +259,6 @@ TEST(map_simplifies)
     assert_int_equal(at, total);
     for (int i = 0; i < 3; i++)
         assert_int_equal(found[i], sums[i]);
-    small_report_free(&r);
     gm_text_free(&blocks);
     gm_text_free(&segments);
 }

@@ -5,14 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/timeline/small_report.h"
+#include "tests/timeline/traced.h"
 #include "tests/unit.h"
-
-static const char rules_text[] = "tier only\n"
-                                 "category Attention #112233\n"
-                                 "  name attend\n"
-                                 "category MLP #445566\n"
-                                 "  name feed\n";
 
 #define FRAME(name, file, line) "{\"name\":\"" name "\",\"filename\":\"" file "\",\"line\":" #line "}"
 #define TORCH FRAME("_call_impl", "/x/site-packages/torch/nn/modules/module.py", 1)
@@ -35,7 +29,7 @@ static const char events[] = ALLOC(1000, 100, FRAME("attend", "/p/model/attentio
                                                                                                11)) "," ALLOC(6000, 1,
                                                                                                               "");
 
-static void make(struct small_report *r, enum gm_group_by group, size_t depth, size_t top)
+static void make(enum gm_group_by group, size_t depth, size_t top)
 {
     char json[8192];
     /* 7 bytes lived before; 30000 is not in the trace */
@@ -45,8 +39,8 @@ static void make(struct small_report *r, enum gm_group_by group, size_t depth, s
                  "\"size\":512,\"requested_size\":7,\"state\":\"active_allocated\"}]}],\"device_traces\":[[%s,%s]]}",
                  events, FREE(1000, 100));
     assert_true(n > 0 && (size_t)n < sizeof json);
-    small_report_make(r, json, rules_text, (struct gm_timeline_options){.top = top, .group = group, .depth = depth});
-    assert_int_equal(r->report.peaks[0].requested, 766);
+    gm_traced_load(json, gm_traced_rules, (struct gm_timeline_options){.top = top, .group = group, .depth = depth});
+    assert_int_equal(traced.report.peaks[0].requested, 766);
 }
 
 struct expected {
@@ -65,10 +59,10 @@ static void check_rows(const struct gm_group_row *rows, size_t count, const stru
         assert_string_equal(rows[i].category, expected[i].category);
     }
 }
-#define CHECK_GROUPS(r, ...)                                                                                           \
+#define CHECK_GROUPS(...)                                                                                              \
     do {                                                                                                               \
         const struct expected expected[] = __VA_ARGS__;                                                                \
-        const struct gm_peak_detail *detail = &(r)->report.timelines[0].peak;                                          \
+        const struct gm_peak_detail *detail = &traced.report.timelines[0].peak;                                        \
         check_rows(detail->groups, detail->group_count, expected, sizeof expected / sizeof *expected);                 \
         assert_int_equal(detail->group_total, sizeof expected / sizeof *expected);                                     \
         assert_int_equal(detail->group_rest_bytes, 0);                                                                 \
@@ -76,9 +70,8 @@ static void check_rows(const struct gm_group_row *rows, size_t count, const stru
 
 TEST(call_sites_merge_stacks)
 {
-    struct small_report r;
-    make(&r, GM_GROUP_NONE, 0, 10);
-    const struct gm_peak_detail *detail = &r.report.timelines[0].peak;
+    make(GM_GROUP_NONE, 0, 10);
+    const struct gm_peak_detail *detail = &traced.report.timelines[0].peak;
     const struct expected expected[] = {{"feed  other/mlp.py:30", 400, 1, "MLP"},
                                         {"attend  model/attention.py:10", 300, 2, "Attention"},
                                         {"feed  model/mlp.py:20", 50, 1, "MLP"},
@@ -97,14 +90,12 @@ TEST(call_sites_merge_stacks)
     /* without it, and without what nobody can name */
     assert_int_equal(detail->sites[1].peak_without, 466);
     assert_true(detail->sites[4].peak_without == GM_REPORT_NONE);
-    small_report_free(&r);
 }
 
 TEST(rest_is_summed)
 {
-    struct small_report r;
-    make(&r, GM_GROUP_STACK, 0, 2);
-    const struct gm_peak_detail *detail = &r.report.timelines[0].peak;
+    make(GM_GROUP_STACK, 0, 2);
+    const struct gm_peak_detail *detail = &traced.report.timelines[0].peak;
     assert_int_equal(detail->site_count, 2);
     assert_int_equal(detail->site_total, 5);
     assert_int_equal(detail->site_rest_bytes, 66);
@@ -113,73 +104,60 @@ TEST(rest_is_summed)
     assert_int_equal(detail->group_total, 6);
     assert_int_equal(detail->group_rest_bytes, 166);
     assert_int_equal(detail->group_rest_blocks, 5);
-    small_report_free(&r);
 }
 
 TEST(by_stack)
 {
-    struct small_report r;
-    make(&r, GM_GROUP_STACK, 0, 10);
-    assert_string_equal(r.report.timelines[0].peak.group_by, "stack");
-    CHECK_GROUPS(&r,
-                 {{"feed  other/mlp.py:30", 400, 1, "MLP"},
+    make(GM_GROUP_STACK, 0, 10);
+    assert_string_equal(traced.report.timelines[0].peak.group_by, "stack");
+    CHECK_GROUPS({{"feed  other/mlp.py:30", 400, 1, "MLP"},
                   {"attend  model/attention.py:10 < layer  model/layer.py:2 < main  p/train.py:5", 200, 1, "Attention"},
                   {"attend  model/attention.py:10 < layer  model/layer.py:1 < main  p/train.py:5", 100, 1, "Attention"},
                   {"feed  model/mlp.py:20 < layer  model/layer.py:2 < main  p/train.py:5", 50, 1, "MLP"},
                   {"attend  model/attention.py:11", 8, 1, "Attention"},
                   {"no stack recorded", 8, 2, "No stack recorded"}});
-    small_report_free(&r);
-    make(&r, GM_GROUP_STACK, 1, 10); /* one frame: the call site */
-    CHECK_GROUPS(&r, {{"feed  other/mlp.py:30", 400, 1, "MLP"},
-                      {"attend  model/attention.py:10", 300, 2, "Attention"},
-                      {"feed  model/mlp.py:20", 50, 1, "MLP"},
-                      {"attend  model/attention.py:11", 8, 1, "Attention"},
-                      {"no stack recorded", 8, 2, "No stack recorded"}});
-    small_report_free(&r);
-    make(&r, GM_GROUP_STACK, 2, 10);
-    CHECK_GROUPS(&r, {{"feed  other/mlp.py:30", 400, 1, "MLP"},
-                      {"attend  model/attention.py:10 < layer  model/layer.py:2", 200, 1, "Attention"},
-                      {"attend  model/attention.py:10 < layer  model/layer.py:1", 100, 1, "Attention"},
-                      {"feed  model/mlp.py:20 < layer  model/layer.py:2", 50, 1, "MLP"},
-                      {"attend  model/attention.py:11", 8, 1, "Attention"},
-                      {"no stack recorded", 8, 2, "No stack recorded"}});
-    small_report_free(&r);
+    make(GM_GROUP_STACK, 1, 10); /* one frame: the call site */
+    CHECK_GROUPS({{"feed  other/mlp.py:30", 400, 1, "MLP"},
+                  {"attend  model/attention.py:10", 300, 2, "Attention"},
+                  {"feed  model/mlp.py:20", 50, 1, "MLP"},
+                  {"attend  model/attention.py:11", 8, 1, "Attention"},
+                  {"no stack recorded", 8, 2, "No stack recorded"}});
+    make(GM_GROUP_STACK, 2, 10);
+    CHECK_GROUPS({{"feed  other/mlp.py:30", 400, 1, "MLP"},
+                  {"attend  model/attention.py:10 < layer  model/layer.py:2", 200, 1, "Attention"},
+                  {"attend  model/attention.py:10 < layer  model/layer.py:1", 100, 1, "Attention"},
+                  {"feed  model/mlp.py:20 < layer  model/layer.py:2", 50, 1, "MLP"},
+                  {"attend  model/attention.py:11", 8, 1, "Attention"},
+                  {"no stack recorded", 8, 2, "No stack recorded"}});
 }
 
 TEST(by_function_and_file)
 {
-    struct small_report r;
-    make(&r, GM_GROUP_FUNCTION, 0, 10);
-    CHECK_GROUPS(&r, {{"feed  other/mlp.py", 400, 1, "MLP"},
-                      {"attend  model/attention.py", 308, 3, "Attention"},
-                      {"feed  model/mlp.py", 50, 1, "MLP"},
-                      {"no stack recorded", 8, 2, "No stack recorded"}});
-    assert_int_equal(r.report.timelines[0].peak.groups[1].peak_without, 458);
-    small_report_free(&r);
-    make(&r, GM_GROUP_FILE, 0, 10);
-    CHECK_GROUPS(&r, {{"/p/other/mlp.py", 400, 1, "MLP"},
-                      {"/p/model/attention.py", 308, 3, "Attention"},
-                      {"/p/model/mlp.py", 50, 1, "MLP"},
-                      {"no stack recorded", 8, 2, "No stack recorded"}});
-    small_report_free(&r);
+    make(GM_GROUP_FUNCTION, 0, 10);
+    CHECK_GROUPS({{"feed  other/mlp.py", 400, 1, "MLP"},
+                  {"attend  model/attention.py", 308, 3, "Attention"},
+                  {"feed  model/mlp.py", 50, 1, "MLP"},
+                  {"no stack recorded", 8, 2, "No stack recorded"}});
+    assert_int_equal(traced.report.timelines[0].peak.groups[1].peak_without, 458);
+    make(GM_GROUP_FILE, 0, 10);
+    CHECK_GROUPS({{"/p/other/mlp.py", 400, 1, "MLP"},
+                  {"/p/model/attention.py", 308, 3, "Attention"},
+                  {"/p/model/mlp.py", 50, 1, "MLP"},
+                  {"no stack recorded", 8, 2, "No stack recorded"}});
 }
 
 TEST(by_category)
 {
-    struct small_report r;
-    make(&r, GM_GROUP_CATEGORY, 0, 10);
+    make(GM_GROUP_CATEGORY, 0, 10);
     CHECK_GROUPS(
-        &r,
         {{"MLP", 450, 2, "MLP"}, {"Attention", 308, 3, "Attention"}, {"No stack recorded", 8, 2, "No stack recorded"}});
-    assert_int_equal(r.report.timelines[0].peak.groups[0].peak_without, 316);
-    small_report_free(&r);
+    assert_int_equal(traced.report.timelines[0].peak.groups[0].peak_without, 316);
 }
 
 TEST(by_role_sums_as_the_roles)
 {
-    struct small_report r;
-    make(&r, GM_GROUP_ROLE, 0, 20);
-    const struct gm_peak_detail *detail = &r.report.timelines[0].peak;
+    make(GM_GROUP_ROLE, 0, 20);
+    const struct gm_peak_detail *detail = &traced.report.timelines[0].peak;
     assert_int_equal(detail->group_count, detail->role_count);
     uint64_t sum = 0;
     for (size_t i = 0; i < detail->group_count; i++) {
@@ -189,7 +167,6 @@ TEST(by_role_sums_as_the_roles)
         sum += detail->groups[i].bytes;
     }
     assert_int_equal(sum, 766);
-    small_report_free(&r);
 }
 
 static uint64_t slice(const struct gm_peak_detail *detail, const char *name)
@@ -215,14 +192,12 @@ TEST(lifetimes)
         "%s,%s]]}",
         ALLOC(1000, 100, ""), ALLOC(30512, 20, ""), gap, ALLOC(2000, 3000, ""), FREE(2000, 3000), FREE(1000, 100),
         FREE(9000, 50000), ALLOC(8000, 1, ""));
-    struct small_report r;
-    small_report_make(&r, json, rules_text, (struct gm_timeline_options){.top = 5});
-    const struct gm_peak_detail *detail = &r.report.timelines[0].peak;
-    assert_int_equal(r.report.peaks[0].requested, 53127);
+    gm_traced_load(json, gm_traced_rules, (struct gm_timeline_options){.top = 5});
+    const struct gm_peak_detail *detail = &traced.report.timelines[0].peak;
+    assert_int_equal(traced.report.peaks[0].requested, 53127);
     assert_int_equal(slice(detail, "before the trace, freed later"), 50000);
     assert_int_equal(slice(detail, "before the trace, never freed"), 7);
     assert_int_equal(slice(detail, "in the trace, never freed"), 20);
     assert_int_equal(slice(detail, "temporary"), 3000);
     assert_int_equal(slice(detail, "made and freed in the trace"), 100);
-    small_report_free(&r);
 }

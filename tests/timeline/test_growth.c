@@ -31,41 +31,40 @@ static void assert_reasons(const struct gm_growth_row *g, uint64_t too_small, ui
 }
 
 /* A holds two holes of 8 MiB around a live block of 4; B is small, C of another stream; then D must come for 13 MiB. */
-static uint64_t trace_of_holes(struct traced *t)
+static uint64_t trace_of_holes(void)
 {
-    gm_traced_grow(t, A, MIB(20), MIB(8), "attend");
-    gm_traced_event(t, "alloc", A + MIB(8), MIB(4), "keeper");
-    gm_traced_event(t, "alloc", A + MIB(12), MIB(8), "attend");
-    gm_traced_free(t, A, MIB(8));
-    gm_traced_free(t, A + MIB(12), MIB(8));
-    gm_traced_grow(t, B, MIB(2), 1000, "feed");
-    t->stream = 7;
-    gm_traced_grow(t, C, MIB(20), MIB(4), "feed");
-    t->stream = 0;
-    uint64_t event = gm_traced_event(t, "segment_alloc", D, MIB(14), NULL);
-    gm_traced_event(t, "alloc", D, MIB(13), "attend");
+    gm_traced_grow(A, MIB(20), MIB(8), "attend");
+    gm_traced_event("alloc", A + MIB(8), MIB(4), "keeper");
+    gm_traced_event("alloc", A + MIB(12), MIB(8), "attend");
+    gm_traced_free(A, MIB(8));
+    gm_traced_free(A + MIB(12), MIB(8));
+    gm_traced_grow(B, MIB(2), 1000, "feed");
+    traced.stream = 7;
+    gm_traced_grow(C, MIB(20), MIB(4), "feed");
+    traced.stream = 0;
+    uint64_t event = gm_traced_event("segment_alloc", D, MIB(14), NULL);
+    gm_traced_event("alloc", D, MIB(13), "attend");
 
-    gm_traced_segment(t, A, MIB(20), "large");
-    gm_traced_block(t, MIB(8), 0, NULL);
-    gm_traced_block(t, MIB(4), MIB(4), "keeper");
-    gm_traced_block(t, MIB(8), 0, NULL);
-    gm_traced_segment(t, B, MIB(2), "small");
-    gm_traced_block(t, 1024, 1000, "feed");
-    gm_traced_block(t, MIB(2) - 1024, 0, NULL);
-    t->stream = 7;
-    gm_traced_segment(t, C, MIB(20), "large");
-    gm_traced_block(t, MIB(4), MIB(4), "feed");
-    gm_traced_block(t, MIB(16), 0, NULL);
-    t->stream = 0;
-    gm_traced_whole(t, D, MIB(14), MIB(13), "attend");
+    gm_traced_segment(A, MIB(20), "large");
+    gm_traced_block(MIB(8), 0, NULL);
+    gm_traced_block(MIB(4), MIB(4), "keeper");
+    gm_traced_block(MIB(8), 0, NULL);
+    gm_traced_segment(B, MIB(2), "small");
+    gm_traced_block(1024, 1000, "feed");
+    gm_traced_block(MIB(2) - 1024, 0, NULL);
+    traced.stream = 7;
+    gm_traced_segment(C, MIB(20), "large");
+    gm_traced_block(MIB(4), MIB(4), "feed");
+    gm_traced_block(MIB(16), 0, NULL);
+    traced.stream = 0;
+    gm_traced_whole(D, MIB(14), MIB(13), "attend");
     return event;
 }
 
 TEST(reasons)
 {
-    struct traced t = {0};
-    uint64_t last = trace_of_holes(&t);
-    const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
+    uint64_t last = trace_of_holes();
+    const struct gm_fragmentation_history *f = &gm_traced_analyze()->fragmentation;
     assert_int_equal(f->growth_total, 4);
     assert_int_equal(f->growths_examined, 4);
     assert_int_equal(f->growth_bytes, MIB(56));
@@ -100,14 +99,12 @@ TEST(reasons)
     assert_string_equal(g->site, "attend  m.py:1"); /* of the request: the segment has no stack */
     assert_int_equal(f->growths_avoidable, 1);
     assert_int_equal(f->growth_avoidable_bytes, MIB(14));
-    gm_traced_end(&t);
 }
 
 TEST(samples_and_pinners)
 {
-    struct traced t = {0};
-    trace_of_holes(&t);
-    const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
+    const uint64_t growth = trace_of_holes();
+    const struct gm_fragmentation_history *f = &gm_traced_analyze()->fragmentation;
     assert_true(f->sample_count > 0);
     const struct gm_fragmentation_sample *s = &f->samples[0]; /* after event 0: nothing but an unsplit segment */
     assert_int_equal(s->event, 0);
@@ -115,7 +112,7 @@ TEST(samples_and_pinners)
     assert_int_equal(s->cached, MIB(20));
     assert_int_equal(s->stranded, 0);
     s = &f->samples[f->sample_count - 1];
-    assert_int_equal(s->event, t.event - 1);
+    assert_int_equal(s->event, growth + 1);
     assert_int_equal(s->largest_free, MIB(16));
     assert_int_equal(s->cached, MIB(34) - 1024);
     assert_int_equal(s->stranded, MIB(34) - 1024);
@@ -135,29 +132,27 @@ TEST(samples_and_pinners)
     assert_int_equal(f->pinners[3].pinned_bytes, MIB(4));
     assert_int_equal(f->pinners[3].address, A + MIB(12));
     assert_int_equal(f->pinners[4].pinned_bytes, MIB(2) - 1024);
-    gm_traced_end(&t);
 }
 
 /* A whole free segment of the stream is too small, one of a private pool cannot go back, a hole would have fitted. */
 TEST(whole_private_and_fitting)
 {
-    struct traced t = {0};
-    gm_traced_grow(&t, A, MIB(20), MIB(9), "attend");
-    gm_traced_free(&t, A, MIB(9));
-    gm_traced_event(&t, "segment_alloc", B, MIB(20), NULL); /* of the private pool (0,3) */
-    gm_traced_event(&t, "alloc", B, MIB(9), "attend");
-    gm_traced_free(&t, B, MIB(9));
-    uint64_t large = gm_traced_event(&t, "segment_alloc", C, MIB(30), NULL);
-    gm_traced_event(&t, "alloc", C, MIB(30), "attend");
-    uint64_t refused = gm_traced_event(&t, "segment_alloc", D, MIB(12), NULL);
-    gm_traced_event(&t, "alloc", D, MIB(12), "attend");
+    gm_traced_grow(A, MIB(20), MIB(9), "attend");
+    gm_traced_free(A, MIB(9));
+    gm_traced_event("segment_alloc", B, MIB(20), NULL); /* of the private pool (0,3) */
+    gm_traced_event("alloc", B, MIB(9), "attend");
+    gm_traced_free(B, MIB(9));
+    uint64_t large = gm_traced_event("segment_alloc", C, MIB(30), NULL);
+    gm_traced_event("alloc", C, MIB(30), "attend");
+    uint64_t refused = gm_traced_event("segment_alloc", D, MIB(12), NULL);
+    gm_traced_event("alloc", D, MIB(12), "attend");
 
-    gm_traced_whole(&t, A, MIB(20), 0, NULL);
-    gm_traced_whole(&t, C, MIB(30), MIB(30), "attend");
-    gm_traced_whole(&t, D, MIB(12), MIB(12), "attend");
-    t.more = ",\"segment_pool_id\":[0,3]";
-    gm_traced_whole(&t, B, MIB(20), 0, NULL);
-    const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
+    gm_traced_whole(A, MIB(20), 0, NULL);
+    gm_traced_whole(C, MIB(30), MIB(30), "attend");
+    gm_traced_whole(D, MIB(12), MIB(12), "attend");
+    traced.more = ",\"segment_pool_id\":[0,3]";
+    gm_traced_whole(B, MIB(20), 0, NULL);
+    const struct gm_fragmentation_history *f = &gm_traced_analyze()->fragmentation;
     assert_string_equal(growth_at(f, 4)->pool, "private (0,3) large");
     assert_reasons(growth_at(f, 4), 0, 0, 0, MIB(20), 0);
     assert_reasons(growth_at(f, large), 0, 0, MIB(20), MIB(20), 0);
@@ -166,50 +161,48 @@ TEST(whole_private_and_fitting)
     assert_int_equal(f->growths_avoidable, 1); /* 30 MiB were more than the 20 cached; 12 were not */
     assert_int_equal(f->growth_avoidable_bytes, MIB(12));
     assert_int_equal(f->pinner_count, 2); /* while their segments were split */
-    gm_traced_end(&t);
 }
 
 /* Two growths for which the same cached bytes would have been enough: they count once. */
 TEST(cached_bytes_count_once)
 {
-    struct traced t = {0};
-    gm_traced_grow(&t, A, MIB(20), MIB(8), "attend");
-    gm_traced_event(&t, "alloc", A + MIB(8), MIB(4), "keeper");
-    gm_traced_free(&t, A, MIB(8));
-    gm_traced_grow(&t, B, MIB(12), MIB(12), "attend");
-    gm_traced_grow(&t, C, MIB(12), MIB(12), "attend");
-    gm_traced_segment(&t, A, MIB(20), "large");
-    gm_traced_block(&t, MIB(8), 0, NULL);
-    gm_traced_block(&t, MIB(4), MIB(4), "keeper");
-    gm_traced_block(&t, MIB(8), 0, NULL);
-    gm_traced_whole(&t, B, MIB(12), MIB(12), "attend");
-    gm_traced_whole(&t, C, MIB(12), MIB(12), "attend");
-    const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
+    gm_traced_grow(A, MIB(20), MIB(8), "attend");
+    gm_traced_event("alloc", A + MIB(8), MIB(4), "keeper");
+    gm_traced_free(A, MIB(8));
+    gm_traced_grow(B, MIB(12), MIB(12), "attend");
+    gm_traced_grow(C, MIB(12), MIB(12), "attend");
+    gm_traced_segment(A, MIB(20), "large");
+    gm_traced_block(MIB(8), 0, NULL);
+    gm_traced_block(MIB(4), MIB(4), "keeper");
+    gm_traced_block(MIB(8), 0, NULL);
+    gm_traced_whole(B, MIB(12), MIB(12), "attend");
+    gm_traced_whole(C, MIB(12), MIB(12), "attend");
+    const struct gm_fragmentation_history *f = &gm_traced_analyze()->fragmentation;
     assert_int_equal(f->growth_total, 3);
     assert_int_equal(growth_at(f, 7)->unusable[GM_UNUSABLE_HOLE_TOO_SMALL], MIB(16));
     assert_int_equal(f->growths_avoidable, 1);
     assert_int_equal(f->growth_avoidable_bytes, MIB(12));
-    gm_traced_end(&t);
 }
 
 /* One operation maps two runs of pages; later the driver refuses until pages have gone back. */
 TEST(expandable)
 {
-    struct traced t = {.settings = "\"expandable_segments\":true", .more = ",\"is_expandable\":true"};
-    gm_traced_event(&t, "segment_map", A, MIB(20), "attend");
-    gm_traced_event(&t, "segment_map", A + MIB(20), MIB(40), "attend");
-    gm_traced_event(&t, "alloc", A, MIB(50), "attend");
-    gm_traced_event(&t, "alloc", A + MIB(50), MIB(1) + 512, "keeper");
-    gm_traced_free(&t, A, MIB(50));
-    gm_traced_event(&t, "segment_unmap", A, MIB(40), "feed");
-    uint64_t event = gm_traced_event(&t, "segment_map", B, MIB(60), "feed");
-    gm_traced_event(&t, "alloc", B, MIB(60), "feed");
-    gm_traced_segment(&t, A + MIB(40), MIB(20), "large");
-    gm_traced_block(&t, MIB(10), 0, NULL);
-    gm_traced_block(&t, MIB(1) + 512, MIB(1) + 512, "keeper");
-    gm_traced_block(&t, MIB(9) - 512, 0, NULL);
-    gm_traced_whole(&t, B, MIB(60), MIB(60), "feed");
-    const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
+    traced.settings = "\"expandable_segments\":true";
+    traced.more = ",\"is_expandable\":true";
+    gm_traced_event("segment_map", A, MIB(20), "attend");
+    gm_traced_event("segment_map", A + MIB(20), MIB(40), "attend");
+    gm_traced_event("alloc", A, MIB(50), "attend");
+    gm_traced_event("alloc", A + MIB(50), MIB(1) + 512, "keeper");
+    gm_traced_free(A, MIB(50));
+    gm_traced_event("segment_unmap", A, MIB(40), "feed");
+    uint64_t event = gm_traced_event("segment_map", B, MIB(60), "feed");
+    gm_traced_event("alloc", B, MIB(60), "feed");
+    gm_traced_segment(A + MIB(40), MIB(20), "large");
+    gm_traced_block(MIB(10), 0, NULL);
+    gm_traced_block(MIB(1) + 512, MIB(1) + 512, "keeper");
+    gm_traced_block(MIB(9) - 512, 0, NULL);
+    gm_traced_whole(B, MIB(60), MIB(60), "feed");
+    const struct gm_fragmentation_history *f = &gm_traced_analyze()->fragmentation;
     assert_int_equal(f->growth_total, 2);
     assert_int_equal(growth_at(f, 0)->bytes, MIB(60));
     assert_int_equal(growth_at(f, 0)->asked, MIB(50));
@@ -221,7 +214,7 @@ TEST(expandable)
     assert_int_equal(f->driver_cycles, 1);
     assert_int_equal(f->driver_allocs, 3);
     assert_int_equal(f->driver_frees, 1);
-    assert_non_null(gm_traced_finding(&t, "allocation-retries"));
+    assert_non_null(gm_traced_finding("allocation-retries"));
     /* After the free (event 5) two whole pages could have gone back, but for the 10 MiB beside `keeper` and the rest
      * above it. */
     assert_int_equal(f->samples[5].event, 5);
@@ -230,29 +223,25 @@ TEST(expandable)
     assert_int_equal(f->samples[5].largest_free, MIB(50));
     assert_string_equal(f->pinners[0].site, "keeper  m.py:1");
     assert_int_equal(f->pinners[0].pinned_bytes, MIB(19) - 512);
-    gm_traced_end(&t);
 }
 
 /* The same segment events with another stack: empty_cache() was called, and that is no retry. */
 TEST(empty_cache_is_no_retry)
 {
-    struct traced t = {0};
-    gm_traced_event(&t, "segment_free", A, MIB(20), "empty_cache");
-    gm_traced_grow(&t, B, MIB(20), MIB(20), "attend");
-    gm_traced_whole(&t, B, MIB(20), MIB(20), "attend");
-    const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
+    gm_traced_event("segment_free", A, MIB(20), "empty_cache");
+    gm_traced_grow(B, MIB(20), MIB(20), "attend");
+    gm_traced_whole(B, MIB(20), MIB(20), "attend");
+    const struct gm_fragmentation_history *f = &gm_traced_analyze()->fragmentation;
     assert_int_equal(f->growth_total, 1);
     assert_int_equal(f->retries, 0);
     assert_int_equal(f->driver_cycles, 1);
-    gm_traced_end(&t);
 }
 
 /* At the peak of active bytes: 13 MiB fill a segment of 14 without a split, 1000 bytes a block of 1024. */
 TEST(rounding)
 {
-    struct traced t = {0};
-    trace_of_holes(&t);
-    const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
+    trace_of_holes();
+    const struct gm_fragmentation_history *f = &gm_traced_analyze()->fragmentation;
     assert_int_equal(f->rounding_bytes, MIB(1) + 24);
     assert_int_equal(f->rounding_count, 2);
     assert_string_equal(f->rounding[0].site, "attend  m.py:1");
@@ -264,24 +253,22 @@ TEST(rounding)
     assert_int_equal(f->rounding[1].waste, 24);
     assert_int_equal(f->rounding[1].bytes, MIB(4) + 1024);
     assert_int_equal(f->rounding[1].allocs, 2);
-    gm_traced_end(&t);
 }
 
 /* 500 MiB are asked for while two holes of 300 lie beside 20 live ones. */
 TEST(findings)
 {
-    struct traced t = {0};
-    gm_traced_grow(&t, A, MIB(620), MIB(300), "attend");
-    gm_traced_event(&t, "alloc", A + MIB(300), MIB(20), "keeper");
-    gm_traced_free(&t, A, MIB(300));
-    gm_traced_grow(&t, FAR, MIB(500), MIB(500), "attend");
-    gm_traced_segment(&t, A, MIB(620), "large");
-    gm_traced_block(&t, MIB(300), 0, NULL);
-    gm_traced_block(&t, MIB(20), MIB(20), "keeper");
-    gm_traced_block(&t, MIB(300), 0, NULL);
-    gm_traced_whole(&t, FAR, MIB(500), MIB(500), "attend");
-    gm_traced_analyze(&t);
-    const struct gm_finding *f = gm_traced_finding(&t, "growth-despite-cache");
+    gm_traced_grow(A, MIB(620), MIB(300), "attend");
+    gm_traced_event("alloc", A + MIB(300), MIB(20), "keeper");
+    gm_traced_free(A, MIB(300));
+    gm_traced_grow(FAR, MIB(500), MIB(500), "attend");
+    gm_traced_segment(A, MIB(620), "large");
+    gm_traced_block(MIB(300), 0, NULL);
+    gm_traced_block(MIB(20), MIB(20), "keeper");
+    gm_traced_block(MIB(300), 0, NULL);
+    gm_traced_whole(FAR, MIB(500), MIB(500), "attend");
+    gm_traced_analyze();
+    const struct gm_finding *f = gm_traced_finding("growth-despite-cache");
     assert_non_null(f);
     assert_int_equal(f->severity, GM_INFO); /* less than 1 GiB */
     assert_int_equal(f->bytes, MIB(500));
@@ -289,11 +276,10 @@ TEST(findings)
     assert_non_null(strstr(f->detail, "at event 5, by 500.0 MiB for a request of 500.0 MiB (attend  m.py:1), while "
                                       "600.0 MiB lay in holes of at most 300.0 MiB next to live blocks."));
     assert_null(strstr(f->detail, "expandable_segments")); /* only a replay can tell */
-    assert_null(gm_traced_finding(&t, "stranded-memory")); /* of files without a trace */
-    f = gm_traced_finding(&t, "peak-by-one-site");
+    assert_null(gm_traced_finding("stranded-memory"));     /* of files without a trace */
+    f = gm_traced_finding("peak-by-one-site");
     assert_non_null(f);
     assert_int_equal(f->bytes, MIB(500)); /* 520 fall to the 20 of `keeper`: all others are of the same site */
-    gm_traced_end(&t);
 }
 
 /* Ten times the size; `reused` is what the holes serve later. */
@@ -301,46 +287,41 @@ static enum gm_severity severity_of_growth(uint64_t reused, bool is_short)
 {
     const uint64_t other = A + MIB(10000);
     struct gm_error err = {0};
-    struct traced t = {0};
-    gm_traced_grow(&t, A, MIB(6200), MIB(3000), "attend");
-    gm_traced_event(&t, "alloc", A + MIB(3000), MIB(200), "keeper");
-    gm_traced_free(&t, A, MIB(3000));
-    gm_traced_grow(&t, other, MIB(5000), MIB(5000), "attend");
-    gm_traced_event(&t, "alloc", A, reused, "attend");
-    gm_traced_event(&t, "alloc", A + MIB(3200), reused, "attend");
-    gm_traced_segment(&t, A, MIB(6200), "large");
-    gm_traced_block(&t, reused, reused, "attend");
-    gm_traced_block(&t, MIB(3000) - reused, 0, NULL);
-    gm_traced_block(&t, MIB(200), MIB(200), "keeper");
-    gm_traced_block(&t, reused, reused, "attend");
-    gm_traced_block(&t, MIB(3000) - reused, 0, NULL);
-    gm_traced_whole(&t, other, MIB(5000), MIB(5000), "attend");
-    gm_traced_analyze(&t);
-    t.report.evidence.ooms = is_short;
-    assert_int_equal(gm_diagnose(&t.report, NULL, NULL, &err), GM_OK);
-    const struct gm_finding *f = gm_traced_finding(&t, "growth-despite-cache");
+    gm_traced_grow(A, MIB(6200), MIB(3000), "attend");
+    gm_traced_event("alloc", A + MIB(3000), MIB(200), "keeper");
+    gm_traced_free(A, MIB(3000));
+    gm_traced_grow(other, MIB(5000), MIB(5000), "attend");
+    gm_traced_event("alloc", A, reused, "attend");
+    gm_traced_event("alloc", A + MIB(3200), reused, "attend");
+    gm_traced_segment(A, MIB(6200), "large");
+    gm_traced_block(reused, reused, "attend");
+    gm_traced_block(MIB(3000) - reused, 0, NULL);
+    gm_traced_block(MIB(200), MIB(200), "keeper");
+    gm_traced_block(reused, reused, "attend");
+    gm_traced_block(MIB(3000) - reused, 0, NULL);
+    gm_traced_whole(other, MIB(5000), MIB(5000), "attend");
+    gm_traced_analyze();
+    traced.report.evidence.ooms = is_short;
+    assert_int_equal(gm_diagnose(&traced.report, NULL, NULL, &err), GM_OK);
+    const struct gm_finding *f = gm_traced_finding("growth-despite-cache");
     assert_non_null(f);
-    const enum gm_severity severity = f->severity;
-    gm_traced_end(&t);
-    return severity;
+    return f->severity;
 }
 
 TEST(what_is_in_use_at_most_has_to_be_reserved)
 {
     assert_int_equal(severity_of_growth(MIB(1000), true), GM_WARNING);
     assert_int_equal(severity_of_growth(MIB(1000), false), GM_INFO); /* the driver refused nothing */
-    assert_int_equal(severity_of_growth(MIB(2600), true), GM_INFO); /* 11,000 are needed of 11,200 */
+    assert_int_equal(severity_of_growth(MIB(2600), true), GM_INFO);  /* 11,000 are needed of 11,200 */
 }
 
 TEST(without_segments)
 {
-    struct traced t = {0};
-    gm_traced_event(&t, "alloc", A, MIB(8), "attend");
-    gm_traced_free(&t, A, MIB(8));
-    const struct gm_device_timeline *out = gm_traced_analyze_unfollowed(&t);
+    gm_traced_event("alloc", A, MIB(8), "attend");
+    gm_traced_free(A, MIB(8));
+    const struct gm_device_timeline *out = gm_traced_analyze_unfollowed();
     assert_false(out->reconciliation.is_reconstructed);
     assert_int_equal(out->fragmentation.sample_count, 0);
     assert_int_equal(out->fragmentation.pinner_count, 0);
     assert_int_equal(out->fragmentation.churn_count, 1); /* needs no segments */
-    gm_traced_end(&t);
 }

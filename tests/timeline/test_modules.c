@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/timeline/small_report.h"
+#include "tests/timeline/traced.h"
 #include "tests/unit.h"
 
 static const char rules_text[] = "tier only\ncategory Rest\n  name never\n";
@@ -83,12 +83,12 @@ static void begin(struct script *s)
     add(s, "{\"segments\":[],\"device_traces\":[[");
 }
 
-static const struct gm_modules *analysed(struct script *s, struct small_report *r, const char *more)
+static const struct gm_modules *analysed(struct script *s, const char *more)
 {
     s->n -= s->json[s->n - 1] == ',';
     add(s, "]]%s}", more);
-    small_report_make(r, s->json, rules_text, (struct gm_timeline_options){.top = 20});
-    return &r->report.timelines[0].modules;
+    gm_traced_load(s->json, rules_text, (struct gm_timeline_options){.top = 20});
+    return &traced.report.timelines[0].modules;
 }
 
 /* The node that `caller:line` calls with code in `file`. */
@@ -107,7 +107,6 @@ TEST(layers_of_a_loop)
 {
     (void)state;
     struct script s;
-    struct small_report r;
     begin(&s);
     for (int step = 0; step < 2; step++) {
         made(&s, 100, "main@t.py:5 !forward@m.py:33");
@@ -117,7 +116,7 @@ TEST(layers_of_a_loop)
         }
         made(&s, 1, "main@t.py:6");
     }
-    const struct gm_modules *m = analysed(&s, &r, "");
+    const struct gm_modules *m = analysed(&s, "");
     assert_int_equal(m->nodes[0].own, 2);
     assert_int_equal(m->nodes[0].bytes, 382);
     const struct gm_module_node *model = node_at(m, "t.py", 5, "m.py"), *block = node_at(m, "m.py", 36, "m.py");
@@ -134,7 +133,6 @@ TEST(layers_of_a_loop)
     const struct gm_module_node *norm = node_at(m, "m.py", 25, "n.py");
     assert_int_equal(norm->calls, 3);
     assert_int_equal(norm->own, 60);
-    small_report_free(&r);
 }
 
 /* The model's loop has two lines and does not begin it; what is called in it is counted on. */
@@ -142,18 +140,16 @@ TEST(loop_of_two_lines)
 {
     (void)state;
     struct script s;
-    struct small_report r;
     begin(&s);
     made(&s, 5, "main@t.py:5 !forward@m.py:33");
     for (int i = 0; i < 4; i++) {
         made(&s, 10, "main@t.py:5 !forward@m.py:36 !forward@a.py:7");
         made(&s, 20, "main@t.py:5 !forward@m.py:37 !forward@b.py:7");
     }
-    const struct gm_modules *m = analysed(&s, &r, "");
+    const struct gm_modules *m = analysed(&s, "");
     assert_int_equal(node_at(m, "t.py", 5, "m.py")->calls, 1);
     assert_int_equal(node_at(m, "m.py", 36, "a.py")->calls, 4);
     assert_int_equal(node_at(m, "m.py", 37, "b.py")->calls, 4);
-    small_report_free(&r);
 }
 
 /* A statement of several lines ends at its first one; that is no new call, the next one is. */
@@ -161,7 +157,6 @@ TEST(statement_of_several_lines)
 {
     (void)state;
     struct script s;
-    struct small_report r;
     begin(&s);
     made(&s, 5, "main@t.py:5 !forward@m.py:33");
     for (int i = 0; i < 3; i++) {
@@ -169,12 +164,11 @@ TEST(statement_of_several_lines)
         made(&s, 10, "main@t.py:5 !forward@m.py:36 !forward@f.py:13 !forward@l.py:1");
         made(&s, 30, "main@t.py:5 !forward@m.py:36 !forward@f.py:11 !forward@l.py:1");
     }
-    const struct gm_modules *m = analysed(&s, &r, "");
+    const struct gm_modules *m = analysed(&s, "");
     const struct gm_module_node *layer = node_at(m, "m.py", 36, "f.py");
     assert_int_equal(layer->calls, 3);
     assert_int_equal(layer->least, 50);
     assert_int_equal(layer->most, 50);
-    small_report_free(&r);
 }
 
 /* One stack again and again: calls of a module of PyTorch's own; of the program's own nobody knows. */
@@ -182,7 +176,6 @@ TEST(stack_that_repeats)
 {
     (void)state;
     struct script s;
-    struct small_report r;
     begin(&s);
     for (int i = 0; i < 4; i++) {
         made(&s, 10, "main@t.py:5 !forward@m.py:36 !forward@/y/torch/nn/modules/linear.py:7");
@@ -190,11 +183,10 @@ TEST(stack_that_repeats)
     }
     for (int i = 0; i < 4; i++)
         made(&s, 10, "main@t.py:5 !forward@m.py:40 !forward@own.py:7");
-    const struct gm_modules *m = analysed(&s, &r, "");
+    const struct gm_modules *m = analysed(&s, "");
     assert_int_equal(node_at(m, "m.py", 36, "/y/torch/nn/modules/linear.py")->calls, 4);
     assert_int_equal(node_at(m, "m.py", 36, "/y/torch/nn/modules/linear.py")->most, 13);
     assert_int_equal(node_at(m, "m.py", 40, "own.py")->calls, 1);
-    small_report_free(&r);
 }
 
 /* Modules that are called by the program's own loop, with nothing in between. */
@@ -202,7 +194,6 @@ TEST(loop_without_a_model)
 {
     (void)state;
     struct script s;
-    struct small_report r;
     begin(&s);
     for (int step = 0; step < 2; step++) {
         for (int i = 0; i < 3; i++) {
@@ -211,26 +202,23 @@ TEST(loop_without_a_model)
         }
         made(&s, 1, "main@t.py:6");
     }
-    const struct gm_modules *m = analysed(&s, &r, "");
+    const struct gm_modules *m = analysed(&s, "");
     assert_int_equal(node_at(m, "t.py", 5, "m.py")->calls, 3);
-    small_report_free(&r);
 }
 
 TEST(constructors)
 {
     (void)state;
     struct script s;
-    struct small_report r;
     begin(&s);
     for (int i = 0; i < 3; i++) {
         made(&s, 10, "main@t.py:3 __init__@m.py:30 <genexpr>@m.py:31 __init__@m.py:10 __init__@l.py:1");
         made(&s, 20, "main@t.py:3 __init__@m.py:30 <genexpr>@m.py:31 __init__@m.py:11 __init__@l.py:1");
     }
-    const struct gm_modules *m = analysed(&s, &r, "");
+    const struct gm_modules *m = analysed(&s, "");
     assert_int_equal(node_at(m, "m.py", 31, "m.py")->calls, 3);
     assert_string_equal(node_at(m, "m.py", 31, "m.py")->function, "__init__");
     assert_int_equal(node_at(m, "m.py", 10, "l.py")->calls, 3);
-    small_report_free(&r);
 }
 
 /* Backward's blocks, whose frames in forward are told as text, by layers in reverse. */
@@ -244,7 +232,6 @@ TEST(forward_frames)
         "\"  File \\\"" MODULE "\\\", line 1787, in _wrapped_call_impl\\n\","
         "\"  File \\\"" MODULE "\\\", line 1798, in _call_impl\\n\",\"  File \\\"m.py\\\", line %d, in forward\\n\"]";
     struct script s;
-    struct small_report r;
     begin(&s);
     for (int i = 0; i < 3; i++) {
         made(&s, 10, "main@t.py:5 !forward@m.py:36 !forward@m.py:25");
@@ -258,27 +245,25 @@ TEST(forward_frames)
 #pragma GCC diagnostic pop
         made_with(&s, i < 2 ? 3 : 2, "", more);
     }
-    const struct gm_modules *m = analysed(&s, &r, "");
+    const struct gm_modules *m = analysed(&s, "");
     const struct gm_module_node *layer = node_at(m, "m.py", 36, "m.py");
     assert_int_equal(m->nodes[0].own, 0);
     assert_int_equal(layer->calls, 3);
     assert_int_equal(layer->call_bytes[0], 24);
     assert_int_equal(layer->call_bytes[2], 26); /* the last layer is backward's first */
-    small_report_free(&r);
 }
 
 TEST(weights_that_repeat)
 {
     (void)state;
     struct script s;
-    struct small_report r;
     begin(&s);
     made(&s, 5000, "main@t.py:3 to@" MODULE ":11 _apply@" MODULE ":9 convert@" MODULE ":8");
     for (int i = 0; i < 4; i++) {
         made(&s, 4096, "main@t.py:3 to@" MODULE ":11 _apply@" MODULE ":9 _apply@" MODULE ":9 convert@" MODULE ":8");
         made(&s, 512, "main@t.py:3 to@" MODULE ":11 _apply@" MODULE ":9 _apply@" MODULE ":9 convert@" MODULE ":8");
     }
-    const struct gm_modules *m = analysed(&s, &r, "");
+    const struct gm_modules *m = analysed(&s, "");
     assert_int_equal(m->layer_count, 1);
     assert_string_equal(m->layers[0].role, "Parameter");
     assert_int_equal(m->layers[0].times, 4);
@@ -286,7 +271,6 @@ TEST(weights_that_repeat)
     assert_int_equal(m->layers[0].bytes, 4608);
     assert_int_equal(m->layers[0].outside, 5000);
     assert_string_equal(m->tags[GM_TAG_OPERATOR].rows[0].label, "module.to");
-    small_report_free(&r);
 }
 
 static void check_row(const struct gm_tag_table *t, size_t i, const char *label, uint64_t bytes)
@@ -300,7 +284,6 @@ TEST(labels)
 {
     (void)state;
     struct script s;
-    struct small_report r;
     begin(&s);
     made_with(&s, 8, "main@t.py:5", ",\"user_metadata\":\"\",\"compile_context\":\"N/A\"");
     made_with(&s, 16, "main@t.py:6 linear@/y/torch/nn/functional.py:2", ",\"user_metadata\":\"batch 1\"");
@@ -317,7 +300,7 @@ TEST(labels)
         "x @ w\"}]},",
         9u << 12);
     const struct gm_modules *m = analysed(
-        &s, &r,
+        &s,
         ",\"external_annotations\":[{\"name\":\"outer\",\"stage\":\"START\",\"device\":0,\"time_us\":15},"
         "{\"name\":\"inner\",\"stage\":\"START\",\"device\":0,\"time_us\":25},{\"name\":\"inner\",\"stage\":\"END\","
         "\"device\":0,\"time_us\":35},{\"name\":\"outer\",\"stage\":\"END\",\"device\":0,\"time_us\":45}]");
@@ -333,5 +316,4 @@ TEST(labels)
     check_row(&m->tags[GM_TAG_NODE], 0, "mm_1", 128);
     assert_non_null(strstr(m->tags[GM_TAG_NODE].rows[0].detail, "aten.mm.default"));
     assert_non_null(strstr(m->tags[GM_TAG_NODE].rows[0].detail, "m.py"));
-    small_report_free(&r);
 }

@@ -2,20 +2,10 @@
  *
  * Peaks of requested bytes of small traces, written as JSON, computed by hand.
  */
-#include "analyze/formats/load.h"
-#include "analyze/state/categories.h"
-#include "analyze/state/state.h"
-#include "analyze/timeline/trace_analyze.h"
-#include "tests/unit.h"
+#include "tests/timeline/traced.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static const char rules_text[] = "tier only\n"
-                                 "category Attention #112233\n"
-                                 "  name attend\n"
-                                 "category MLP #445566\n"
-                                 "  name feed\n";
 
 #define EVENT(action, addr, size)                                                                                      \
     "{\"action\":\"" action "\",\"addr\":" #addr ",\"size\":" #size ",\"time_us\":1" #addr "}"
@@ -37,21 +27,9 @@ static struct result peak_of(const char *events, const char *blocks)
                      "\"device_traces\":[[%s]]}",
                      blocks, events);
     assert_true(n > 0 && (size_t)n < sizeof text);
-    struct gm_snapshot snapshot;
-    struct gm_error err = {0};
-    assert_int_equal(gm_snapshot_load_bytes(&snapshot, text, (size_t)n, "test", NULL, &err), GM_OK);
-    struct gm_category_rules *rules;
-    assert_int_equal(gm_category_rules_parse(&rules, rules_text, strlen(rules_text), "rules", &err), GM_OK);
-    struct gm_report report;
-    const struct gm_state_options options = {.top = 5, .device = -1, .rules = rules};
-    assert_int_equal(gm_state_analyze(&report, &snapshot, &options, &err), GM_OK);
-    struct gm_classifier *classifier;
-    assert_int_equal(gm_classifier_new(&classifier, rules, &snapshot, &err), GM_OK);
-    const struct gm_timeline_options timeline = {.rules = rules, .classifier = classifier, .top = 5};
-    assert_int_equal(gm_timeline_analyze(&report, &snapshot, &timeline, &err), GM_OK);
-    gm_classifier_free(classifier);
-    assert_int_equal(report.device_count, 1);
-    const struct gm_peak *peak = &report.peaks[0];
+    gm_traced_load(text, gm_traced_rules, (struct gm_timeline_options){.top = 5});
+    assert_int_equal(traced.report.device_count, 1);
+    const struct gm_peak *peak = &traced.report.peaks[0];
     struct result r = {.requested = peak->requested, .event = peak->event, .time_us = peak->time_us};
     for (size_t i = 0; i < peak->category_count; i++) {
         const struct gm_slice *c = &peak->categories[i];
@@ -63,9 +41,6 @@ static struct result peak_of(const char *events, const char *blocks)
             r.no_stack = c->bytes;
     }
     assert_int_equal(r.attention + r.mlp + r.no_stack, r.requested);
-    gm_report_free(&report);
-    gm_category_rules_free(rules);
-    gm_snapshot_free(&snapshot);
     return r;
 }
 

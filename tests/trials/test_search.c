@@ -17,35 +17,23 @@
 
 enum { A = 1 << 28 };
 
-struct fixture {
-    struct traced t;
-    struct gm_history h;
-    struct gm_search_device device;
-    struct gm_search search;
-};
+/* Of the test. */
+static struct gm_search_device device;
+static struct gm_search search;
 
-static void begin(struct fixture *f, const char *settings, unsigned threads)
+static void begin(const char *settings, unsigned threads)
 {
     struct gm_error err = {0};
-    *f = (struct fixture){0};
-    gm_traced_event(&f->t, "alloc", A + MIB(12), MIB(10), "attend");
-    gm_traced_free(&f->t, A + MIB(12), MIB(10));
-    gm_traced_event(&f->t, "alloc", A + MIB(12), MIB(9), "feed");
-    gm_traced_segment(&f->t, A, MIB(40), "large");
-    gm_traced_block(&f->t, MIB(12), MIB(12), "attend");
-    gm_traced_block(&f->t, MIB(9), MIB(9), "feed");
-    gm_traced_block(&f->t, MIB(19), 0, NULL);
-    gm_traced_analyze_unfollowed(&f->t);
-    assert_int_equal(gm_history_build(&f->h, &f->t.snapshot, 0, NULL, &err), GM_OK);
-    f->device = (struct gm_search_device){.history = &f->h, .baseline = gm_conf_default()};
-    assert_int_equal(gm_conf_parse(&f->device.baseline, settings, strlen(settings), NULL, &err), GM_OK);
-    f->search = (struct gm_search){.devices = &f->device, .device_count = 1, .threads = threads};
-}
-
-static void end(struct fixture *f)
-{
-    gm_history_free(&f->h);
-    gm_traced_end(&f->t);
+    gm_traced_event("alloc", A + MIB(12), MIB(10), "attend");
+    gm_traced_free(A + MIB(12), MIB(10));
+    gm_traced_event("alloc", A + MIB(12), MIB(9), "feed");
+    gm_traced_segment(A, MIB(40), "large");
+    gm_traced_block(MIB(12), MIB(12), "attend");
+    gm_traced_block(MIB(9), MIB(9), "feed");
+    gm_traced_block(MIB(19), 0, NULL);
+    device = (struct gm_search_device){.history = gm_traced_history(), .baseline = gm_conf_default()};
+    assert_int_equal(gm_conf_parse(&device.baseline, settings, strlen(settings), NULL, &err), GM_OK);
+    search = (struct gm_search){.devices = &device, .device_count = 1, .threads = threads};
 }
 
 /* ---- the grid ---------------------------------------------------------------------------------------------------- */
@@ -104,14 +92,13 @@ TEST(grids)
 
 TEST(trials)
 {
-    struct fixture f;
     struct gm_error err = {0};
-    begin(&f, "", 3);
+    begin("", 3);
     struct gm_trial t[4] = {{.is_baseline = true, .capacity = UINT64_MAX},
                             {.is_baseline = true, .capacity = MIB(22)},
                             {.is_baseline = true, .capacity = MIB(20)},
                             {.is_baseline = true, .capacity = MIB(4)}};
-    assert_int_equal(gm_trials_run(&f.search, t, 4, &err), GM_OK);
+    assert_int_equal(gm_trials_run(&search, t, 4, &err), GM_OK);
     for (int i = 0; i < 2; i++) {
         assert_true(t[i].runs);
         assert_int_equal(t[i].peak_reserved, MIB(22));
@@ -125,21 +112,19 @@ TEST(trials)
     assert_false(t[3].runs);
     assert_true(t[3].failure.is_at_start);
     assert_int_equal(t[3].failure.requested, MIB(12));
-    end(&f);
 }
 
 TEST(sweeps)
 {
-    struct fixture f;
     struct gm_error err = {0};
     struct gm_sweep sweep, other;
-    begin(&f, "", 1);
-    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
+    begin("", 1);
+    assert_int_equal(gm_sweep_run(&sweep, &search, &device.baseline, UINT64_MAX, 0, &err), GM_OK);
     assert_int_equal(sweep.rows[sweep.baseline].trial.peak_reserved, MIB(22));
     assert_int_equal(sweep.baseline, 0); /* 22 MiB are live: none can save anything, and the baseline changes nothing */
     assert_int_equal(sweep.winner, GM_SWEEP_NONE);
-    f.search.threads = 4;
-    assert_int_equal(gm_sweep_run(&other, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
+    search.threads = 4;
+    assert_int_equal(gm_sweep_run(&other, &search, &device.baseline, UINT64_MAX, 0, &err), GM_OK);
     assert_int_equal(other.count, sweep.count);
     for (size_t i = 0; i < sweep.count; i++) {
         assert_string_equal(sweep.rows[i].text == NULL ? "?" : sweep.rows[i].text,
@@ -149,29 +134,26 @@ TEST(sweeps)
     gm_sweep_free(&sweep);
     gm_sweep_free(&other);
     /* Pages of 64 MiB are a bad choice: leaving them is the shortest text that helps. */
-    f.device.baseline.expandable_segments = true;
-    f.device.baseline.rules.large_segment = f.device.baseline.max_non_split_rounding = MIB(64);
-    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, MIB(40), 0, &err), GM_OK);
+    device.baseline.expandable_segments = true;
+    device.baseline.rules.large_segment = device.baseline.max_non_split_rounding = MIB(64);
+    assert_int_equal(gm_sweep_run(&sweep, &search, &device.baseline, MIB(40), 0, &err), GM_OK);
     assert_false(sweep.rows[sweep.baseline].trial.runs);
     assert_int_equal(sweep.winner, 0);
     assert_string_equal(sweep.rows[0].text, "");
     assert_true(sweep.rows[0].trial.runs);
     assert_int_equal(gm_sweep_saved(&sweep, &sweep.rows[0]), 0);
     gm_sweep_free(&sweep);
-    end(&f);
 }
 
 /* 400 events: sizes of which some, or none, are rounded otherwise by other settings. */
-static void begin_random(struct fixture *f, uint32_t seed)
+static void begin_random(uint32_t seed)
 {
-    struct gm_error err = {0};
     uint64_t live[16] = {0}, size[16], at = 0;
-    *f = (struct fixture){0};
     for (int i = 0; i < 400; i++) {
         seed = seed * 1664525U + 1013904223U;
         const uint32_t slot = seed >> 28, random = seed >> 8 & 0xffff;
         if (live[slot] != 0) {
-            gm_traced_free(&f->t, A + live[slot], size[slot]);
+            gm_traced_free(A + live[slot], size[slot]);
             live[slot] = 0;
             continue;
         }
@@ -179,13 +161,11 @@ static void begin_random(struct fixture *f, uint32_t seed)
         if (random % 7 < seed % 3)
             size[slot] += size[slot] / 3 + random % 100;
         live[slot] = at += MIB(512);
-        gm_traced_event(&f->t, "alloc", A + live[slot], size[slot], "attend");
+        gm_traced_event("alloc", A + live[slot], size[slot], "attend");
     }
-    gm_traced_whole(&f->t, A, MIB(40), 0, NULL);
-    gm_traced_analyze_unfollowed(&f->t);
-    assert_int_equal(gm_history_build(&f->h, &f->t.snapshot, 0, NULL, &err), GM_OK);
-    f->device = (struct gm_search_device){.history = &f->h, .baseline = gm_conf_default()};
-    f->search = (struct gm_search){.devices = &f->device, .device_count = 1, .threads = 2};
+    gm_traced_whole(A, MIB(40), 0, NULL);
+    device = (struct gm_search_device){.history = gm_traced_history(), .baseline = gm_conf_default()};
+    search = (struct gm_search){.devices = &device, .device_count = 1, .threads = 2};
 }
 
 /* Settings that come to the same are replayed once: each replayed alone has the same result. */
@@ -198,18 +178,17 @@ TEST(alike)
     assert_true(list != NULL && asked != NULL);
     for (uint32_t seed = 1; seed <= 6; seed++)
         for (size_t c = 0; c < sizeof capacities / sizeof *capacities; c++) {
-            struct fixture f;
             struct gm_error err = {0};
             struct gm_trial t[GM_CANDIDATES_MOST];
-            begin_random(&f, seed);
-            assert_int_equal(gm_candidates_make(list, &f.device.baseline, c > 0, &err), GM_OK);
+            begin_random(seed);
+            assert_int_equal(gm_candidates_make(list, &device.baseline, c > 0, &err), GM_OK);
             for (size_t i = 0; i < list->count; i++)
                 t[i] = (struct gm_trial){.conf = list->rows[i].conf, .capacity = capacities[c]};
-            assert_int_equal(gm_trials_run(&f.search, t, list->count, &err), GM_OK);
-            gm_asked_find(asked, &f.device);
+            assert_int_equal(gm_trials_run(&search, t, list->count, &err), GM_OK);
+            gm_asked_find(asked, &device);
             for (size_t i = 0; i < list->count; i++) {
                 struct gm_trial alone = {.conf = t[i].conf, .capacity = capacities[c]};
-                assert_int_equal(gm_trials_run(&f.search, &alone, 1, &err), GM_OK);
+                assert_int_equal(gm_trials_run(&search, &alone, 1, &err), GM_OK);
                 assert_int_equal(alone.runs, t[i].runs);
                 assert_int_equal(alone.peak_reserved, t[i].peak_reserved);
                 assert_int_equal(alone.device_allocs, t[i].device_allocs);
@@ -224,7 +203,6 @@ TEST(alike)
                 }
                 shared += is_shared;
             }
-            end(&f);
         }
     print_message("%zu replays are those of others\n", shared);
     assert_true(shared > 100);
@@ -236,12 +214,11 @@ TEST(alike)
 
 TEST(fits)
 {
-    struct fixture f;
     struct gm_error err = {0};
     struct gm_fit fit;
-    begin(&f, "", 2);
+    begin("", 2);
     struct gm_trial trial = {.is_baseline = true};
-    assert_int_equal(gm_fit_run(&fit, &f.search, &trial, MIB(22), &err), GM_OK);
+    assert_int_equal(gm_fit_run(&fit, &search, &trial, MIB(22), &err), GM_OK);
     assert_true(fit.is_found);
     assert_int_equal(fit.lower_bound, MIB(22));
     assert_int_equal(fit.capacity, MIB(22));
@@ -249,59 +226,54 @@ TEST(fits)
     assert_int_equal(fit.failure.requested, MIB(10));
     assert_string_equal(fit.gpu->name, gm_gpu_at(0)->name);
     /* Half of the memory: twice as much is needed, which the peak does not tell. */
-    f.device.baseline.memory_fraction = 0.5;
-    assert_int_equal(gm_fit_run(&fit, &f.search, &trial, MIB(22), &err), GM_OK);
+    device.baseline.memory_fraction = 0.5;
+    assert_int_equal(gm_fit_run(&fit, &search, &trial, MIB(22), &err), GM_OK);
     assert_true(fit.is_found);
     assert_int_equal(fit.capacity, MIB(44));
     assert_int_equal(fit.failing, MIB(42));
     /* Nothing of it: never. */
-    f.device.baseline.memory_fraction = 0;
-    assert_int_equal(gm_fit_run(&fit, &f.search, &trial, MIB(22), &err), GM_OK);
+    device.baseline.memory_fraction = 0;
+    assert_int_equal(gm_fit_run(&fit, &search, &trial, MIB(22), &err), GM_OK);
     assert_false(fit.is_found);
-    end(&f);
 }
 
 /* Another device, which is not replayed, has 29 MiB reserved: 22 are not enough any more. */
 TEST(floors)
 {
-    struct fixture f;
     struct gm_error err = {0};
     struct gm_fit fit;
-    begin(&f, "", 2);
-    f.search.floor = MIB(29);
+    begin("", 2);
+    search.floor = MIB(29);
     struct gm_trial trial = {.is_baseline = true, .capacity = MIB(28)};
-    assert_int_equal(gm_trials_run(&f.search, &trial, 1, &err), GM_OK);
+    assert_int_equal(gm_trials_run(&search, &trial, 1, &err), GM_OK);
     assert_false(trial.runs);
     assert_int_equal(trial.failed_device, 1); /* none of those that are replayed */
-    assert_int_equal(gm_fit_run(&fit, &f.search, &trial, MIB(22), &err), GM_OK);
+    assert_int_equal(gm_fit_run(&fit, &search, &trial, MIB(22), &err), GM_OK);
     assert_true(fit.is_found);
     assert_int_equal(fit.lower_bound, MIB(29));
     assert_int_equal(fit.capacity, MIB(30));
     assert_int_equal(fit.failing, MIB(28));
     assert_int_equal(fit.failed_device, 1);
-    end(&f);
 }
 
 /* With expandable pages of 64 MiB it needs 64 MiB; many settings of the grid need 22. */
 TEST(least)
 {
-    struct fixture f;
     struct gm_error err = {0};
     struct gm_sweep sweep;
     struct gm_fit fit = {0};
     size_t row;
     bool is_cut;
-    begin(&f, "expandable_segments:True,large_segment_size_mb:64", 2);
-    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
-    assert_int_equal(gm_least(&fit, &row, &f.search, &sweep, MIB(64), &is_cut, &err), GM_OK);
+    begin("expandable_segments:True,large_segment_size_mb:64", 2);
+    assert_int_equal(gm_sweep_run(&sweep, &search, &device.baseline, UINT64_MAX, 0, &err), GM_OK);
+    assert_int_equal(gm_least(&fit, &row, &search, &sweep, MIB(64), &is_cut, &err), GM_OK);
     assert_false(is_cut);
     assert_int_not_equal(row, GM_SWEEP_NONE);
     assert_true(fit.is_found);
     assert_int_equal(fit.capacity, MIB(22));
-    assert_int_equal(gm_least(&fit, &row, &f.search, &sweep, MIB(22), &is_cut, &err), GM_OK);
+    assert_int_equal(gm_least(&fit, &row, &search, &sweep, MIB(22), &is_cut, &err), GM_OK);
     assert_int_equal(row, GM_SWEEP_NONE);
     gm_sweep_free(&sweep);
-    end(&f);
 }
 
 /* ---- a search that ends early ------------------------------------------------------------------------------------ */
@@ -314,17 +286,16 @@ static bool after_some(void *asked)
 
 TEST(sweep_is_cut)
 {
-    struct fixture f;
     struct gm_error err = {0};
     struct gm_sweep all, sweep;
-    begin(&f, "expandable_segments:True,large_segment_size_mb:64", 1);
-    assert_int_equal(gm_sweep_run(&all, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
+    begin("expandable_segments:True,large_segment_size_mb:64", 1);
+    assert_int_equal(gm_sweep_run(&all, &search, &device.baseline, UINT64_MAX, 0, &err), GM_OK);
     assert_int_equal(all.left_out, 0);
     for (int some = 0; some < 12; some += 4) {
         int left = some;
-        f.search.is_over = after_some;
-        f.search.asked = &left;
-        assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
+        search.is_over = after_some;
+        search.asked = &left;
+        assert_int_equal(gm_sweep_run(&sweep, &search, &device.baseline, UINT64_MAX, 0, &err), GM_OK);
         /* The baseline always, and nobody asks for it; and those that come to the same as one that was replayed. */
         assert_true(sweep.count >= 1 + (size_t)some && sweep.count < all.count);
         assert_int_equal(sweep.count + sweep.left_out, all.count);
@@ -333,25 +304,23 @@ TEST(sweep_is_cut)
         gm_sweep_free(&sweep);
     }
     gm_sweep_free(&all);
-    end(&f);
 }
 
 /* Whenever it ends: nothing is found, or a capacity that runs. Only an end after all is the whole answer. */
 TEST(fit_is_cut)
 {
-    struct fixture f;
     struct gm_error err = {0};
-    begin(&f, "", 1);
+    begin("", 1);
     struct gm_trial trial = {.is_baseline = true};
     struct gm_fit whole, fit = {.is_cut = true};
-    assert_int_equal(gm_fit_run(&whole, &f.search, &trial, MIB(60), &err), GM_OK);
+    assert_int_equal(gm_fit_run(&whole, &search, &trial, MIB(60), &err), GM_OK);
     assert_false(whole.is_cut);
     int some = 0;
     for (; fit.is_cut && some < 1000; some++) {
         int left = some;
-        f.search.is_over = after_some;
-        f.search.asked = &left;
-        assert_int_equal(gm_fit_run(&fit, &f.search, &trial, MIB(60), &err), GM_OK);
+        search.is_over = after_some;
+        search.asked = &left;
+        assert_int_equal(gm_fit_run(&fit, &search, &trial, MIB(60), &err), GM_OK);
         assert_int_equal(fit.replays, fit.is_cut ? (unsigned)some : whole.replays);
         assert_int_equal(fit.is_found, some > 0);
         assert_true(some == 0 || (fit.capacity >= whole.capacity && fit.capacity <= MIB(60)));
@@ -359,36 +328,32 @@ TEST(fit_is_cut)
     }
     assert_int_equal(some, whole.replays + 1);
     assert_int_equal(fit.capacity, whole.capacity);
-    end(&f);
 }
 
 TEST(least_is_cut)
 {
-    struct fixture f;
     struct gm_error err = {0};
     struct gm_sweep sweep;
     struct gm_fit fit = {0};
     size_t row;
     bool is_cut;
     int left = 0;
-    begin(&f, "expandable_segments:True,large_segment_size_mb:64", 1);
-    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
-    f.search.is_over = after_some;
-    f.search.asked = &left;
-    assert_int_equal(gm_least(&fit, &row, &f.search, &sweep, MIB(64), &is_cut, &err), GM_OK);
+    begin("expandable_segments:True,large_segment_size_mb:64", 1);
+    assert_int_equal(gm_sweep_run(&sweep, &search, &device.baseline, UINT64_MAX, 0, &err), GM_OK);
+    search.is_over = after_some;
+    search.asked = &left;
+    assert_int_equal(gm_least(&fit, &row, &search, &sweep, MIB(64), &is_cut, &err), GM_OK);
     assert_true(is_cut);
     assert_int_equal(row, GM_SWEEP_NONE);
     gm_sweep_free(&sweep);
-    end(&f);
 }
 
 TEST(bounds)
 {
-    struct fixture f;
     struct gm_error err = {0};
     struct gm_bounds b;
-    begin(&f, "", 1);
-    assert_int_equal(gm_bounds_find(&b, &f.device, &err), GM_OK);
+    begin("", 1);
+    assert_int_equal(gm_bounds_find(&b, &device, &err), GM_OK);
     assert_true(b.is_known && !b.is_quick && !b.is_separate_quick);
     assert_int_equal(b.recorded_reserved, MIB(40));
     assert_int_equal(b.live, MIB(22));
@@ -398,16 +363,17 @@ TEST(bounds)
     assert_int_equal(b.separate_plan, MIB(22));
     /* With other sizes: the 12 MiB are left out, the 10 become 1,000 bytes, the 9 become 600. */
     uint64_t requested[3];
-    for (size_t a = 0; a < f.h.allocation_count; a++)
-        requested[a] = gm_requested(&f.h, a) == MIB(12) ? 0 : gm_requested(&f.h, a) == MIB(10) ? 1000 : 600;
-    f.device.requested = requested;
-    assert_int_equal(gm_bounds_find(&b, &f.device, &err), GM_OK);
+    for (size_t a = 0; a < traced.history.allocation_count; a++)
+        requested[a] = gm_requested(&traced.history, a) == MIB(12)   ? 0
+                       : gm_requested(&traced.history, a) == MIB(10) ? 1000
+                                                                     : 600;
+    device.requested = requested;
+    assert_int_equal(gm_bounds_find(&b, &device, &err), GM_OK);
     assert_int_equal(b.active, 1024);
     assert_int_equal(b.plan, 1024);
     /* Sizes of no device: nothing is known, and nothing goes wrong. */
-    for (size_t a = 0; a < f.h.allocation_count; a++)
+    for (size_t a = 0; a < traced.history.allocation_count; a++)
         requested[a] = UINT64_MAX - 5;
-    assert_int_equal(gm_bounds_find(&b, &f.device, &err), GM_OK);
+    assert_int_equal(gm_bounds_find(&b, &device, &err), GM_OK);
     assert_false(b.is_known);
-    end(&f);
 }

@@ -11,45 +11,45 @@
 enum { A = 1 << 28, B = 2 << 28, C = 3 << 28 }; /* 256 MiB apart */
 #define FAR ((uint64_t)8 << 28)
 
-static void begin(struct traced *t, bool is_partial, bool expect_replay)
+static void begin(bool is_partial, bool expect_replay)
 {
     struct gm_error err = {0};
     bool needs_replay = !expect_replay;
-    gm_traced_analyze(t);
-    assert_int_equal(gm_advice_begin(&t->report, is_partial, &needs_replay, &err), GM_OK);
+    gm_traced_analyze();
+    assert_int_equal(gm_advice_begin(&traced.report, is_partial, &needs_replay, &err), GM_OK);
     assert_int_equal(needs_replay, expect_replay);
 }
 
-static const struct gm_settings_advice *judge(struct traced *t)
+static const struct gm_settings_advice *judge(void)
 {
     struct gm_kept_device device = {.step_count = 0};
     struct gm_kept kept = {&device, 1};
     struct gm_error err = {0};
-    begin(t, false, true);
-    assert_int_equal(gm_history_build(&device.history, &t->snapshot, 0, NULL, &err), GM_OK);
-    assert_int_equal(gm_advice_replay(&t->report, &t->snapshot, &kept, 2, &err), GM_OK);
-    assert_int_equal(gm_diagnose(&t->report, NULL, NULL, &err), GM_OK);
+    begin(false, true);
+    assert_int_equal(gm_history_build(&device.history, &traced.snapshot, 0, NULL, &err), GM_OK);
+    assert_int_equal(gm_advice_replay(&traced.report, &traced.snapshot, &kept, 2, &err), GM_OK);
+    assert_int_equal(gm_diagnose(&traced.report, NULL, NULL, &err), GM_OK);
     gm_history_free(&device.history);
-    assert_non_null(t->report.advice);
-    return t->report.advice;
+    assert_non_null(traced.report.advice);
+    return traced.report.advice;
 }
 
-static const struct gm_finding *finding(const struct traced *t)
+static const struct gm_finding *finding(void)
 {
-    return gm_traced_finding(t, "replayed-settings");
+    return gm_traced_finding("replayed-settings");
 }
 
 /* Two blocks of `size` come and go, then one of twice that: three segments, of which two are left over. */
-static void two_then_one(struct traced *t, uint64_t size)
+static void two_then_one(uint64_t size)
 {
-    gm_traced_grow(t, A, size, size, "attend");
-    gm_traced_grow(t, FAR, size, size, "attend");
-    gm_traced_free(t, A, size);
-    gm_traced_free(t, FAR, size);
-    gm_traced_grow(t, 2 * FAR, 2 * size, 2 * size, "feed");
-    gm_traced_whole(t, A, size, 0, NULL);
-    gm_traced_whole(t, FAR, size, 0, NULL);
-    gm_traced_whole(t, 2 * FAR, 2 * size, 2 * size, "feed");
+    gm_traced_grow(A, size, size, "attend");
+    gm_traced_grow(FAR, size, size, "attend");
+    gm_traced_free(A, size);
+    gm_traced_free(FAR, size);
+    gm_traced_grow(2 * FAR, 2 * size, 2 * size, "feed");
+    gm_traced_whole(A, size, 0, NULL);
+    gm_traced_whole(FAR, size, 0, NULL);
+    gm_traced_whole(2 * FAR, 2 * size, 2 * size, "feed");
 }
 
 static void assert_tried(const struct gm_settings_advice *a, size_t i, const char *settings, uint64_t peak)
@@ -65,9 +65,8 @@ static void assert_tried(const struct gm_settings_advice *a, size_t i, const cha
  * to split blocks from 128 MiB on changes nothing. In eighths of a power of two: 320 + 320 + 640. */
 TEST(expandable_segments_save_half)
 {
-    struct traced t = {0};
-    two_then_one(&t, MIB(300));
-    const struct gm_settings_advice *a = judge(&t);
+    two_then_one(MIB(300));
+    const struct gm_settings_advice *a = judge();
     assert_int_equal(a->verdict, GM_ADVICE_GIVEN);
     assert_null(a->reason);
     assert_string_equal(a->recorded, "");
@@ -91,7 +90,7 @@ TEST(expandable_segments_save_half)
     assert_int_equal(a->tried[0].saved, MIB(600));
     assert_int_equal(a->tried[1].saved, 0);
 
-    const struct gm_finding *f = finding(&t);
+    const struct gm_finding *f = finding();
     assert_non_null(f);
     assert_int_equal(f->bytes, MIB(600));
     assert_int_equal(f->severity, GM_INFO); /* less than 1 GiB */
@@ -99,11 +98,10 @@ TEST(expandable_segments_save_half)
                                        "reserved, address fidelity 100 %. "),
                      f->detail);
     assert_non_null(strstr(f->detail, "chose 3 of the 3 recorded addresses"));
-    gm_traced_end(&t);
 }
 
-/* From 1 GiB and 5 % on, where the driver refused memory: else it has harmed nobody. 500 + 500 + 1000: 1000 are saved. 512 are rounded to 26 pages, two of them to 1024 + 16 MiB:
- * 2048 - 1040. 600 + 600 + 1200: 1200 are saved. */
+/* From 1 GiB and 5 % on, where the driver refused memory: else it has harmed nobody. 500 + 500 + 1000: 1000 are saved.
+ * 512 are rounded to 26 pages, two of them to 1024 + 16 MiB: 2048 - 1040. 600 + 600 + 1200: 1200 are saved. */
 TEST(much_is_a_warning)
 {
     static const struct {
@@ -111,16 +109,14 @@ TEST(much_is_a_warning)
         enum gm_severity severity;
     } rows[] = {{500, 1000, 1000, GM_INFO}, {512, 1040, 1008, GM_INFO}, {600, 1200, 1200, GM_WARNING}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct traced t = {0};
         struct gm_error err = {0};
-        two_then_one(&t, MIB(rows[i].size));
-        assert_tried(judge(&t), 0, "expandable_segments:True", MIB(rows[i].peak));
-        assert_int_equal(finding(&t)->bytes, MIB(rows[i].saved));
-        assert_int_equal(finding(&t)->severity, GM_INFO);
-        t.report.evidence.ooms = 1;
-        assert_int_equal(gm_diagnose(&t.report, NULL, NULL, &err), GM_OK);
-        assert_int_equal(finding(&t)->severity, rows[i].severity);
-        gm_traced_end(&t);
+        two_then_one(MIB(rows[i].size));
+        assert_tried(judge(), 0, "expandable_segments:True", MIB(rows[i].peak));
+        assert_int_equal(finding()->bytes, MIB(rows[i].saved));
+        assert_int_equal(finding()->severity, GM_INFO);
+        traced.report.evidence.ooms = 1;
+        assert_int_equal(gm_diagnose(&traced.report, NULL, NULL, &err), GM_OK);
+        assert_int_equal(finding()->severity, rows[i].severity);
     }
 }
 
@@ -128,56 +124,50 @@ TEST(much_is_a_warning)
  * saved, which is less than 64. */
 TEST(small_savings_are_no_advice)
 {
-    struct traced t = {0};
-    two_then_one(&t, MIB(32));
-    const struct gm_settings_advice *a = judge(&t);
+    two_then_one(MIB(32));
+    const struct gm_settings_advice *a = judge();
     assert_int_equal(a->verdict, GM_ADVICE_NO_GAIN);
     assert_tried(a, 0, "expandable_segments:True", MIB(80));
     assert_int_equal(a->tried[0].saved, MIB(48));
     assert_int_equal(a->baseline->roomy.peak, MIB(128));
-    assert_null(finding(&t));
-    gm_traced_end(&t);
+    assert_null(finding());
 }
 
 /* A private pool whose second request grew although its first segment was next to free: it never splits. What following
  * the trace shows of pools holds for the replays, too: 1200 and two segments of 20, not one. */
 TEST(pools_are_as_verified)
 {
-    struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1",
-                       .more = ",\"segment_pool_id\":[0,0]"};
-    gm_traced_grow(&t, 3 * FAR, MIB(20), MIB(2), "attend");
-    gm_traced_grow(&t, 4 * FAR, MIB(20), MIB(3), "attend");
-    two_then_one(&t, MIB(300));
-    t.more = ",\"segment_pool_id\":[0,1]";
-    gm_traced_whole(&t, 3 * FAR, MIB(20), MIB(2), "attend");
-    gm_traced_whole(&t, 4 * FAR, MIB(20), MIB(3), "attend");
-    const struct gm_settings_advice *a = judge(&t);
+    traced.settings = "\"expandable_segments\":false,\"max_split_size\":-1";
+    traced.more = ",\"segment_pool_id\":[0,0]";
+    gm_traced_grow(3 * FAR, MIB(20), MIB(2), "attend");
+    gm_traced_grow(4 * FAR, MIB(20), MIB(3), "attend");
+    two_then_one(MIB(300));
+    traced.more = ",\"segment_pool_id\":[0,1]";
+    gm_traced_whole(3 * FAR, MIB(20), MIB(2), "attend");
+    gm_traced_whole(4 * FAR, MIB(20), MIB(3), "attend");
+    const struct gm_settings_advice *a = judge();
     assert_int_equal(a->devices[0].recorded, MIB(1240));
     assert_int_equal(a->devices[0].exact, 5);
     assert_int_equal(a->baseline->roomy.peak, MIB(1240));
-    gm_traced_end(&t);
 }
 
 /* 31 + 31 + 62: the program asks for 62, so no setting can save 64. Nothing is replayed. */
 TEST(no_room)
 {
-    struct traced t = {0};
-    two_then_one(&t, MIB(31));
-    begin(&t, false, false);
-    assert_int_equal(t.report.advice->verdict, GM_ADVICE_NO_ROOM);
-    assert_null(t.report.advice->baseline);
-    assert_int_equal(t.report.advice->tried_count, 0);
-    gm_traced_end(&t);
+    two_then_one(MIB(31));
+    begin(false, false);
+    assert_int_equal(traced.report.advice->verdict, GM_ADVICE_NO_ROOM);
+    assert_null(traced.report.advice->baseline);
+    assert_int_equal(traced.report.advice->tried_count, 0);
 }
 
 /* The cache is older than the trace: what another setting would have kept of it, the trace does not tell. */
 TEST(cached_before_the_trace)
 {
-    struct traced t = {0};
-    gm_traced_event(&t, "alloc", C, MIB(20), "feed");
-    gm_traced_whole(&t, A, MIB(200), 0, NULL);
-    gm_traced_whole(&t, C, MIB(20), MIB(20), "feed");
-    const struct gm_settings_advice *a = judge(&t);
+    gm_traced_event("alloc", C, MIB(20), "feed");
+    gm_traced_whole(A, MIB(200), 0, NULL);
+    gm_traced_whole(C, MIB(20), MIB(20), "feed");
+    const struct gm_settings_advice *a = judge();
     assert_int_equal(a->verdict, GM_ADVICE_NOT_JUDGED);
     assert_string_equal(a->reason,
                         "replayed with the recorded settings from an empty allocator, it reserves 20.00 MiB, "
@@ -186,42 +176,39 @@ TEST(cached_before_the_trace)
     assert_int_equal(a->devices[0].recorded, MIB(220));
     assert_int_equal(a->baseline->roomy.peak, MIB(20));
     assert_int_equal(a->devices[0].exact, 1);
-    assert_null(finding(&t));
-    gm_traced_end(&t);
+    assert_null(finding());
 }
 
 /* Of two free blocks of 200 MiB the trace takes the higher one: another allocator did that, or other rules. */
 TEST(other_addresses_are_not_judged)
 {
-    struct traced t = {0};
-    gm_traced_grow(&t, A, MIB(200), MIB(200), "attend");
-    gm_traced_grow(&t, B, MIB(200), MIB(200), "attend");
-    gm_traced_free(&t, A, MIB(200));
-    gm_traced_free(&t, B, MIB(200));
-    gm_traced_event(&t, "alloc", B, MIB(200), "attend");
-    gm_traced_grow(&t, FAR, MIB(300), MIB(300), "feed");
-    gm_traced_whole(&t, A, MIB(200), 0, NULL);
-    gm_traced_whole(&t, B, MIB(200), MIB(200), "attend");
-    gm_traced_whole(&t, FAR, MIB(300), MIB(300), "feed");
-    const struct gm_settings_advice *a = judge(&t);
+    gm_traced_grow(A, MIB(200), MIB(200), "attend");
+    gm_traced_grow(B, MIB(200), MIB(200), "attend");
+    gm_traced_free(A, MIB(200));
+    gm_traced_free(B, MIB(200));
+    gm_traced_event("alloc", B, MIB(200), "attend");
+    gm_traced_grow(FAR, MIB(300), MIB(300), "feed");
+    gm_traced_whole(A, MIB(200), 0, NULL);
+    gm_traced_whole(B, MIB(200), MIB(200), "attend");
+    gm_traced_whole(FAR, MIB(300), MIB(300), "feed");
+    const struct gm_settings_advice *a = judge();
     assert_int_equal(a->verdict, GM_ADVICE_NOT_JUDGED);
     assert_string_equal(a->reason, "the model of the allocator chose 3 of 4 recorded addresses on device 0");
     assert_int_equal(a->devices[0].exact, 3);
     assert_int_equal(a->tried_count, 0);
-    assert_null(finding(&t));
-    gm_traced_end(&t);
+    assert_null(finding());
 }
 
 /* Settings in force are tried without; 300 in quarters of a power of two are 320 (256 + 64), and 600 are 640. */
 TEST(recorded_settings_are_taken_back)
 {
-    struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"roundup_power2_divisions:4,max_split_size_mb:600\""};
-    gm_traced_grow(&t, A, MIB(320), MIB(300), "attend");
-    gm_traced_free(&t, A, MIB(300));
-    gm_traced_grow(&t, FAR, MIB(640), MIB(600), "feed");
-    gm_traced_whole(&t, A, MIB(320), 0, NULL);
-    gm_traced_whole(&t, FAR, MIB(640), MIB(600), "feed");
-    const struct gm_settings_advice *a = judge(&t);
+    traced.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"roundup_power2_divisions:4,max_split_size_mb:600\"";
+    gm_traced_grow(A, MIB(320), MIB(300), "attend");
+    gm_traced_free(A, MIB(300));
+    gm_traced_grow(FAR, MIB(640), MIB(600), "feed");
+    gm_traced_whole(A, MIB(320), 0, NULL);
+    gm_traced_whole(FAR, MIB(640), MIB(600), "feed");
+    const struct gm_settings_advice *a = judge();
     assert_string_equal(a->recorded, "max_split_size_mb:600,roundup_power2_divisions:4");
     assert_int_equal(a->baseline->roomy.peak, MIB(960));
     assert_int_equal(a->tried_count, 3);
@@ -230,29 +217,28 @@ TEST(recorded_settings_are_taken_back)
     assert_tried(a, 1, "roundup_power2_divisions:4", MIB(960));
     assert_tried(a, 2, "max_split_size_mb:600", MIB(900));
     assert_int_equal(a->best, 0);
-    assert_non_null(strstr(finding(&t)->detail, "=expandable_segments:True,roundup_power2_divisions:4 instead of "
-                                                "max_split_size_mb:600,roundup_power2_divisions:4 - replayed: 960.0 -> "
-                                                "640.0 MiB reserved"));
-    gm_traced_end(&t);
+    assert_non_null(strstr(finding()->detail, "=expandable_segments:True,roundup_power2_divisions:4 instead of "
+                                              "max_split_size_mb:600,roundup_power2_divisions:4 - replayed: 960.0 -> "
+                                              "640.0 MiB reserved"));
 }
 
 /* 400 MiB, of which 100 are used again and stay; 350 that come and go, then 500: 400 + 350 + 500 with unlimited memory.
  * As recorded the 350 went back before the 500 were there, or refused. */
-static void short_of_memory(struct traced *t)
+static void short_of_memory(void)
 {
-    gm_traced_grow(t, A, MIB(400), MIB(400), "attend");
-    gm_traced_free(t, A, MIB(400));
-    gm_traced_event(t, "alloc", A, MIB(100), "attend");
-    gm_traced_grow(t, FAR, MIB(350), MIB(350), "feed");
-    gm_traced_free(t, FAR, MIB(350));
-    gm_traced_event(t, "segment_free", FAR, MIB(350), "make");
+    gm_traced_grow(A, MIB(400), MIB(400), "attend");
+    gm_traced_free(A, MIB(400));
+    gm_traced_event("alloc", A, MIB(100), "attend");
+    gm_traced_grow(FAR, MIB(350), MIB(350), "feed");
+    gm_traced_free(FAR, MIB(350));
+    gm_traced_event("segment_free", FAR, MIB(350), "make");
 }
 
-static void end_short_of_memory(struct traced *t)
+static void end_short_of_memory(void)
 {
-    gm_traced_segment(t, A, MIB(400), "large");
-    gm_traced_block(t, MIB(100), MIB(100), "attend");
-    gm_traced_block(t, MIB(300), 0, NULL);
+    gm_traced_segment(A, MIB(400), "large");
+    gm_traced_block(MIB(100), MIB(100), "attend");
+    gm_traced_block(MIB(300), 0, NULL);
 }
 
 static void assert_limited(const struct gm_advice_trial *trial, uint64_t peak, uint64_t retries)
@@ -270,12 +256,11 @@ static void assert_limited(const struct gm_advice_trial *trial, uint64_t peak, u
  * From 512 MiB on: nothing is as large. */
 TEST(a_limit_holds_for_both_sides)
 {
-    struct traced t = {0};
-    short_of_memory(&t);
-    gm_traced_grow(&t, 2 * FAR, MIB(500), MIB(500), "make");
-    end_short_of_memory(&t);
-    gm_traced_whole(&t, 2 * FAR, MIB(500), MIB(500), "make");
-    const struct gm_settings_advice *a = judge(&t);
+    short_of_memory();
+    gm_traced_grow(2 * FAR, MIB(500), MIB(500), "make");
+    end_short_of_memory();
+    gm_traced_whole(2 * FAR, MIB(500), MIB(500), "make");
+    const struct gm_settings_advice *a = judge();
     const struct gm_advice_device *d = a->devices;
     assert_int_equal(a->verdict, GM_ADVICE_GIVEN);
     assert_true(a->is_limited);
@@ -298,22 +283,20 @@ TEST(a_limit_holds_for_both_sides)
     assert_int_equal(a->tried[0].saved, MIB(300)); /* of the 900 that the full device did with */
     for (size_t i = 1; i < 4; i++)
         assert_int_equal(a->tried[i].saved, 0);
-    assert_non_null(strstr(finding(&t)->detail,
+    assert_non_null(strstr(finding()->detail,
                            "expandable_segments:True - replayed with unlimited memory: 1.22 GiB -> "
                            "600.0 MiB reserved (recorded: 900.0 MiB), and with the memory that the recording had 0 "
                            "retries instead of 1, address fidelity 100 %. "));
-    gm_traced_end(&t);
 }
 
 /* 360 were left when the 500 were refused, and that was the end: with 400 reserved it had 760. The baseline is refused
  * them again; expandable segments find them. */
 TEST(an_oom_tells_the_limit)
 {
-    struct traced t = {0};
-    short_of_memory(&t);
-    gm_traced_oom(&t, MIB(360), MIB(500), "make");
-    end_short_of_memory(&t);
-    const struct gm_settings_advice *a = judge(&t);
+    short_of_memory();
+    gm_traced_oom(MIB(360), MIB(500), "make");
+    end_short_of_memory();
+    const struct gm_settings_advice *a = judge();
     const struct gm_advice_device *d = a->devices;
     assert_int_equal(d->limit, MIB(760));
     assert_true(d->is_limit_exact);
@@ -326,49 +309,42 @@ TEST(an_oom_tells_the_limit)
     assert_limited(&a->tried[0], MIB(460), 0);
     assert_false(a->tried[2].limited.runs);
     assert_int_equal(a->verdict, GM_ADVICE_GIVEN);
-    assert_non_null(strstr(finding(&t)->detail,
-                           "750.0 -> 460.0 MiB reserved, and with the memory that the recording had "
-                           "it runs, where the recorded settings run out of it, "));
-    gm_traced_end(&t);
+    assert_non_null(strstr(finding()->detail, "750.0 -> 460.0 MiB reserved, and with the memory that the recording had "
+                                              "it runs, where the recorded settings run out of it, "));
 }
 
 /* A memory fraction may have refused them: then it had less than 400 + 500, and what the device had left tells nothing.
  */
 TEST(a_fraction_is_no_device)
 {
-    struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"per_process_memory_fraction:0.5\""};
-    short_of_memory(&t);
-    gm_traced_oom(&t, MIB(360), MIB(500), "make");
-    end_short_of_memory(&t);
-    const struct gm_settings_advice *a = judge(&t);
+    traced.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"per_process_memory_fraction:0.5\"";
+    short_of_memory();
+    gm_traced_oom(MIB(360), MIB(500), "make");
+    end_short_of_memory();
+    const struct gm_settings_advice *a = judge();
     assert_int_equal(a->devices[0].limit, MIB(900) - 1);
     assert_false(a->devices[0].is_limit_exact);
     assert_false(a->baseline->limited.runs);
     assert_limited(&a->tried[0], MIB(460), 0);
-    gm_traced_end(&t);
 }
 
 TEST(not_of_a_part)
 {
-    struct traced t = {0};
-    two_then_one(&t, MIB(300));
-    begin(&t, true, false);
-    assert_int_equal(t.report.advice->verdict, GM_ADVICE_NOT_JUDGED);
-    assert_string_equal(t.report.advice->reason, "the report is about a part of the trace");
-    gm_traced_end(&t);
+    two_then_one(MIB(300));
+    begin(true, false);
+    assert_int_equal(traced.report.advice->verdict, GM_ADVICE_NOT_JUDGED);
+    assert_string_equal(traced.report.advice->reason, "the report is about a part of the trace");
 }
 
 TEST(no_trace_no_advice)
 {
-    struct traced t = {0};
     struct gm_error err = {0};
     bool needs_replay = true;
-    gm_traced_whole(&t, A, MIB(200), 0, NULL);
-    gm_traced_analyze(&t);
-    assert_int_equal(gm_advice_begin(&t.report, false, &needs_replay, &err), GM_OK);
+    gm_traced_whole(A, MIB(200), 0, NULL);
+    gm_traced_analyze();
+    assert_int_equal(gm_advice_begin(&traced.report, false, &needs_replay, &err), GM_OK);
     assert_false(needs_replay);
-    assert_null(t.report.advice);
-    gm_traced_end(&t);
+    assert_null(traced.report.advice);
 }
 
 /* A report by hand: one event too many. */
