@@ -601,6 +601,9 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
             gm_set_drop(&set, a);
     }
     free(pairs.v);
+    const uint32_t end = gm_lives_freer(l, &set, GM_BY_AUTOCAST); /* of the region */
+    struct gm_blame blame = {.bytes = 0};
+    c->failed |= !gm_lives_blame(c->lives, &set, &blame);
     const bool is_late = l->has_backward && let_go_in_backward(l, &set);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,
@@ -608,6 +611,9 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
                   "ends, and that goes on after the backward pass"
                 : "they are half as large as the weights, one for each: autocast keeps what it casted until its region "
                   "ends");
+    if (f != NULL && end != 0)
+        f->site = gm_case_printf(c, "%s, around %s", gm_lives_own_line(c->lives, end),
+                                 gm_lives_parting(c->lives, blame.stack, end));
     if (f != NULL && is_late) {
         f->brief = "end autocast before backward()";
         f->fix = "End the region of autocast before loss.backward()";

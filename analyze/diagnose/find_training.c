@@ -101,14 +101,6 @@ static struct steps find_steps(const struct gm_lives *l, const struct round *rou
     return steps;
 }
 
-/* Whether that event is one of a backward pass, which may run parts of the forward pass again. */
-static bool is_within_backward(const struct gm_lives *l, uint32_t event)
-{
-    const uint32_t a = gm_made_by(l->h, event);
-    return (l->phase != NULL && l->phase[event] == GM_PHASE_BACKWARD) ||
-           (a != GM_NEVER && (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0);
-}
-
 /* A gradient is of no use from the end of a round to where the next backward pass makes it. */
 static void add_gradient(struct gm_set *set, const struct gm_lives *l, struct round *rounds, size_t a,
                          const struct steps *steps)
@@ -120,7 +112,7 @@ static void add_gradient(struct gm_set *set, const struct gm_lives *l, struct ro
         const uint32_t gone = gm_lives_round_end(l, r);
         next = next_backward(l, rounds, r);
         const uint32_t backward = rounds[next].backward;
-        if (gone >= l->first_oom || is_within_backward(l, gone))
+        if (gone >= l->first_oom || gm_lives_is_within_backward(l, gone))
             continue; /* of no use to anyone; no step ends there */
         if (freed <= backward) {
             if (freed != GM_NEVER)
@@ -195,29 +187,6 @@ static const char *forward_line(struct gm_case *c)
     return line;
 }
 
-/* The line of the program that frees most of them; NULL: none is known to. */
-static const char *freed_by(struct gm_case *c, const struct gm_set *set)
-{
-    struct gm_lives *l = c->lives;
-    uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
-    uint64_t all = 0;
-    uint32_t most = 0;
-    c->failed |= bytes == NULL;
-    for (size_t i = 0; bytes != NULL && i < set->n; i++) {
-        const uint32_t a = set->v[i].allocation, freed = l->h->let_go[a];
-        const uint32_t stack =
-            freed == GM_NEVER || freed == 0 || gm_lives_is_left(l, a) || is_within_backward(l, freed - 1)
-                ? 0
-                : l->snapshot->events.stack[l->h->first + freed - 1].v;
-        all += gm_requested(l->h, a);
-        bytes[stack] += stack == gm_stack_of(l->h, a) ? 0 : gm_requested(l->h, a);
-        most = (l->by[stack] & GM_BY_NOBODY) == 0 && bytes[stack] > bytes[most] ? stack : most;
-    }
-    const bool is_known = bytes != NULL && most > 0 && bytes[most] >= all / 2;
-    free(bytes);
-    return is_known ? gm_lives_own_line(l, most) : NULL;
-}
-
 /* Bytes that would not be there at the peak. */
 static uint64_t useless_at_peak(const struct gm_lives *l, const struct gm_set *set)
 {
@@ -251,7 +220,8 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
     if (!gm_is_share(useless_at_peak(l, &set), l->at_peak, 1.0 / GM_LEAST_SHARE))
         set.n = 0;
     bool are_two = false;
-    const char *freed = freed_by(c, &set);
+    const uint32_t freer = gm_lives_freer(c->lives, &set, 0);
+    const char *freed = freer == 0 ? NULL : gm_lives_own_line(c->lives, freer);
     const char *evidence = is_forward && set.n > 0
                                ? tell_older(c, &are_two)
                                : "they are gradients of the step before, kept through the forward pass, where nothing "
@@ -262,7 +232,7 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
     const char *line = f != NULL && is_forward && backward == NULL ? forward_line(c) : NULL;
     if (line != NULL) /* autograd's own frames are no place to change something */
         f->site = line;
-    else if (backward != NULL && freed != NULL && !is_forward)
+    else if (backward != NULL && freed != NULL && !is_forward && strcmp(freed, backward) != 0)
         f->site = gm_case_printf(c, "%s, which frees what %s made", freed, backward);
     if (f != NULL && are_two)
         f->brief = "zero_grad(), or del a model";

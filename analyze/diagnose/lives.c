@@ -34,8 +34,7 @@ static const struct {
     {"utils/checkpoint.py", GM_BY_RECOMPUTE},
     {"_call_impl", GM_BY_MODULE},
     {"hook", GM_BY_HOOK},
-    {"autocast", GM_BY_AUTOCAST},
-    {"cached_cast", GM_BY_AUTOCAST},
+    {"amp/autocast_mode.py", GM_BY_AUTOCAST},
     {"autograd/graph.py", GM_BY_BACKWARD},
     {"torch::autograd::", GM_BY_BACKWARD},
     {"embedding", GM_BY_LOOKUP},
@@ -851,4 +850,30 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool i
     free(bytes);
     const char *label = line_of(l, common, all, &n, is_outside, &is_library);
     return label == NULL ? label : with_origin(l, label, common, n - 1, true);
+}
+
+bool gm_lives_is_within_backward(const struct gm_lives *l, uint32_t event)
+{
+    const uint32_t a = gm_made_by(l->h, event);
+    return (l->phase != NULL && l->phase[event] == GM_PHASE_BACKWARD) ||
+           (a != GM_NEVER && (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0);
+}
+
+uint32_t gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsigned by)
+{
+    uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes), all = 0;
+    uint32_t most = 0;
+    for (size_t i = 0; bytes != NULL && i < set->n; i++) {
+        const uint32_t a = set->v[i].allocation, freed = l->h->let_go[a];
+        const uint32_t stack = freed == GM_NEVER || freed == 0 || (by == 0 && gm_lives_is_left(l, a)) ||
+                                       gm_lives_is_within_backward(l, freed - 1)
+                                   ? 0
+                                   : l->snapshot->events.stack[l->h->first + freed - 1].v;
+        all += gm_requested(l->h, a);
+        bytes[stack] += stack == gm_stack_of(l->h, a) || (l->by[stack] & by) != by ? 0 : gm_requested(l->h, a);
+        most = (l->by[stack] & GM_BY_NOBODY) == 0 && bytes[stack] > bytes[most] ? stack : most;
+    }
+    most = bytes != NULL && bytes[most] >= all / 2 ? most : 0;
+    free(bytes);
+    return most;
 }

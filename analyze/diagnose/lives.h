@@ -32,7 +32,7 @@ enum {
     GM_BY_RECOMPUTE = 128,
     GM_BY_MODULE = 256, /* inside the forward of a module */
     GM_BY_HOOK = 512,
-    GM_BY_AUTOCAST = 1024,
+    GM_BY_AUTOCAST = 1024, /* enters or leaves its region */
     GM_BY_BACKWARD = 2048,
     GM_BY_NOBODY = 4096, /* no frame of Python */
     GM_BY_ATTENTION = 8192,
@@ -211,6 +211,13 @@ struct gm_blame {
 };
 /* false: no memory. */
 bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame);
+
+/* Whether that event is one of a backward pass, which may run parts of the forward pass again. */
+bool gm_lives_is_within_backward(const struct gm_lives *l, uint32_t event);
+
+/* The stack of a line of the program, with those bits, that lets go of most of them (half of the bytes), outside of
+ * backward passes; 0: none is known to, or there is no memory. */
+uint32_t gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsigned by);
 
 struct gm_case;
 /* find_weights.c: where no optimizer of PyTorch's is there, sets of the weights' sizes beside them, which nothing else

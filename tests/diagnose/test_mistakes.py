@@ -2383,6 +2383,28 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(found["severity"], "info")
         self.assertTrue(found["is_choice"])
 
+    def test_casts_are_of_the_line_whose_region_keeps_them(self):
+        """What ends the region lets go of them: that tells where it is, although a layer made them."""
+        cast = [("forward", "net.py", 12), ("_call_impl", TORCH + "nn/modules/module.py", 1), ("answer", "serve.py", 9), ("<module>", "serve.py", 20)]
+        end = [{"name": name, "filename": file, "line": line} for name, file, line in
+               (("__exit__", TORCH + "amp/autocast_mode.py", 349), ("answer", "serve.py", 8), ("<module>", "serve.py", 20))]
+        for is_told in True, False:
+            t = Trace()
+            for _ in range(6):
+                t.alloc(128, WEIGHTS)
+            for _ in range(5):
+                casts = []
+                for _ in range(6):
+                    casts.append(t.alloc(64, cast))
+                    t.free(t.alloc(8, cast))
+                before = len(t.trace)
+                t.free(*casts)
+                for event in t.trace[before:] if is_told else []:
+                    event["frames"] = end
+            found = diagnosed(t)["autocast-weight-casts"]
+            self.assertRegex(found["site"], r"^answer +serve\.py:8, around answer +serve\.py:9" if is_told else r"^forward +net\.py:12")
+            self.assertNotIn(", around ", found["snippet"])
+
     def test_capacity_without_a_stack_names_the_largest_site(self):
         t = Trace()
         for _ in range(8):
