@@ -286,6 +286,16 @@ static bool is_brief(const struct gm_lives *l, size_t a)
            gm_lives_round(l, l->h->freed[a]) <= gm_lives_round(l, l->h->born[a]) + 1;
 }
 
+/* The moment at which another one of its size, or a larger one, has been made: of one tensor after the other two are
+ * there at a time. */
+static uint32_t after_another(const struct gm_lives *l, size_t a)
+{
+    uint32_t e = gm_next_made(l->h, l->h->born[a]);
+    while (e < l->h->count && gm_requested(l->h, gm_made_by(l->h, e)) < gm_requested(l->h, a))
+        e = gm_next_made(l->h, e + 1);
+    return e + 1;
+}
+
 static void find_transients(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_lives *l = c->lives;
@@ -294,6 +304,7 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
     struct round *rounds = look_at_rounds(l);
     struct burst *bursts = rounds == NULL ? NULL : find_bursts(l, rounds);
     const uint64_t gradients = gradients_at_peak(l);
+    bool has_unfusable = false;
     c->failed |= !gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT) || bursts == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         const struct burst *burst = &bursts[gm_stack_of(l->h, a)];
@@ -307,17 +318,26 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
             continue;
         if (!is_brief(l, a) || (!is_list && (!is_of_step || burst->blocks_most < LEAST_AT_ONCE)))
             continue;
-        if (gm_lives_is_by_torch(l, a) && is_of_step)
+        const bool is_by_torch = gm_lives_is_by_torch(l, a) && is_of_step;
+        const bool is_unfusable = is_by_torch && (gm_lives_by(l, a) & (GM_BY_FUSABLE | GM_BY_CLIPPING)) == 0;
+        has_unfusable |= is_unfusable && gm_lives_at_peak(l, a);
+        if (is_by_torch && !is_unfusable)
             gm_set_drop(&set, a);
         else
-            gm_set_end(&set, a, gm_lives_after_others(l, a, 1));
+            gm_set_end(&set, a, is_unfusable ? after_another(l, a) : gm_lives_after_others(l, a, 1));
     }
     gm_sizes_free(&sizes);
     free(bursts);
     free(rounds);
-    gm_case_accuse(c, rule, &set, false,
-                   "the optimizer or gradient clipping works on all tensors at once, and its "
-                   "copies of them make the peak");
+    struct gm_finding *f = gm_case_accuse(c, rule, &set, false,
+                                          "the optimizer or gradient clipping works on all tensors at once, and its "
+                                          "copies of them make the peak");
+    if (f != NULL && has_unfusable) {
+        f->fix = "Pass foreach=False to the optimizer";
+        f->snippet = "- optimizer = NAdam(params)\n"
+                     "+ optimizer = NAdam(params, foreach=False)";
+        f->cost = "a slower step";
+    }
 }
 
 /* What PyTorch's optimizers keep, or, where none of them is there, what the program makes beside weights. */

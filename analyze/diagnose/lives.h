@@ -42,7 +42,8 @@ enum {
     GM_BY_LAYER = 131072,    /* the code of modules: what they make or move before they run is theirs */
     GM_BY_RESIZING = 262144, /* makes maps larger: no product of two activations */
     GM_BY_MOVING = 524288,   /* a module that was made elsewhere */
-    GM_BY_CAPTURE = 1048576  /* begins or makes a CUDA graph */
+    GM_BY_CAPTURE = 1048576, /* begins or makes a CUDA graph */
+    GM_BY_FUSABLE = 2097152  /* an optimizer that takes fused=True */
 };
 
 /* What mistakes that were found have of an allocation: nothing; a part of its bytes, so that it may be kept for too

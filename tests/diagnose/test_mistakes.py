@@ -2107,6 +2107,25 @@ class Mistakes(unittest.TestCase):
                 t.free(*[t.alloc(size, [("_single_tensor", TORCH + "optim/adagrad.py", 30), *STEP[1:]]) for _ in range(2)])
         self.expect_none(train(5, in_backward=one_by_one, after=step), "foreach-transients")
 
+    def test_lists_of_an_optimizer_without_a_fused_step(self):
+        """foreach=False leaves two copies of a weight at a time; biases come between. Others pass fused=True."""
+        def run(optimizer):
+            made = [(name, TORCH + f"optim/{optimizer}.py", 30) for name in ("_multi_tensor", "step")] + STEP[2:]
+            held = []
+
+            def clipped(t, r):
+                """Gradients are still there when the optimizer works."""
+                held[:] = [t.alloc(32, AUTOGRAD) for _ in range(8)]
+                return []
+
+            def step(t, r):
+                t.free(*[block for _ in range(8) for block in (t.alloc(32, made), t.alloc(1 / 16, made))], *held)
+            return diagnosed(train(5, gradients=clipped, after=step, weights=8, width=1))["foreach-transients"]
+        fused, plain = run("adamw"), run("nadam")
+        self.assertIn("fused=True", fused["fix"])
+        self.assertNotIn("fused=True", plain["fix"] + plain["snippet"])
+        self.assertEqual((fused["saves_bytes"] - plain["saves_bytes"]) // MIB // 32, 2)
+
     def test_gradients_of_kernels_that_python_chooses(self):
         """They have frames of PyTorch's own Python in autograd's thread, and are no copies that a program makes."""
         chosen = [("eager_router", "/opt/" + TORCH + "_native/registry.py", 5)]
