@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Snapshots made by hand for the tests of the passes: add segments, blocks to the last segment, events to the last
- * trace, then fx_finish. Everything is plain arrays, so a test may change a number afterwards.
+ * The snapshot that a test of the passes makes by hand: it adds segments, blocks to the last segment, events to the
+ * last trace, and has it analysed. Everything is plain arrays, so a test may change a number afterwards. Each test
+ * begins with an empty one.
  */
 #ifndef GM_TESTS_STATE_FIXTURE_H
 #define GM_TESTS_STATE_FIXTURE_H
@@ -24,8 +25,9 @@ enum {
     FX_TRACES = 4
 };
 
-struct fixture {
+extern struct fixture {
     struct gm_snapshot s;
+    struct gm_report report; /* of fx_analyze */
 
     int64_t g_device[FX_SEGMENTS];
     uint64_t g_address[FX_SEGMENTS], g_total[FX_SEGMENTS], g_allocated[FX_SEGMENTS], g_active[FX_SEGMENTS],
@@ -57,31 +59,29 @@ struct fixture {
     int64_t streams[FX_SMALL];
     struct gm_pool_key pools[FX_SMALL];
     struct gm_setting settings[FX_SMALL];
-};
+} fx;
 
-struct fixture *fx_new(void);
-void fx_free(struct fixture *fx);
+void fx_begin(void); /* an empty one anew */
 
-struct gm_string_id fx_string(struct fixture *fx, const char *text);
+struct gm_string_id fx_string(const char *text);
 /* Frames as "name @ file : line" or "name @ file", innermost first, then NULL. */
-struct gm_stack_id fx_stack(struct fixture *fx, ...) __attribute__((sentinel));
-struct gm_stream_id fx_stream(struct fixture *fx, int64_t handle);
-struct gm_pool_id fx_pool(struct fixture *fx, uint64_t first, uint64_t second);
+struct gm_stack_id fx_stack(const char *first, ...) __attribute__((sentinel));
+struct gm_stream_id fx_stream(int64_t handle);
+struct gm_pool_id fx_pool(uint64_t first, uint64_t second);
 
 /* Adds a segment on device 0 in the default pool and stream; returns its row for changes. */
-size_t fx_segment(struct fixture *fx, uint64_t address, uint64_t size, enum gm_segment_type type, bool is_expandable);
+size_t fx_segment(uint64_t address, uint64_t size, enum gm_segment_type type, bool is_expandable);
 /* Adds a block right after the last one of the last segment; requested may be GM_ABSENT. Returns its row. */
-size_t fx_block(struct fixture *fx, enum gm_block_state state, uint64_t size, uint64_t requested,
-                struct gm_stack_id stack);
-size_t fx_live(struct fixture *fx, uint64_t size);
-size_t fx_free_block(struct fixture *fx, uint64_t size);
+size_t fx_block(enum gm_block_state state, uint64_t size, uint64_t requested, struct gm_stack_id stack);
+size_t fx_live(uint64_t size);
+size_t fx_free_block(uint64_t size);
 /* Begins the next device's trace; events go to the last one. */
-void fx_trace(struct fixture *fx);
-size_t fx_event(struct fixture *fx, enum gm_action action, uint64_t addr, uint64_t size);
-struct gm_setting *fx_setting(struct fixture *fx, const char *key, enum gm_setting_type type);
+void fx_trace(void);
+size_t fx_event(enum gm_action action, uint64_t addr, uint64_t size);
+struct gm_setting *fx_setting(const char *key, enum gm_setting_type type);
 
 /* Analyses with the default rules; the test fails if that fails. */
-void fx_analyze(struct fixture *fx, struct gm_report *report, size_t top, int64_t device);
-const struct gm_finding *fx_finding(const struct gm_report *report, const char *id);
+const struct gm_report *fx_analyze(size_t top, int64_t device);
+const struct gm_finding *fx_finding(const char *id);
 
 #endif

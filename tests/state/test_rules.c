@@ -19,12 +19,12 @@ static struct gm_category_rules *parse(const char *text)
 }
 
 /* The name of the category that `text`'s rules give the stack. */
-static const char *classify(const struct gm_category_rules *rules, struct fixture *fx, struct gm_stack_id stack)
+static const char *classify(const struct gm_category_rules *rules, struct gm_stack_id stack)
 {
     static char name[100];
     struct gm_classifier *classifier;
     struct gm_error err;
-    assert_int_equal(gm_classifier_new(&classifier, rules, &fx->s, &err), GM_OK);
+    assert_int_equal(gm_classifier_new(&classifier, rules, &fx.s, &err), GM_OK);
     uint32_t category = gm_classify(classifier, stack);
     assert_int_equal(gm_classify(classifier, stack), category); /* remembered */
     snprintf(name, sizeof name, "%s", gm_category_name(rules, category));
@@ -177,7 +177,6 @@ TEST(patterns)
                                             "category Both\n both step *optim*\n"
                                             "category Op\n op index\n"
                                             "category Not\n name not* \n not both *x* *.PY\n not word never\n");
-    struct fixture *fx = fx_new();
     static const struct {
         const char *frame, *category;
     } cases[] = {
@@ -206,15 +205,14 @@ TEST(patterns)
         {" @ ", "Other"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct gm_stack_id stack = fx_stack(fx, cases[i].frame, NULL);
-        const char *category = classify(rules, fx, stack);
+        struct gm_stack_id stack = fx_stack(cases[i].frame, NULL);
+        const char *category = classify(rules, stack);
         if (strcmp(category, cases[i].category) != 0)
             fail_msg("%s: %s, not %s", cases[i].frame, category, cases[i].category);
     }
-    assert_string_equal(classify(rules, fx, (struct gm_stack_id){0}), "No stack recorded");
-    assert_string_equal(classify(rules, fx, (struct gm_stack_id){GM_STACK_EMPTY}), "No stack recorded");
+    assert_string_equal(classify(rules, (struct gm_stack_id){0}), "No stack recorded");
+    assert_string_equal(classify(rules, (struct gm_stack_id){GM_STACK_EMPTY}), "No stack recorded");
     gm_category_rules_free(rules);
-    fx_free(fx);
 }
 
 TEST(who_wins)
@@ -226,24 +224,22 @@ TEST(who_wins)
                                             "tier operation\n"
                                             "category Linear\n word linear\n"
                                             "category Attention\n word softmax\n");
-    struct fixture *fx = fx_new();
-    struct gm_stack_id component = fx_stack(fx, "linear @ f.py", "forward @ attention.py", NULL);
-    struct gm_stack_id innermost = fx_stack(fx, "linear @ f.py", "forward @ mlp.py", "forward @ attention.py", NULL);
-    struct gm_stack_id order = fx_stack(fx, "shared @ f.py", "forward @ mlp.py", NULL);
-    struct gm_stack_id operation = fx_stack(fx, "linear @ f.py", "softmax @ f.py", NULL);
-    struct gm_stack_id noise = fx_stack(fx, "skip_mlp @ mlp.py", "softmax @ f.py", NULL);
-    struct gm_stack_id stopped = fx_stack(fx, "linear @ f.py", "closure @ f.py", "step @ mlp.py", NULL);
-    struct gm_stack_id last = fx_stack(fx, "x @ f.py", "closure @ mlp.py", "step @ attention.py", NULL);
-    assert_string_equal(classify(rules, fx, component), "Attention");
-    assert_string_equal(classify(rules, fx, innermost), "MLP");
-    assert_string_equal(classify(rules, fx, order), "Attention");
-    assert_string_equal(classify(rules, fx, operation), "Linear");
-    assert_string_equal(classify(rules, fx, noise), "Attention");
-    assert_string_equal(classify(rules, fx, stopped), "Linear");
-    assert_string_equal(classify(rules, fx, last), "MLP"); /* the frame that stops is still looked at */
+    struct gm_stack_id component = fx_stack("linear @ f.py", "forward @ attention.py", NULL);
+    struct gm_stack_id innermost = fx_stack("linear @ f.py", "forward @ mlp.py", "forward @ attention.py", NULL);
+    struct gm_stack_id order = fx_stack("shared @ f.py", "forward @ mlp.py", NULL);
+    struct gm_stack_id operation = fx_stack("linear @ f.py", "softmax @ f.py", NULL);
+    struct gm_stack_id noise = fx_stack("skip_mlp @ mlp.py", "softmax @ f.py", NULL);
+    struct gm_stack_id stopped = fx_stack("linear @ f.py", "closure @ f.py", "step @ mlp.py", NULL);
+    struct gm_stack_id last = fx_stack("x @ f.py", "closure @ mlp.py", "step @ attention.py", NULL);
+    assert_string_equal(classify(rules, component), "Attention");
+    assert_string_equal(classify(rules, innermost), "MLP");
+    assert_string_equal(classify(rules, order), "Attention");
+    assert_string_equal(classify(rules, operation), "Linear");
+    assert_string_equal(classify(rules, noise), "Attention");
+    assert_string_equal(classify(rules, stopped), "Linear");
+    assert_string_equal(classify(rules, last), "MLP"); /* the frame that stops is still looked at */
     assert_int_equal(gm_category_count(rules), 5);
     gm_category_rules_free(rules);
-    fx_free(fx);
 }
 
 /* Stacks as PyTorch and the big libraries produce them, with the category that a person would name. */
@@ -334,12 +330,11 @@ TEST(default_rules)
         {"Other", {"torch::unwind::unwind() @ ??", "_PyEval_EvalFrameDefault @ ??", "<module> @ main.py"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct fixture *fx = fx_new();
+        fx_begin();
         const char *const *f = cases[i].frames;
-        const char *category = classify(rules, fx, fx_stack(fx, f[0], f[1], f[2], f[3], NULL));
+        const char *category = classify(rules, fx_stack(f[0], f[1], f[2], f[3], NULL));
         if (strcmp(category, cases[i].category) != 0)
             fail_msg("%s / %s: %s, not %s", f[0], f[1] != NULL ? f[1] : "", category, cases[i].category);
-        fx_free(fx);
     }
     gm_category_rules_free(rules);
 }
@@ -348,13 +343,11 @@ TEST(default_rules)
 TEST(hostile_names)
 {
     struct gm_category_rules *rules = parse("tier t\ncategory A\nname *a*b*c*d*e*\nword \xff\xfe\n");
-    struct fixture *fx = fx_new();
     static char huge[30000];
     memset(huge, 'a', sizeof huge - 1);
-    struct gm_stack_id stack = fx_stack(fx, huge, "x @ \\\\\\", "\xff\xfe @ (((", NULL);
-    assert_string_equal(classify(rules, fx, stack), "A");
+    struct gm_stack_id stack = fx_stack(huge, "x @ \\\\\\", "\xff\xfe @ (((", NULL);
+    assert_string_equal(classify(rules, stack), "A");
     gm_category_rules_free(rules);
-    fx_free(fx);
 }
 
 /* Every name with every file: as many frames as pairs, and each string is matched once. */
@@ -362,7 +355,6 @@ TEST(pairs)
 {
     enum { SIDE = 9 };
     struct gm_category_rules *rules = parse("tier t\ncategory A\nboth *x3* *y4*\ncategory B\nword x3 y5\n");
-    struct fixture *fx = fx_new();
     struct gm_stack_id stacks[SIDE * SIDE / 2];
     struct gm_classifier *classifier;
     struct gm_error err;
@@ -371,9 +363,9 @@ TEST(pairs)
         for (int file = 0; file < SIDE && count < sizeof stacks / sizeof *stacks; file++) {
             char frame[40];
             snprintf(frame, sizeof frame, "fx%d @ /z/fy%d.py", name, file);
-            stacks[count++] = fx_stack(fx, frame, NULL);
+            stacks[count++] = fx_stack(frame, NULL);
         }
-    assert_int_equal(gm_classifier_new(&classifier, rules, &fx->s, &err), GM_OK);
+    assert_int_equal(gm_classifier_new(&classifier, rules, &fx.s, &err), GM_OK);
     for (size_t i = 0; i < count; i++) { /* "x3" is no word in "fx3" */
         bool is_both = i / SIDE == 3 && i % SIDE == 4;
         assert_string_equal(gm_category_name(rules, gm_classify(classifier, stacks[i])), is_both ? "A" : "Other");
@@ -382,5 +374,4 @@ TEST(pairs)
     assert_int_equal(gm_classifier_matches(classifier), (count + SIDE - 1) / SIDE + SIDE);
     gm_classifier_free(classifier);
     gm_category_rules_free(rules);
-    fx_free(fx);
 }
