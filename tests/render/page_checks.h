@@ -6,6 +6,7 @@
 #define TESTS_RENDER_PAGE_CHECKS_H
 
 #include "render/charts.h"
+#include "tests/render/samples.h"
 
 struct gm_box {
     double x, y, w, h;
@@ -21,8 +22,10 @@ size_t count_parts(const struct gm_display *display, const char *part);
 /* The n-th rectangle of that role, the n-th area; NULL if there are fewer. */
 const struct gm_rect_item *nth_rect(const struct gm_display *display, enum gm_rect_role role, size_t n);
 const struct gm_area_item *nth_area(const struct gm_display *display, size_t n);
-/* To be freed by gm_display_free. Fails the test if there is no memory. */
-struct gm_display laid_out(const struct gm_report *report, enum gm_chart chart);
+/* The sample, and what a chart shows of a report: until the next one, or the end of the test. The test fails if there
+ * is no memory. */
+struct gm_report *sampled(enum sample sample);
+const struct gm_display *laid_out(const struct gm_report *report, enum gm_chart chart);
 /* Nothing leaves the page, no text lies on another or is painted over, every one can be read, ticks are whole. */
 void check_page(const struct gm_report *report, enum gm_chart chart);
 

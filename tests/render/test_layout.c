@@ -20,13 +20,11 @@
 TEST(samples)
 {
     for (int s = 0; s < SAMPLE_COUNT; s++) {
-        struct gm_report report;
-        sample_make(&report, (enum sample)s);
+        struct gm_report *report = sampled((enum sample)s);
         for (int c = 0; c < GM_CHART_COUNT; c++) {
             print_message("%s, %s\n", sample_name((enum sample)s), gm_chart_file_name((enum gm_chart)c));
-            check_page(&report, (enum gm_chart)c);
+            check_page(report, (enum gm_chart)c);
         }
-        gm_report_free(&report);
     }
 }
 
@@ -54,20 +52,16 @@ TEST(titles)
         "Memory overview",           "Top consumers",     "Category breakdown",
         "Size distribution",         "Memory efficiency", "Memory timeline",
         "What the peak was made of", "Fragmentation map", "Flame graph of the peak"};
-    struct gm_report report;
-    sample_make(&report, SAMPLE_EIGHT);
-    report.totals = (struct gm_totals){.reserved = 10 * GM_GIB, .allocated = 9 * GM_GIB, .inactive = GM_GIB};
+    struct gm_report *report = sampled(SAMPLE_EIGHT);
+    report->totals = (struct gm_totals){.reserved = 10 * GM_GIB, .allocated = 9 * GM_GIB, .inactive = GM_GIB};
     for (int c = 0; c < GM_CHART_PLAN; c++) {
-        struct gm_display d = laid_out(&report, (enum gm_chart)c);
-        assert_non_null(find_text(&d, titles[c]));
-        assert_non_null(find_text(&d, "Run iter10_rank0  \xc2\xb7  8 devices (0 to 7)"));
+        const struct gm_display *d = laid_out(report, (enum gm_chart)c);
+        assert_non_null(find_text(d, titles[c]));
+        assert_non_null(find_text(d, "Run iter10_rank0  \xc2\xb7  8 devices (0 to 7)"));
         if (c < GM_CHART_MEMORY_TIMELINE || c == GM_CHART_FRAGMENTATION_MAP)
-            assert_non_null(find_text(&d,
-                                      "10.00 GiB reserved  \xc2\xb7  9.00 GiB allocated  \xc2\xb7  1.00 GiB cached  "
-                                      "\xc2\xb7  90.0% efficient"));
-        gm_display_free(&d);
+            assert_non_null(find_text(d, "10.00 GiB reserved  \xc2\xb7  9.00 GiB allocated  \xc2\xb7  1.00 GiB cached  "
+                                         "\xc2\xb7  90.0% efficient"));
     }
-    gm_report_free(&report);
 }
 
 TEST(chart_table)
@@ -77,9 +71,8 @@ TEST(chart_table)
                                                       "memory_efficiency.png",  "memory_timeline.png",
                                                       "peak_breakdown.png",     "fragmentation_map.png",
                                                       "flamegraph.png",         "plan.png"};
-    struct gm_report report;
-    sample_make(&report, SAMPLE_EMPTY);
-    const struct gm_chart_list list = gm_chart_list_of(gm_charts_of_report(&report));
+    struct gm_report *report = sampled(SAMPLE_EMPTY);
+    const struct gm_chart_list list = gm_chart_list_of(gm_charts_of_report(report));
     for (int c = 0; c < GM_CHART_COUNT; c++)
         assert_string_equal(gm_chart_file_name((enum gm_chart)c), names[c]);
     for (int c = 0; c < GM_CHART_MEMORY_TIMELINE; c++) { /* the others do not apply */
@@ -87,92 +80,77 @@ TEST(chart_table)
         assert_true(strlen(list.v[2 * c + 1]) > 20);
     }
     assert_null(list.v[2 * GM_CHART_MEMORY_TIMELINE]);
-    gm_report_free(&report);
 }
 
 TEST(empty_frames)
 {
-    struct gm_report report;
-    sample_make(&report, SAMPLE_EMPTY);
+    struct gm_report *report = sampled(SAMPLE_EMPTY);
     for (int c = 0; c < GM_CHART_COUNT; c++) {
-        struct gm_display d = laid_out(&report, (enum gm_chart)c);
-        assert_non_null(find_text(&d, "Nothing to draw"));
-        assert_int_equal(gm_chart_applies(&report, (enum gm_chart)c), c < GM_CHART_MEMORY_TIMELINE);
-        assert_true(find_part(&d, "The snapshot has no ") != NULL || find_part(&d, "No block was allocated") != NULL);
-        assert_null(nth_rect(&d, GM_RECT_BAR, 0));
-        gm_display_free(&d);
+        const struct gm_display *d = laid_out(report, (enum gm_chart)c);
+        assert_non_null(find_text(d, "Nothing to draw"));
+        assert_int_equal(gm_chart_applies(report, (enum gm_chart)c), c < GM_CHART_MEMORY_TIMELINE);
+        assert_true(find_part(d, "The snapshot has no ") != NULL || find_part(d, "No block was allocated") != NULL);
+        assert_null(nth_rect(d, GM_RECT_BAR, 0));
     }
-    gm_report_free(&report);
 
-    sample_make(&report, SAMPLE_ALL_CACHED);
-    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_OVERVIEW);
-    assert_non_null(find_text(&d, "No block was allocated when the snapshot was taken."));
-    assert_non_null(nth_rect(&d, GM_RECT_BAR, 0)); /* the cached bytes are shown all the same */
-    gm_display_free(&d);
-    gm_report_free(&report);
+    report = sampled(SAMPLE_ALL_CACHED);
+    const struct gm_display *d = laid_out(report, GM_CHART_MEMORY_OVERVIEW);
+    assert_non_null(find_text(d, "No block was allocated when the snapshot was taken."));
+    assert_non_null(nth_rect(d, GM_RECT_BAR, 0)); /* the cached bytes are shown all the same */
 }
 
 /* What follows an empty frame keeps its distance. */
 TEST(after_empty_frame)
 {
-    struct gm_report report;
-    sample_make(&report, SAMPLE_EMPTY);
-    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_OVERVIEW);
+    struct gm_report *report = sampled(SAMPLE_EMPTY);
+    const struct gm_display *d = laid_out(report, GM_CHART_MEMORY_OVERVIEW);
     const struct gm_rect_item *frame = NULL;
-    for (size_t i = 0; i < d.items.n && frame == NULL; i++)
-        if (d.items.v[i].kind == GM_ITEM_RECT && d.items.v[i].rect.fill.color == GM_TRACK)
-            frame = &d.items.v[i].rect;
-    const struct gm_text_item *heading = find_text(&d, "Allocated memory by category");
+    for (size_t i = 0; i < d->items.n && frame == NULL; i++)
+        if (d->items.v[i].kind == GM_ITEM_RECT && d->items.v[i].rect.fill.color == GM_TRACK)
+            frame = &d->items.v[i].rect;
+    const struct gm_text_item *heading = find_text(d, "Allocated memory by category");
     assert_true(frame != NULL && heading != NULL);
     assert_true(ink_box(heading).y - (frame->y + frame->h) > 20);
-    gm_display_free(&d);
-    gm_report_free(&report);
 }
 
 TEST(top_consumers)
 {
-    struct gm_report report;
-    sample_make(&report, SAMPLE_TYPICAL);
-    struct gm_display d = laid_out(&report, GM_CHART_TOP_CONSUMERS);
-    const struct gm_rect_item *first = nth_rect(&d, GM_RECT_BAR, 0);
+    struct gm_report *report = sampled(SAMPLE_TYPICAL);
+    const struct gm_display *d = laid_out(report, GM_CHART_TOP_CONSUMERS);
+    const struct gm_rect_item *first = nth_rect(d, GM_RECT_BAR, 0);
     assert_non_null(first);
     for (size_t i = 0; i < 30; i++) {
-        const struct gm_rect_item *bar = nth_rect(&d, GM_RECT_BAR, i);
+        const struct gm_rect_item *bar = nth_rect(d, GM_RECT_BAR, i);
         assert_non_null(bar);
-        assert_int_equal(bar->fill.color, report.top_blocks[i].color);
+        assert_int_equal(bar->fill.color, report->top_blocks[i].color);
         assert_true(fabs(bar->x - first->x) < 1e-9); /* all start at zero */
-        double want = first->w * (double)report.top_blocks[i].bytes / (double)report.top_blocks[0].bytes;
+        double want = first->w * (double)report->top_blocks[i].bytes / (double)report->top_blocks[0].bytes;
         assert_true(fabs(bar->w - want) < 0.01);
         char size[GM_SIZE_TEXT];
-        assert_non_null(find_text(&d, gm_size_format(size, report.top_blocks[i].bytes)));
-        assert_non_null(find_part(&d, report.top_blocks[i].category));
+        assert_non_null(find_text(d, gm_size_format(size, report->top_blocks[i].bytes)));
+        assert_non_null(find_part(d, report->top_blocks[i].category));
     }
-    assert_null(nth_rect(&d, GM_RECT_BAR, 30));
-    const struct gm_text_item *site = find_part(&d, "/attention_with_a_rather_long_file_name.py:188");
+    assert_null(nth_rect(d, GM_RECT_BAR, 30));
+    const struct gm_text_item *site = find_part(d, "/attention_with_a_rather_long_file_name.py:188");
     assert_non_null(site);
     assert_memory_equal(site->text, "forward  \xe2\x80\xa6/", 13);
-    gm_display_free(&d);
-    gm_report_free(&report);
 }
 
 /* Blocks without a stack that are alike have one bar. */
 TEST(alike_without_stacks)
 {
-    struct gm_report report;
-    sample_make(&report, SAMPLE_TYPICAL);
-    struct gm_block_row *blocks = (struct gm_block_row *)(uintptr_t)report.top_blocks;
+    struct gm_report *report = sampled(SAMPLE_TYPICAL);
+    struct gm_block_row *blocks = (struct gm_block_row *)(uintptr_t)report->top_blocks;
     for (size_t i = 1; i < 30; i++) {
         blocks[i] = blocks[0];
         blocks[i].frame_count = 0;
         blocks[i].site = i < 29 ? "no stack recorded" : "step  train.py:9";
     }
-    struct gm_display d = laid_out(&report, GM_CHART_TOP_CONSUMERS);
-    assert_non_null(nth_rect(&d, GM_RECT_BAR, 2));
-    assert_null(nth_rect(&d, GM_RECT_BAR, 3));
-    assert_non_null(find_text(&d, "28 blocks, no stack recorded"));
-    assert_non_null(find_part(&d, "28 x "));
-    gm_display_free(&d);
-    gm_report_free(&report);
+    const struct gm_display *d = laid_out(report, GM_CHART_TOP_CONSUMERS);
+    assert_non_null(nth_rect(d, GM_RECT_BAR, 2));
+    assert_null(nth_rect(d, GM_RECT_BAR, 3));
+    assert_non_null(find_text(d, "28 blocks, no stack recorded"));
+    assert_non_null(find_part(d, "28 x "));
 }
 
 /* Thirty rows with names of ten megabytes each are cut to what can be shown before they are measured or copied. */
@@ -188,59 +166,55 @@ TEST(giant_sites)
     for (size_t i = 0; i < ROWS; i++)
         rows[i] = (struct gm_block_row){.bytes = GM_MIB, .site = giant, .category = "MLP"};
     struct gm_report report = {.run_name = "r", .top_blocks = rows, .top_block_count = ROWS};
-    struct gm_display d = laid_out(&report, GM_CHART_TOP_CONSUMERS);
-    assert_non_null(find_part(&d, "WW\xe2\x80\xa6  some/where/file.py:1"));
-    gm_display_free(&d);
+    const struct gm_display *d = laid_out(&report, GM_CHART_TOP_CONSUMERS);
+    assert_non_null(find_part(d, "WW\xe2\x80\xa6  some/where/file.py:1"));
     free(giant);
 }
 
 TEST(category_breakdown)
 {
-    struct gm_report report;
-    sample_make(&report, SAMPLE_MANY_SMALL);
+    struct gm_report *report = sampled(SAMPLE_MANY_SMALL);
     uint64_t total = 0, small_bytes = 0;
     size_t small = 0;
-    for (size_t i = 0; i < report.category_count; i++)
-        total += report.categories[i].bytes;
-    for (size_t i = 0; i < report.category_count; i++)
-        if (report.categories[i].bytes < total / 200) {
-            small_bytes += report.categories[i].bytes;
+    for (size_t i = 0; i < report->category_count; i++)
+        total += report->categories[i].bytes;
+    for (size_t i = 0; i < report->category_count; i++)
+        if (report->categories[i].bytes < total / 200) {
+            small_bytes += report->categories[i].bytes;
             small++;
         }
     assert_true(small > 2);
-    struct gm_display d = laid_out(&report, GM_CHART_CATEGORY_BREAKDOWN);
+    const struct gm_display *d = laid_out(report, GM_CHART_CATEGORY_BREAKDOWN);
     char text[64], size[GM_SIZE_TEXT];
     snprintf(text, sizeof text, "Other (%zu)", small);
-    assert_non_null(find_text(&d, text));
-    assert_non_null(find_text(&d, gm_size_format(size, small_bytes)));
+    assert_non_null(find_text(d, text));
+    assert_non_null(find_text(d, gm_size_format(size, small_bytes)));
     snprintf(text, sizeof text, "Other (%zu): ", small);
-    const struct gm_text_item *note = find_part(&d, text);
+    const struct gm_text_item *note = find_part(d, text);
     assert_non_null(note);
     assert_true(gm_text_width(note->text, note->size, note->weight) <= note->max_width);
     assert_string_equal(note->text + strlen(note->text) - 4, " ..."); /* too many to name them all */
 
     /* Bars: first the stacked one, then one per row. Both have one piece per shown category, in their order. */
-    size_t rows = report.category_count - small + 1;
+    size_t rows = report->category_count - small + 1;
     double sum = 0;
     for (size_t i = 0; i < rows; i++) {
-        const struct gm_rect_item *piece = nth_rect(&d, GM_RECT_BAR, i);
-        const struct gm_rect_item *bar = nth_rect(&d, GM_RECT_BAR, rows + i);
-        const struct gm_rect_item *swatch = nth_rect(&d, GM_RECT_SWATCH, i);
-        const struct gm_rect_item *first = nth_rect(&d, GM_RECT_BAR, rows);
+        const struct gm_rect_item *piece = nth_rect(d, GM_RECT_BAR, i);
+        const struct gm_rect_item *bar = nth_rect(d, GM_RECT_BAR, rows + i);
+        const struct gm_rect_item *swatch = nth_rect(d, GM_RECT_SWATCH, i);
+        const struct gm_rect_item *first = nth_rect(d, GM_RECT_BAR, rows);
         assert_true(piece != NULL && bar != NULL && swatch != NULL);
         sum += piece->w + 0.5;
         assert_int_equal(piece->fill.color, bar->fill.color);
         assert_int_equal(piece->fill.color, swatch->fill.color);
-        uint64_t bytes = i + 1 < rows ? report.categories[i].bytes : small_bytes;
+        uint64_t bytes = i + 1 < rows ? report->categories[i].bytes : small_bytes;
         if (i + 1 < rows)
-            assert_int_equal(bar->fill.color, report.categories[i].color);
-        assert_true(fabs(bar->w - first->w * (double)bytes / (double)report.categories[0].bytes) < 0.01);
+            assert_int_equal(bar->fill.color, report->categories[i].color);
+        assert_true(fabs(bar->w - first->w * (double)bytes / (double)report->categories[0].bytes) < 0.01);
         assert_true(fabs(piece->w + 0.5 - GM_PAGE_INNER * (double)bytes / (double)total) < 1.5);
     }
-    assert_null(nth_rect(&d, GM_RECT_BAR, 2 * rows));
+    assert_null(nth_rect(d, GM_RECT_BAR, 2 * rows));
     assert_true(fabs(sum - GM_PAGE_INNER) < 1);
-    gm_display_free(&d);
-    gm_report_free(&report);
 }
 
 /* The folded ones and the category that is called Other are told apart. */
@@ -262,18 +236,15 @@ TEST(roles_without_stacks)
                                .role_count = 2,
                                .top_blocks = &block,
                                .top_block_count = 1};
-    struct gm_display d = laid_out(&report, GM_CHART_CATEGORY_BREAKDOWN);
-    assert_non_null(find_text(&d, "Allocated memory by role"));
-    assert_non_null(find_text(&d, "60.00 MiB"));
-    gm_display_free(&d);
+    const struct gm_display *d = laid_out(&report, GM_CHART_CATEGORY_BREAKDOWN);
+    assert_non_null(find_text(d, "Allocated memory by role"));
+    assert_non_null(find_text(d, "60.00 MiB"));
     d = laid_out(&report, GM_CHART_TOP_CONSUMERS);
-    assert_non_null(find_text(&d, "No stack: Parameter"));
-    gm_display_free(&d);
+    assert_non_null(find_text(d, "No stack: Parameter"));
     report.roles = unknown;
     report.role_count = 1;
     d = laid_out(&report, GM_CHART_CATEGORY_BREAKDOWN);
-    assert_null(find_text(&d, "Allocated memory by role"));
-    gm_display_free(&d);
+    assert_null(find_text(d, "Allocated memory by role"));
 }
 
 TEST(other_and_other)
@@ -287,19 +258,17 @@ TEST(other_and_other)
     static const enum gm_chart charts[] = {GM_CHART_CATEGORY_BREAKDOWN, GM_CHART_MEMORY_OVERVIEW};
     for (size_t c = 0; c < 2; c++) {
         report.category_count = 5;
-        struct gm_display d = laid_out(&report, charts[c]);
-        assert_non_null(find_text(&d, "Other"));
-        assert_non_null(find_text(&d, "Other (2)"));
-        assert_non_null(find_text(&d, "Other (2): Loss, Input"));
-        assert_non_null(find_part(&d, "Other, without a number"));
-        assert_null(find_text(&d, "FSDP"));
-        gm_display_free(&d);
+        const struct gm_display *d = laid_out(&report, charts[c]);
+        assert_non_null(find_text(d, "Other"));
+        assert_non_null(find_text(d, "Other (2)"));
+        assert_non_null(find_text(d, "Other (2): Loss, Input"));
+        assert_non_null(find_part(d, "Other, without a number"));
+        assert_null(find_text(d, "FSDP"));
 
         report.category_count = 3; /* one small category alone is not folded */
         d = laid_out(&report, charts[c]);
-        assert_non_null(find_text(&d, "Loss"));
-        assert_null(find_part(&d, "Other ("));
-        gm_display_free(&d);
+        assert_non_null(find_text(d, "Loss"));
+        assert_null(find_part(d, "Other ("));
     }
 }
 
@@ -308,25 +277,22 @@ TEST(devices)
     static const enum gm_chart with_devices[] = {GM_CHART_MEMORY_OVERVIEW, GM_CHART_CATEGORY_BREAKDOWN,
                                                  GM_CHART_MEMORY_EFFICIENCY};
     for (size_t c = 0; c < 3; c++) {
-        struct gm_report report;
-        sample_make(&report, SAMPLE_TWENTY);
-        struct gm_display d = laid_out(&report, with_devices[c]);
+        struct gm_report *report = sampled(SAMPLE_TWENTY);
+        const struct gm_display *d = laid_out(report, with_devices[c]);
         size_t shown = 0;
-        for (size_t i = 0; i < report.device_count; i++) {
+        for (size_t i = 0; i < report->device_count; i++) {
             char label[32];
             snprintf(label, sizeof label, "Device %zu", i);
             size_t larger = 0;
-            for (size_t k = 0; k < report.device_count; k++)
-                larger += report.devices[k].totals.reserved > report.devices[i].totals.reserved;
-            bool is_shown = find_text(&d, label) != NULL;
+            for (size_t k = 0; k < report->device_count; k++)
+                larger += report->devices[k].totals.reserved > report->devices[i].totals.reserved;
+            bool is_shown = find_text(d, label) != NULL;
             if (larger >= 16)
                 assert_false(is_shown);
             shown += is_shown;
         }
         assert_int_equal(shown, 16);
-        assert_non_null(find_part(&d, "4 more devices"));
-        gm_display_free(&d);
-        gm_report_free(&report);
+        assert_non_null(find_part(d, "4 more devices"));
     }
 }
 
@@ -334,16 +300,15 @@ TEST(overview_bar)
 {
     struct gm_report report = {.run_name = "r"};
     report.totals = (struct gm_totals){.reserved = 8 * GM_GIB, .allocated = 6 * GM_GIB, .inactive = 2 * GM_GIB};
-    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_OVERVIEW);
-    const struct gm_rect_item *allocated = nth_rect(&d, GM_RECT_BAR, 0), *cached = nth_rect(&d, GM_RECT_BAR, 1);
+    const struct gm_display *d = laid_out(&report, GM_CHART_MEMORY_OVERVIEW);
+    const struct gm_rect_item *allocated = nth_rect(d, GM_RECT_BAR, 0), *cached = nth_rect(d, GM_RECT_BAR, 1);
     assert_true(allocated != NULL && cached != NULL);
     assert_true(fabs(allocated->w - GM_PAGE_INNER * 0.75) < 1 && fabs(cached->w - GM_PAGE_INNER * 0.25) < 1);
     assert_true(fabs(cached->x - (allocated->x + allocated->w)) < 1);
     assert_int_not_equal(cached->fill.hatch, GM_HATCH_NONE);
     assert_int_equal(allocated->fill.hatch, GM_HATCH_NONE);
-    assert_non_null(find_text(&d, "75.0%"));
-    assert_non_null(find_text(&d, "25.0%"));
-    gm_display_free(&d);
+    assert_non_null(find_text(d, "75.0%"));
+    assert_non_null(find_text(d, "25.0%"));
 }
 
 /* 250 MiB are reserved, and the blocks tell of 8.5 KiB: that is not a full bar of allocated memory. */
@@ -359,38 +324,34 @@ TEST(unbalanced_books)
     report.histogram[0].active = (struct gm_amount){8704, 17};
     static const enum gm_chart charts[] = {GM_CHART_MEMORY_OVERVIEW, GM_CHART_SIZE_DISTRIBUTION};
     for (size_t c = 0; c < 2; c++) {
-        struct gm_display d = laid_out(&report, charts[c]);
-        assert_non_null(find_text(&d, "Unexplained"));
-        assert_non_null(find_text(&d, "<0.1%"));
-        assert_non_null(find_text(&d, "99.9%"));
-        assert_null(find_text(&d, "100.0%"));
-        assert_non_null(find_part(&d, "reserved, but the file's blocks do not say for what"));
-        gm_display_free(&d);
+        const struct gm_display *d = laid_out(&report, charts[c]);
+        assert_non_null(find_text(d, "Unexplained"));
+        assert_non_null(find_text(d, "<0.1%"));
+        assert_non_null(find_text(d, "99.9%"));
+        assert_null(find_text(d, "100.0%"));
+        assert_non_null(find_part(d, "reserved, but the file's blocks do not say for what"));
     }
     report.device_count = 2; /* the second one reserves nothing */
-    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_OVERVIEW);
+    const struct gm_display *d = laid_out(&report, GM_CHART_MEMORY_OVERVIEW);
     const struct gm_rect_item *bars[4];
     for (size_t i = 0; i < 4; i++)
-        assert_non_null(bars[i] = nth_rect(&d, GM_RECT_BAR, i));
+        assert_non_null(bars[i] = nth_rect(d, GM_RECT_BAR, i));
     const uint32_t unexplained = gm_use_fill(GM_USE_RESIDUAL).color;
     assert_true(bars[0]->w <= 1 && bars[1]->w > GM_PAGE_INNER - 2 && bars[1]->fill.color == unexplained);
     assert_true(bars[2]->w <= 1 && bars[3]->w > 400 && bars[3]->fill.color == unexplained); /* by device */
     char size[GM_SIZE_TEXT]; /* reserved, at the bar's end */
-    assert_non_null(find_text(&d, gm_size_format(size, 250 * GM_MIB)));
-    gm_display_free(&d);
+    assert_non_null(find_text(d, gm_size_format(size, 250 * GM_MIB)));
 
     report.ledger.residual = -4096;
     report.device_count = 1;
     for (size_t c = 0; c < 2; c++) {
         d = laid_out(&report, charts[c]);
-        assert_non_null(find_text(&d, "Unexplained: the file's blocks sum to 4.00 KiB more than is reserved"));
-        gm_display_free(&d);
+        assert_non_null(find_text(d, "Unexplained: the file's blocks sum to 4.00 KiB more than is reserved"));
     }
     report.ledger.residual = 0;
     for (size_t c = 0; c < 2; c++) {
         d = laid_out(&report, charts[c]);
-        assert_null(find_part(&d, "Unexplained"));
-        gm_display_free(&d);
+        assert_null(find_part(d, "Unexplained"));
     }
 }
 
@@ -418,43 +379,39 @@ TEST(shown_bins)
                                                             .label = labels[i]};
         report.histogram[cases[c].first].active = (struct gm_amount){1000, 1};
         report.histogram[cases[c].last].cached = (struct gm_amount){1000, 1};
-        struct gm_display d = laid_out(&report, GM_CHART_SIZE_DISTRIBUTION);
+        const struct gm_display *d = laid_out(&report, GM_CHART_SIZE_DISTRIBUTION);
         for (size_t i = 0; i < GM_HISTOGRAM_BINS; i++) {
             bool is_wanted = i >= cases[c].shown_first && i < cases[c].shown_first + cases[c].shown_count;
-            assert_int_equal(find_text(&d, labels[i]) != NULL, is_wanted);
+            assert_int_equal(find_text(d, labels[i]) != NULL, is_wanted);
         }
         if (cases[c].note != NULL)
-            assert_non_null(find_text(&d, cases[c].note));
+            assert_non_null(find_text(d, cases[c].note));
         else
-            assert_null(find_part(&d, "Not shown"));
-        const struct gm_text_item *label = find_text(&d, labels[cases[c].first]);
-        const struct gm_rect_item *bar = nth_rect(&d, GM_RECT_BAR, 0);
+            assert_null(find_part(d, "Not shown"));
+        const struct gm_text_item *label = find_text(d, labels[cases[c].first]);
+        const struct gm_rect_item *bar = nth_rect(d, GM_RECT_BAR, 0);
         assert_true(label != NULL && bar != NULL && bar->y < label->y && label->y - bar->y < 20); /* in its row */
-        gm_display_free(&d);
     }
 }
 
 TEST(size_distribution)
 {
-    struct gm_report report;
-    sample_make(&report, SAMPLE_TYPICAL);
-    memset(report.histogram, 0, sizeof report.histogram);
+    struct gm_report *report = sampled(SAMPLE_TYPICAL);
+    memset(report->histogram, 0, sizeof report->histogram);
     for (size_t i = 0; i < GM_HISTOGRAM_BINS; i++)
-        report.histogram[i].label = "bin";
-    report.histogram[3].active = (struct gm_amount){4 * GM_MIB, 40};
-    report.histogram[3].cached = (struct gm_amount){1 * GM_MIB, 10};
-    struct gm_display d = laid_out(&report, GM_CHART_SIZE_DISTRIBUTION);
+        report->histogram[i].label = "bin";
+    report->histogram[3].active = (struct gm_amount){4 * GM_MIB, 40};
+    report->histogram[3].cached = (struct gm_amount){1 * GM_MIB, 10};
+    const struct gm_display *d = laid_out(report, GM_CHART_SIZE_DISTRIBUTION);
     const struct gm_rect_item *bars[4];
     for (size_t i = 0; i < 4; i++)
-        assert_non_null(bars[i] = nth_rect(&d, GM_RECT_BAR, i));
-    assert_null(nth_rect(&d, GM_RECT_BAR, 4));
+        assert_non_null(bars[i] = nth_rect(d, GM_RECT_BAR, i));
+    assert_null(nth_rect(d, GM_RECT_BAR, 4));
     assert_true(fabs(bars[0]->w - 4 * bars[1]->w) < 0.01); /* bytes */
     assert_true(fabs(bars[2]->w - 4 * bars[3]->w) < 0.01); /* blocks */
     assert_int_equal(bars[1]->fill.hatch, GM_HATCH_DIAGONAL);
-    assert_non_null(find_text(&d, "4.00 MiB"));
-    assert_non_null(find_text(&d, "40"));
-    gm_display_free(&d);
-    gm_report_free(&report);
+    assert_non_null(find_text(d, "4.00 MiB"));
+    assert_non_null(find_text(d, "40"));
 }
 
 TEST(efficiency)
@@ -470,21 +427,19 @@ TEST(efficiency)
     struct gm_report report = {.run_name = "r", .devices = &device, .device_count = 1};
     report.totals = device.totals;
     report.ledger = device.ledger;
-    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_EFFICIENCY);
-    assert_non_null(find_text(&d, "96.0%"));
-    assert_non_null(find_text(&d, "good"));
-    assert_non_null(find_text(&d, "30 B  (3.0%)"));
-    assert_non_null(find_text(&d, "10 B  (1.0%)"));
-    assert_non_null(find_text(&d, "The other 50 B of the reserved memory"));
-    assert_null(find_text(&d, "Unexplained"));
-    const struct gm_rect_item *bar = nth_rect(&d, GM_RECT_BAR, 0);
-    const struct gm_text_item *zero = find_text(&d, "0%"), *hundred = find_text(&d, "100%");
+    const struct gm_display *d = laid_out(&report, GM_CHART_MEMORY_EFFICIENCY);
+    assert_non_null(find_text(d, "96.0%"));
+    assert_non_null(find_text(d, "good"));
+    assert_non_null(find_text(d, "30 B  (3.0%)"));
+    assert_non_null(find_text(d, "10 B  (1.0%)"));
+    assert_non_null(find_text(d, "The other 50 B of the reserved memory"));
+    assert_null(find_text(d, "Unexplained"));
+    const struct gm_rect_item *bar = nth_rect(d, GM_RECT_BAR, 0);
+    const struct gm_text_item *zero = find_text(d, "0%"), *hundred = find_text(d, "100%");
     assert_true(bar != NULL && zero != NULL && hundred != NULL);
     assert_true(fabs(bar->x - zero->x) < 1e-6 && fabs(bar->w - 0.96 * (hundred->x - zero->x)) < 0.01);
-    gm_display_free(&d);
 
     report.ledger.residual = -7;
     d = laid_out(&report, GM_CHART_MEMORY_EFFICIENCY);
-    assert_non_null(find_text(&d, "Unexplained"));
-    gm_display_free(&d);
+    assert_non_null(find_text(d, "Unexplained"));
 }

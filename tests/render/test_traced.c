@@ -58,14 +58,13 @@ static unsigned top_of_stack(const struct gm_display *d, size_t pixel)
 /* One column is one pixel: every one has the height of its active bytes, and the line is at what is reserved. */
 TEST(heights)
 {
-    struct gm_report report;
-    sample_make(&report, SAMPLE_TYPICAL);
-    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
-    const struct gm_curve *curve = &report.timelines[0].curve;
-    const struct scale scale = scale_of(&d, "16 GiB", 16 * GM_GIB);
+    struct gm_report *report = sampled(SAMPLE_TYPICAL);
+    const struct gm_display *d = laid_out(report, GM_CHART_MEMORY_TIMELINE);
+    const struct gm_curve *curve = &report->timelines[0].curve;
+    const struct scale scale = scale_of(d, "16 GiB", 16 * GM_GIB);
     const struct gm_area_item *line = NULL, *pending = NULL;
-    for (size_t i = 0; nth_area(&d, i) != NULL; i++) {
-        const struct gm_area_item *a = nth_area(&d, i);
+    for (size_t i = 0; nth_area(d, i) != NULL; i++) {
+        const struct gm_area_item *a = nth_area(d, i);
         if (a->n == PIXELS && a->is_overlay)
             pending = a;
         if (a->n == PIXELS && a->fill.color == GM_INK && !a->is_overlay)
@@ -75,27 +74,24 @@ TEST(heights)
     assert_true(line != NULL && pending != NULL && line->x == FIRST_PIXEL);
     for (size_t p = 0; p < PIXELS; p++) {
         const struct gm_curve_column *c = &curve->columns[p];
-        check_row(&scale, c->high.active, top_of_stack(&d, p));
+        check_row(&scale, c->high.active, top_of_stack(d, p));
         check_row(&scale, c->high.reserved, line->top[p] + 1);
         check_row(&scale, c->high.active, pending->top[p]);
         check_row(&scale, c->high.active - c->pending, pending->bottom[p]);
     }
-    gm_display_free(&d);
-    gm_report_free(&report);
 }
 
 /* Each layer lies on the one below it, and is as high as its categories' bytes together. */
 TEST(layers)
 {
-    struct gm_report report;
-    sample_make(&report, SAMPLE_TYPICAL);
-    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
-    const struct gm_curve *curve = &report.timelines[0].curve;
-    const struct scale scale = scale_of(&d, "16 GiB", 16 * GM_GIB);
+    struct gm_report *report = sampled(SAMPLE_TYPICAL);
+    const struct gm_display *d = laid_out(report, GM_CHART_MEMORY_TIMELINE);
+    const struct gm_curve *curve = &report->timelines[0].curve;
+    const struct scale scale = scale_of(d, "16 GiB", 16 * GM_GIB);
     size_t found = 0;
     const struct gm_area_item *below = NULL;
-    for (size_t i = 0; nth_area(&d, i) != NULL; i++) {
-        const struct gm_area_item *a = nth_area(&d, i);
+    for (size_t i = 0; nth_area(d, i) != NULL; i++) {
+        const struct gm_area_item *a = nth_area(d, i);
         size_t layer = 0;
         while (layer < curve->layer_count && curve->layers[layer].color != a->fill.color)
             layer++;
@@ -111,49 +107,43 @@ TEST(layers)
         found++;
     }
     assert_int_equal(found, 10);
-    assert_non_null(find_text(&d, "Other (4)"));
-    gm_display_free(&d);
-    gm_report_free(&report);
+    assert_non_null(find_text(d, "Other (4)"));
 }
 
 /* 4000 columns on 1500 pixels: the one that is high is seen, at its place. */
 TEST(spike)
 {
-    struct gm_report report;
-    sample_make(&report, SAMPLE_SPIKE);
-    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
-    const struct gm_curve *curve = &report.timelines[0].curve;
-    const struct scale scale = scale_of(&d, "40 GiB", 40 * GM_GIB);
+    struct gm_report *report = sampled(SAMPLE_SPIKE);
+    const struct gm_display *d = laid_out(report, GM_CHART_MEMORY_TIMELINE);
+    const struct gm_curve *curve = &report->timelines[0].curve;
+    const struct scale scale = scale_of(d, "40 GiB", 40 * GM_GIB);
     const size_t column = 4000 / 3, pixel = column * PIXELS / 4000;
     assert_true(curve->columns[column].high.active > 5 * curve->columns[column - 1].high.active);
     size_t high = 0, at = 0;
     for (size_t p = 0; p < PIXELS; p++)
-        if (top_of_stack(&d, p) < scale.zero - scale.per_byte * 30.0 * (double)GM_GIB) {
+        if (top_of_stack(d, p) < scale.zero - scale.per_byte * 30.0 * (double)GM_GIB) {
             high++;
             at = p;
         }
     assert_int_equal(high, 1);
     assert_true(at + 1 >= pixel && at <= pixel + 1);
-    check_row(&scale, curve->columns[column].high.active, top_of_stack(&d, at));
-    gm_display_free(&d);
-    gm_report_free(&report);
+    check_row(&scale, curve->columns[column].high.active, top_of_stack(d, at));
 }
 
 TEST(marks)
 {
-    struct gm_report report;
-    sample_make(&report, SAMPLE_TYPICAL);
-    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
-    const struct gm_peak *peak = &report.peaks[0];
+    struct gm_report *report = sampled(SAMPLE_TYPICAL);
+    const struct gm_display *d = laid_out(report, GM_CHART_MEMORY_TIMELINE);
+    const struct gm_peak *peak = &report->peaks[0];
     char size[GM_SIZE_TEXT], text[200];
     /* by hand: event 7906 is 7906 * 2345 / 7 us after the start, in column 1129 of 1500 */
     assert_int_equal(peak->event, 7906);
     snprintf(text, sizeof text, "Peak: %s requested at event 7,906, 2.648 s", gm_size_format(size, peak->requested));
-    assert_int_equal(count_parts(&d, text), 2); /* in the third line, and at the mark */
-    const struct scale scale = scale_of(&d, "16 GiB", 16 * GM_GIB);
+    assert_int_equal(count_parts(d, text), 2); /* in the third line, and at the mark */
+    const struct scale scale = scale_of(d, "16 GiB", 16 * GM_GIB);
     bool is_marked = false;
-    for (size_t i = 0; nth_area(&d, i) != NULL; i++) {
-        const struct gm_area_item *a = nth_area(&d, i);
+    for (size_t i = 0; nth_area(d, i) != NULL; i++) {
+        const struct gm_area_item *a = nth_area(d, i);
         if (a->n > 50)
             continue;
         const double x = (double)a->x + (double)a->n / 2, y = ((double)a->top[a->n / 2] + a->bottom[a->n / 2]) / 2;
@@ -162,80 +152,67 @@ TEST(marks)
     }
     assert_true(is_marked);
     snprintf(text, sizeof text, "Most reserved: %s at event ",
-             gm_size_format(size, report.timelines[0].peak_reserved.levels.reserved));
-    assert_non_null(find_part(&d, text));
-    assert_non_null(find_text(&d, "Out of memory: 2.00 GiB asked for"));
+             gm_size_format(size, report->timelines[0].peak_reserved.levels.reserved));
+    assert_non_null(find_part(d, text));
+    assert_non_null(find_text(d, "Out of memory: 2.00 GiB asked for"));
     for (int i = 0; i < 6; i++) {
         snprintf(text, sizeof text, "ProfilerStep#%d", i);
-        const struct gm_text_item *step = find_text(&d, text);
+        const struct gm_text_item *step = find_text(d, text);
         assert_non_null(step); /* in the middle of its sixth of the plot */
         assert_true(fabs(step->x - (94 + 750 * (i + 0.5) / 6)) < 2);
     }
-    assert_non_null(find_text(&d, "Phase: forward")); /* what a colour means where no band has room for its name */
-    assert_non_null(find_text(&d, "Phase: optimizer"));
-    assert_null(find_text(&d, "Phase: prefill"));
+    assert_non_null(find_text(d, "Phase: forward")); /* what a colour means where no band has room for its name */
+    assert_non_null(find_text(d, "Phase: optimizer"));
+    assert_null(find_text(d, "Phase: prefill"));
     static const char *const ticks[] = {"0 s", "0.5 s", "1 s", "1.5 s", "2 s", "2.5 s", "3 s", "3.5 s"};
     for (size_t i = 0; i < 8; i++) {
-        const struct gm_text_item *tick = find_text(&d, ticks[i]);
+        const struct gm_text_item *tick = find_text(d, ticks[i]);
         assert_non_null(tick);
         assert_true(fabs(tick->x - (94 + 750 * 0.5e6 * (double)i / (1500 * 2345.0))) < 0.1);
     }
-    assert_non_null(find_text(&d, "1,491")); /* 0.5 s are in column 213, which begins with event 1491 */
-    gm_display_free(&d);
-    gm_report_free(&report);
+    assert_non_null(find_text(d, "1,491")); /* 0.5 s are in column 213, which begins with event 1491 */
 }
 
 TEST(many_steps)
 {
-    struct gm_report report;
-    sample_make(&report, SAMPLE_MANY_STEPS);
-    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
-    assert_non_null(find_text(&d, "5,000 steps"));
-    assert_non_null(find_text(&d, "15,000 phases"));
-    assert_null(find_part(&d, "Phase: ")); /* no band has its colour */
+    struct gm_report *report = sampled(SAMPLE_MANY_STEPS);
+    const struct gm_display *d = laid_out(report, GM_CHART_MEMORY_TIMELINE);
+    assert_non_null(find_text(d, "5,000 steps"));
+    assert_non_null(find_text(d, "15,000 phases"));
+    assert_null(find_part(d, "Phase: ")); /* no band has its colour */
     size_t lines = 0;
-    for (size_t i = 0; i < d.items.n; i++)
-        lines += d.items.v[i].kind == GM_ITEM_LINE && d.items.v[i].line.color == GM_ALARM;
+    for (size_t i = 0; i < d->items.n; i++)
+        lines += d->items.v[i].kind == GM_ITEM_LINE && d->items.v[i].line.color == GM_ALARM;
     assert_int_equal(lines, 5); /* every time memory ran out has a line, if not a label */
-    assert_true(d.items.n < 500);
-    gm_display_free(&d);
-    gm_report_free(&report);
+    assert_true(d->items.n < 500);
 }
 
 TEST(panels)
 {
-    struct gm_report report;
-    sample_make(&report, SAMPLE_EIGHT);
-    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
+    struct gm_report *report = sampled(SAMPLE_EIGHT);
+    const struct gm_display *d = laid_out(report, GM_CHART_MEMORY_TIMELINE);
     for (int i = 0; i < 8; i++) {
         char text[32];
         snprintf(text, sizeof text, "Device %d", i);
-        assert_non_null(find_text(&d, text));
+        assert_non_null(find_text(d, text));
     }
-    assert_null(find_part(&d, "more device"));
-    gm_display_free(&d);
-    gm_report_free(&report);
-    sample_make(&report, SAMPLE_TWENTY);
-    d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
-    assert_int_equal(count_parts(&d, "Most reserved: "), 8);
-    assert_non_null(find_part(&d, "+ 12 more devices"));
-    gm_display_free(&d);
-    gm_report_free(&report);
+    assert_null(find_part(d, "more device"));
+    report = sampled(SAMPLE_TWENTY);
+    d = laid_out(report, GM_CHART_MEMORY_TIMELINE);
+    assert_int_equal(count_parts(d, "Most reserved: "), 8);
+    assert_non_null(find_part(d, "+ 12 more devices"));
 }
 
 TEST(without_times)
 {
-    struct gm_report report;
-    sample_make(&report, SAMPLE_BARE);
-    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
-    assert_non_null(find_text(&d, "280 events, without times"));
-    assert_null(find_text(&d, "time"));
-    const struct gm_text_item *tick = find_text(&d, "250");
+    struct gm_report *report = sampled(SAMPLE_BARE);
+    const struct gm_display *d = laid_out(report, GM_CHART_MEMORY_TIMELINE);
+    assert_non_null(find_text(d, "280 events, without times"));
+    assert_null(find_text(d, "time"));
+    const struct gm_text_item *tick = find_text(d, "250");
     assert_true(tick != NULL && fabs(tick->x - (94 + 750 * 250.0 / 280)) < 0.1);
-    assert_non_null(find_part(&d, "Not reconstructed: the segments at the end are not in the file"));
-    assert_null(find_part(&d, "active, in blocks"));
-    gm_display_free(&d);
-    gm_report_free(&report);
+    assert_non_null(find_part(d, "Not reconstructed: the segments at the end are not in the file"));
+    assert_null(find_part(d, "active, in blocks"));
 }
 
 /* ---- peak_breakdown ---------------------------------------------------------------------------------------------- */
@@ -260,37 +237,34 @@ TEST(peak_breakdown)
     struct gm_peak peak = {100, 7, GM_REPORT_NONE, categories, 2, {100, 120, 128, 160}};
     struct gm_report report = {
         .run_name = "r", .devices = &device, .device_count = 1, .peaks = &peak, .timelines = &timeline};
-    struct gm_display d = laid_out(&report, GM_CHART_PEAK_BREAKDOWN);
-    assert_non_null(find_text(&d, "Peak: 100 B requested at event 7"));
-    assert_non_null(find_text(&d, "100 B requested + 28 B rounding = 128 B active; + 32 B cached = 160 B reserved. Of "
-                                  "what is active 8 B are pending"));
+    const struct gm_display *d = laid_out(&report, GM_CHART_PEAK_BREAKDOWN);
+    assert_non_null(find_text(d, "Peak: 100 B requested at event 7"));
+    assert_non_null(find_text(d, "100 B requested + 28 B rounding = 128 B active; + 32 B cached = 160 B reserved. Of "
+                                 "what is active 8 B are pending"));
     const struct gm_rect_item *bars[3 + 2 + 2 + 3];
     for (size_t i = 0; i < 10; i++)
-        assert_non_null(bars[i] = nth_rect(&d, GM_RECT_BAR, i));
+        assert_non_null(bars[i] = nth_rect(d, GM_RECT_BAR, i));
     const double whole = bars[2]->x + bars[2]->w - bars[0]->x;
     assert_true(fabs(bars[0]->w - whole * 100 / 160) < 1 && fabs(bars[1]->w - whole * 28 / 160) < 1);
     assert_true(fabs(bars[2]->w - whole * 32 / 160) < 1 && bars[2]->fill.hatch != GM_HATCH_NONE);
     assert_true(fabs(bars[3]->w - whole * 0.6) < 1 && fabs(bars[4]->w - whole * 0.4) < 1);
     assert_true(fabs(bars[5]->w - whole * 0.75) < 1 && fabs(bars[6]->w - whole * 0.25) < 1);
     assert_true(fabs(bars[7]->w - 2 * bars[8]->w) < 0.01 && fabs(bars[7]->w - 10 * bars[9]->w) < 0.01);
-    assert_non_null(find_text(&d, "70 B (30.0% less)"));
-    assert_non_null(find_text(&d, "100 B (no less)"));
-    assert_non_null(find_text(&d, "A  \xc2\xb7  Activation  \xc2\xb7  5 blocks"));
-    assert_non_null(find_text(&d, "+ 7 more call sites: 20 B in 3 blocks"));
-    assert_null(find_part(&d, "by lifetime"));
-    gm_display_free(&d);
+    assert_non_null(find_text(d, "70 B (30.0% less)"));
+    assert_non_null(find_text(d, "100 B (no less)"));
+    assert_non_null(find_text(d, "A  \xc2\xb7  Activation  \xc2\xb7  5 blocks"));
+    assert_non_null(find_text(d, "+ 7 more call sites: 20 B in 3 blocks"));
+    assert_null(find_part(d, "by lifetime"));
     peak.levels.active = GM_REPORT_NONE;
     timeline.reconciliation.reason = "no segments";
     d = laid_out(&report, GM_CHART_PEAK_BREAKDOWN);
-    assert_non_null(find_text(&d, "Not known: no segments"));
-    assert_non_null(nth_rect(&d, GM_RECT_BAR, 6)); /* the rest is shown all the same */
-    gm_display_free(&d);
+    assert_non_null(find_text(d, "Not known: no segments"));
+    assert_non_null(nth_rect(d, GM_RECT_BAR, 6)); /* the rest is shown all the same */
 }
 
-/* ---- fragmentation_map
- * ------------------------------------------------------------------------------------------------ */
+/* ---- fragmentation_map ------------------------------------------------------------------------------------------- */
 
-static struct gm_display map_of(const struct gm_map_segment *segments, size_t n, size_t total)
+static const struct gm_display *map_of(const struct gm_map_segment *segments, size_t n, size_t total)
 {
     static struct gm_device_report device;
     static struct gm_device_timeline timeline;
@@ -320,20 +294,19 @@ TEST(map)
                                                  {30 * GM_MIB, 2 * GM_MIB, 2, 0x112233, "A"},
                                                  {32 * GM_MIB, 32 * GM_MIB, 1, 0x445566, "B"}};
     const struct gm_map_segment segment = {0x7f0000, 64 * GM_MIB, "large", 0, blocks, 4};
-    struct gm_display d = map_of(&segment, 1, 3);
+    const struct gm_display *d = map_of(&segment, 1, 3);
     /* 44 rows of 64 MiB / 44 each, 480 units wide */
     const double per_unit = 64.0 * (double)GM_MIB / 44 / 480;
-    assert_true(fabs(bytes_of(&d, 0x112233, per_unit) / (double)GM_MIB - 10) < 0.05);
-    assert_true(fabs(bytes_of(&d, 0x445566, per_unit) / (double)GM_MIB - 32) < 0.05);
-    assert_true(fabs(bytes_of(&d, gm_use_fill(GM_USE_CACHED).color, per_unit) / (double)GM_MIB - 20) < 0.05);
+    assert_true(fabs(bytes_of(d, 0x112233, per_unit) / (double)GM_MIB - 10) < 0.05);
+    assert_true(fabs(bytes_of(d, 0x445566, per_unit) / (double)GM_MIB - 32) < 0.05);
+    assert_true(fabs(bytes_of(d, gm_use_fill(GM_USE_CACHED).color, per_unit) / (double)GM_MIB - 20) < 0.05);
     size_t hatched = 0;
-    for (size_t i = 0; nth_rect(&d, GM_RECT_BAR, i) != NULL; i++)
-        hatched += nth_rect(&d, GM_RECT_BAR, i)->fill.hatch == GM_HATCH_CROSS; /* what is pending */
+    for (size_t i = 0; nth_rect(d, GM_RECT_BAR, i) != NULL; i++)
+        hatched += nth_rect(d, GM_RECT_BAR, i)->fill.hatch == GM_HATCH_CROSS; /* what is pending */
     assert_true(hatched >= 1 && hatched <= 3);
-    assert_non_null(find_text(&d, "0x7f0000"));
-    assert_non_null(find_text(&d, "68.8%"));
-    assert_non_null(find_text(&d, "+ 2 more segments, none larger than these: 7.00 MiB"));
-    gm_display_free(&d);
+    assert_non_null(find_text(d, "0x7f0000"));
+    assert_non_null(find_text(d, "68.8%"));
+    assert_non_null(find_text(d, "+ 2 more segments, none larger than these: 7.00 MiB"));
 }
 
 /* Short segments share rows; what there is no room for is said. */
@@ -344,18 +317,16 @@ TEST(map_of_many)
     static const struct gm_map_block block = {0, 2 * GM_MIB, 1, 0x112233, "A"};
     for (size_t i = 0; i < N; i++)
         segments[i] = (struct gm_map_segment){i * 2 * GM_MIB, 2 * GM_MIB, "small", 0, &block, 1};
-    struct gm_display d = map_of(segments, N, N);
-    assert_non_null(find_text(&d, "44 of 3,000, largest first; a whole row is 2.00 MiB"));
+    const struct gm_display *d = map_of(segments, N, N);
+    assert_non_null(find_text(d, "44 of 3,000, largest first; a whole row is 2.00 MiB"));
     /* 2956 * 2 MiB, and the 7 MiB of those that the report does not list */
-    assert_non_null(find_text(&d, "+ 2,956 more segments, none larger than these: 5.78 GiB"));
-    gm_display_free(&d);
+    assert_non_null(find_text(d, "+ 2,956 more segments, none larger than these: 5.78 GiB"));
     static const struct gm_map_block large = {0, 200 * GM_MIB, 1, 0x445566, "B"};
     segments[0] = (struct gm_map_segment){0, 200 * GM_MIB, "large", 0, &large, 1};
     d = map_of(segments, 101, 101);
-    assert_non_null(find_part(&d, "101 of 101"));
-    assert_non_null(find_part(&d, " segments of 2.00 MiB"));
-    assert_null(find_part(&d, "more segments"));
-    gm_display_free(&d);
+    assert_non_null(find_part(d, "101 of 101"));
+    assert_non_null(find_part(d, " segments of 2.00 MiB"));
+    assert_null(find_part(d, "more segments"));
 }
 
 /* A hundred thousand blocks in one segment are no more rectangles than pixels, and none is lost altogether. */
@@ -367,15 +338,13 @@ TEST(map_of_small_blocks)
     for (size_t i = 0; i < N; i++)
         blocks[i] = (struct gm_map_block){i * 512, 512, i % 3 != 0, i % 3 == 0 ? 0 : 0x112233, i % 3 == 0 ? NULL : "A"};
     const struct gm_map_segment segment = {0, N * 512, "small", 0, blocks, N};
-    struct gm_display d = map_of(&segment, 1, 1);
-    assert_true(d.items.n < 44 * 961 + 500);
-    assert_non_null(find_text(&d, "66.7%"));
-    gm_display_free(&d);
+    const struct gm_display *d = map_of(&segment, 1, 1);
+    assert_true(d->items.n < 44 * 961 + 500);
+    assert_non_null(find_text(d, "66.7%"));
     free(blocks);
 }
 
-/* ---- flamegraph
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- flamegraph -------------------------------------------------------------------------------------------------- */
 
 TEST(flame)
 {
@@ -413,21 +382,20 @@ TEST(flame)
     const struct gm_report report = {
         .run_name = "r", .devices = &device, .device_count = 1, .peaks = &peak, .timelines = &timeline};
     check_page(&report, GM_CHART_FLAMEGRAPH);
-    struct gm_display d = laid_out(&report, GM_CHART_FLAMEGRAPH);
+    const struct gm_display *d = laid_out(&report, GM_CHART_FLAMEGRAPH);
     const struct gm_rect_item *box[4];
     for (size_t i = 0; i < 4; i++)
-        assert_non_null(box[i] = nth_rect(&d, GM_RECT_BAR, i));
+        assert_non_null(box[i] = nth_rect(d, GM_RECT_BAR, i));
     const double whole = box[0]->w + 0.5;
     assert_true(fabs(box[1]->w + 0.5 - 0.6 * whole) < 0.01 && box[1]->fill.color == 0x204060);
     assert_true(fabs(box[2]->w + 0.5 - 0.4 * whole) < 0.01 && fabs(box[2]->x - (box[1]->x + 0.6 * whole)) < 0.01);
     assert_true(fabs(box[3]->w + 0.5 - 0.3 * whole) < 0.01 && fabs(box[3]->x - box[1]->x) < 0.01);
     assert_true(box[1]->y == box[2]->y && box[3]->y > box[1]->y && box[1]->y > box[0]->y);
     assert_true(gm_contrast(box[3]->fill.color, GM_PAPER) < gm_contrast(0x204060, GM_PAPER)); /* C++: paler */
-    assert_non_null(find_text(&d, "all: 1000 B requested in 9 blocks"));
-    assert_non_null(find_text(&d, "main  a/b.py:3"));
-    assert_non_null(find_text(&d, "at::empty"));
-    assert_null(find_part(&d, "too narrow"));
-    gm_display_free(&d);
+    assert_non_null(find_text(d, "all: 1000 B requested in 9 blocks"));
+    assert_non_null(find_text(d, "main  a/b.py:3"));
+    assert_non_null(find_text(d, "at::empty"));
+    assert_null(find_part(d, "too narrow"));
 }
 
 /* Links in circles, and widths that do not add up, end somewhere. */
@@ -468,9 +436,8 @@ TEST(flame_of_giants)
     const struct gm_report report = {
         .run_name = "r", .devices = &device, .device_count = 1, .peaks = &peak, .timelines = &timeline};
     check_page(&report, GM_CHART_FLAMEGRAPH);
-    struct gm_display d = laid_out(&report, GM_CHART_FLAMEGRAPH);
-    assert_non_null(find_part(&d, "136 deeper levels are not shown here")); /* 200 - 64 */
-    gm_display_free(&d);
+    const struct gm_display *d = laid_out(&report, GM_CHART_FLAMEGRAPH);
+    assert_non_null(find_part(d, "136 deeper levels are not shown here")); /* 200 - 64 */
     struct gm_text svg = {0};
     assert_int_equal(gm_flamegraph_svg(&svg, &report, NULL), GM_OK);
     assert_true(svg.length < NODES * 2500);
@@ -481,11 +448,9 @@ TEST(flame_of_giants)
 TEST(applies)
 {
     for (int s = 0; s < SAMPLE_COUNT; s++) {
-        struct gm_report report;
-        sample_make(&report, (enum sample)s);
+        struct gm_report *report = sampled((enum sample)s);
         for (int c = 0; c < GM_CHART_PLAN; c++)
-            assert_int_equal(gm_chart_applies(&report, (enum gm_chart)c),
-                             c < GM_CHART_MEMORY_TIMELINE || report.timelines != NULL);
-        gm_report_free(&report);
+            assert_int_equal(gm_chart_applies(report, (enum gm_chart)c),
+                             c < GM_CHART_MEMORY_TIMELINE || report->timelines != NULL);
     }
 }
