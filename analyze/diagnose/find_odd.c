@@ -183,12 +183,14 @@ enum {
 struct giants {
     uint32_t largest, first; /* at the peak; of those in a row with it */
     uint64_t at_peak;
-    size_t at_once, in_round; /* at the peak; by the same stack, in that round: many are pieces, or layers */
+    size_t at_once, in_round; /* at the peak; how often that stack makes some in a row, in that round: many are pieces,
+                                or layers */
 };
 
 static bool is_workspace(const struct gm_lives *l, size_t a)
 {
-    return l->h->born[a] > 0 && (l->h->freed[a] <= l->h->born[a] + BRIEF || gm_lives_is_role(l, a, GM_ROLE_WORKSPACE));
+    return l->h->born[a] > 0 && (gm_next_made(l->h, l->h->born[a]) >= l->h->freed[a] - 1 || /* nothing is made of it */
+                                 gm_lives_is_role(l, a, GM_ROLE_WORKSPACE));
 }
 
 static bool is_passing(const struct gm_lives *l, size_t a)
@@ -201,13 +203,30 @@ static bool is_passing(const struct gm_lives *l, size_t a)
            (gm_lives_by(l, a) & whole) == 0;
 }
 
+/* What the same lines make elsewhere of smaller things is in pieces then, too: another layer's. */
+static void add_smaller(struct gm_case *c, struct gm_set *set)
+{
+    struct gm_lives *l = c->lives;
+    const size_t n = set->n;
+    bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
+    bool *has = calloc(l->h->allocation_count + 1, sizeof *has);
+    for (size_t i = 0; makes != NULL && has != NULL && i < n; i++)
+        makes[gm_stack_of(l->h, set->v[i].allocation)] = has[set->v[i].allocation] = true;
+    c->failed |= makes == NULL || has == NULL || !gm_lives_mark_lines(l, makes);
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+        if (makes[gm_stack_of(l->h, a)] && !has[a] && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 && is_passing(l, a))
+            gm_set_shrink(set, a, gm_requested(l->h, a) / PIECES);
+    free(makes);
+    free(has);
+}
+
 /* false: something else is as large, or there are many. */
 static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants *g)
 {
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
     uint64_t size = 0;
-    uint32_t begun = 0;
+    uint32_t begun = 0, last = 0, before; /* the stack that made the one before */
     size_t alive = 0, in_row = 0;
     bool has_others = false;
     for (uint32_t a = 0; a < h->allocation_count; a++)
@@ -220,6 +239,8 @@ static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants 
     for (uint32_t e = 0; !c->failed && !has_others && size > 0 && e < h->count; e++) {
         const uint32_t a = h->of_event[e];
         const uint64_t bytes = a == GM_NEVER ? 0 : gm_requested(h, a);
+        before = last;
+        last = bytes > 0 && h->born[a] == e + 1 ? gm_stack_of(h, a) : last;
         if (bytes <= size / GAP || is_workspace(l, a))
             continue;
         alive -= h->freed[a] == e + 1;
@@ -231,7 +252,7 @@ static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants 
         g->first = a == g->largest ? begun : g->first;
         g->at_once += gm_lives_at_peak(l, a);
         g->at_peak += gm_lives_at_peak(l, a) ? bytes : 0;
-        g->in_round += gm_stack_of(h, a) == gm_stack_of(h, g->largest) &&
+        g->in_round += last == gm_stack_of(h, g->largest) && last != before &&
                        gm_lives_round(l, h->born[a]) == gm_lives_round(l, l->peak);
         alive++;
         gm_set_shrink(set, a, bytes / PIECES);
@@ -267,6 +288,7 @@ static void find_giant_of_peak(struct gm_case *c, const struct gm_rule *rule)
         return;
     }
     const bool has_price = is_wanted(l, &set, &g);
+    add_smaller(c, &set);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,
         gm_case_printf(c, "a tensor of %s, made of much smaller ones, and what is made of it are the peak",
@@ -342,12 +364,13 @@ static const struct gm_rule rules[] = {
                 "+ y = torch.cat([f(part) for part in x.split(n)])",
      .severity = "critical, or warning where it sets the peak; info if a backward pass uses it, a weight or a resizing "
                  "made it, or what it is made of is half as large",
-     .when = "memory ran out for a request of at least 4 times the largest tensor that another function made, and what "
-             "that call had made and asked for is twice what else was in use, and no state; what it would have made "
-             "next is taken from the last call that got it; or, where it did not run out, half of the peak are at most "
-             "6 tensors, the largest made by no layer with a weight and at most 3 times in its round, that are made in "
-             "a row and gone before the round after the next, and nothing made by itself is larger than an eighth of "
-             "it; the saving is that of 32 pieces",
+     .when =
+         "memory ran out for a request of at least 4 times the largest tensor that another function made, and what "
+         "that call had made and asked for is twice what else was in use, and no state; what it would have made "
+         "next is taken from the last call that got it; or, where it did not run out, half of the peak are at most "
+         "6 tensors, the largest made by no layer with a weight and in at most 3 goes in its round, that are made in "
+         "a row and gone before the round after the next, and nothing made by itself is larger than an eighth of "
+         "it; the saving is that of 32 pieces",
      .what_to_do = "`for part in x.split(n)`; an index in place of a one-hot row; a fused operator"},
 };
 const struct gm_theme gm_theme_odd = GM_THEME(rules);

@@ -46,7 +46,8 @@ enum { SCORES = 4 /* times as large as what the same code makes else: a matrix o
 
 static bool is_by(const struct gm_lives *l, size_t a, unsigned by)
 {
-    return (gm_lives_by(l, a) & by) != 0 && (gm_lives_by(l, a) & GM_BY_LOSS) == 0 && l->h->born[a] > 0;
+    return (gm_lives_by(l, a) & by) != 0 && (gm_lives_by(l, a) & GM_BY_LOSS) == 0 && l->h->born[a] > 0 &&
+           !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE);
 }
 
 /* The largest size that the marked code makes, or makes for the peak, if two of it are there at the peak, and all else
@@ -235,6 +236,19 @@ static bool are_rows(const struct gm_lives *l, uint64_t size, const bool *makes)
     return outside > inside;
 }
 
+/* Whether layers with weights are around them: modules tell; else there are weights, and if anything is trained, a
+ * backward pass uses them. Kernels, filters and distances of all pairs need neither. */
+static bool are_of_layers(const struct gm_lives *l, uint64_t size, const bool *makes)
+{
+    bool has_weights = false, is_used = !l->has_backward || l->phase == NULL;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        has_weights |= gm_lives_is_role(l, a, GM_ROLE_PARAMETER);
+        is_used = is_used || (makes[gm_stack_of(l->h, a)] && is_size_of(gm_requested(l->h, a), size) &&
+                              l->h->freed[a] <= l->h->count && l->phase[l->h->freed[a] - 1] == GM_PHASE_BACKWARD);
+    }
+    return calls_layers(l) || (has_weights && is_used);
+}
+
 /* The largest size of which there are two at the peak, if they are such matrices. 0: there is none. `makes` as above.
  */
 static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
@@ -242,12 +256,13 @@ static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
     uint64_t size = 0;
     size_t count = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size)
+        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size &&
+            !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE))
             size = gm_requested(l->h, a);
     for (size_t a = 0; a < l->h->allocation_count; a++)
         count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size);
     return count >= 2 && gm_is_share(size, l->at_peak, 0.03) && are_matrices(l, size, makes) &&
-                   !are_rows(l, size, makes)
+                   !are_rows(l, size, makes) && are_of_layers(l, size, makes)
                ? size
                : 0;
 }
@@ -282,9 +297,11 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
     }
     bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
     c->failed |= makes == NULL;
-    const uint64_t named = makes == NULL ? 0 : named_scores(l, makes);
-    if (makes != NULL)
-        collect_scores(c, &set, named > 0 ? named : matrices_of(l, makes), makes);
+    uint64_t size = makes == NULL ? 0 : named_scores(l, makes);
+    if (makes != NULL && size == 0)
+        size = matrices_of(l, makes);
+    c->failed |= size > 0 && !gm_lives_mark_lines(c->lives, makes); /* also as evaluation calls them */
+    collect_scores(c, &set, size, makes);
     free(makes);
     gm_case_accuse(c, rule, &set, false,
                    "attention written by hand makes the scores of all pairs of positions, their softmax and more of "
@@ -376,7 +393,7 @@ uint64_t gm_rows_of_product(const struct gm_lives *l, uint64_t before, uint64_t 
 static uint64_t wide_end_of(const struct gm_lives *l)
 {
     uint64_t size = 0, before = 0, gradient = 0, rows = 0, small = 0;
-    bool is_open = false, is_wide = false;
+    bool is_open = false, is_wide = false, is_ended = false;
     const bool is_tied = (l->by_any & GM_BY_LOOKUP) != 0; /* maybe: its gradient is a sum of two */
     size_t ends = 0, gradients = 0, in_row = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
@@ -389,10 +406,15 @@ static uint64_t wide_end_of(const struct gm_lives *l)
     for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count && size > 0; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = gm_made_by(l->h, e);
         const uint64_t bytes = gm_requested(l->h, a);
+        is_ended = is_ended && gm_lives_is_of_backward(l, a);
         if (gm_lives_is_of_backward(l, a)) {
             if (is_wide && (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || (is_tied && bytes == gradient))) {
                 is_wide = ++gradients < 2 && bytes < gradient / 2;
-                ends += bytes >= gradient / 2;
+                is_ended = bytes >= gradient / 2;
+                ends += is_ended;
+            } else if (is_ended && is_logits_of(bytes, size) && !is_aside(l, a, size)) {
+                ends--; /* a layer's, and what it was made of is as large */
+                is_ended = false;
             }
             is_open = false;
             before = small = in_row = 0;
@@ -677,8 +699,8 @@ static const struct gm_rule rules[] = {
          "largest size, at least twice at the peak, is 4 times its other sizes and larger than what was made before, "
          "two in a row (a fused kernel makes one, its output); or, of any code, two blocks of the largest size in a "
          "row, which no layer with a weight and no resizing makes, 8 times as large as those before and after them, "
-         "twice, if most of that very size stands so; between layers with weights also with a bias or a mask of a "
-         "quarter in the row",
+         "twice, if most of that very size stands so, and there are weights, and a backward pass of what is trained "
+         "uses them; between layers with weights also with a bias or a mask of a quarter in the row",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",
@@ -697,9 +719,9 @@ static const struct gm_rule rules[] = {
          "each; where no name tells of a loss, of the largest size, if the forward pass ends in it after something 6 "
          "times smaller, of which one of the largest weights makes it by its sizes, and a number for each row (but for "
          "2 %) is made of it, twice, or, but for more than 16 in a row, after something 32 times smaller or that "
-         "product, and one of the largest weights has the first gradient, or a part of it; not where a line makes "
-         "three of them for the peak, with others in between, and layers are no modules, nor where the first two "
-         "gradients made of it are equally large and none stays (similarities of a "
+         "product, and one of the largest weights has the first gradient, or a part of it, and nothing of that size is "
+         "made after it; not where a line makes three of them for the peak, with others in between, and layers are no "
+         "modules, nor where the first two gradients made of it are equally large and none stays (similarities of a "
          "batch with a batch); the saving is that of chunks of an eighth",
      .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},
     {.id = "autocast-weight-casts",

@@ -176,6 +176,9 @@ const char *gm_lives_parting(struct gm_lives *l, uint32_t stack, uint32_t other)
 /* Whether the same line of the program tells of both, and other frames called it. */
 bool gm_lives_is_line_elsewhere(struct gm_lives *l, uint32_t stack, uint32_t other);
 
+/* Marks all stacks of which the same line of the program tells as of a marked one. false: no memory. */
+bool gm_lives_mark_lines(struct gm_lives *l, bool *marked);
+
 /* Whether the call of the program's function that made things with one stack made those of the other, too, by itself.
  */
 bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other);

@@ -805,6 +805,28 @@ class Mistakes(unittest.TestCase):
         self.expect_none(simulate(line=("forward", TORCH + "nn/modules/conv.py", 9)), "giant-tensor")
         self.expect_none(simulate(keep=True), "giant-tensor")
 
+    def test_giant_tensor_of_a_line_of_several_steps(self):
+        """One line makes five in a row, in three calls of a round, and another layer smaller ones of the same line."""
+        def kernels(calls, sums=False):
+            t, main = Trace(), ("<module>", "mmd.py", 30)
+            pairs = [("distance", "mmd.py", 10), ("gram", "mmd.py", 14)]
+            t.alloc(4, [("load", "mmd.py", 3), main])
+            for _ in range(5):
+                for size in [800] * calls + [90]:
+                    made = [t.alloc(size, [*pairs, ("first" if size == 800 else "second", "mmd.py", 20), main])]
+                    for _ in range(2):
+                        made.append(t.alloc(size, [*pairs, ("first" if size == 800 else "second", "mmd.py", 20), main]))
+                        t.free(made.pop(-2))
+                    t.free(t.alloc(1, [("gram", "mmd.py", 16), main]), *made)
+                if sums:  # nothing is made of the largest but a sum
+                    largest = t.alloc(800, [*pairs, main])
+                    t.free(t.alloc(1, [*pairs, main]), largest)
+            t.free(t.alloc(1, [main]))
+            return t
+        self.expect(kernels(3), "giant-tensor", 1540, 1600, "mmd.py:10")  # the smaller ones are in pieces, too
+        self.expect_none(kernels(4), "giant-tensor")
+        self.expect(kernels(0, sums=True), "giant-tensor", 900, 1000, "mmd.py:10")
+
     def test_giant_tensor_in_steps(self):
         def fail(before):  # (a - b).square(): the line has made one or more as large
             t = Trace()
@@ -1299,6 +1321,44 @@ class Mistakes(unittest.TestCase):
         self.expect(biased(8, 128), "unfused-attention", 1900, 2100, "net.py:7")
         self.expect_none(mixed(8, 128, 1), "unfused-attention")  # logits
 
+    def test_attention_in_evaluation_is_of_the_same_lines(self):
+        """Four times as much at once as in training is the next peak, if only the lines of the forward pass are heeded."""
+        def forward(t, call, *sizes):
+            mix = [("mix", "net.py", 7), *FORWARD[:-1], ("<module>", "train.py", call)]
+            return [t.alloc(mib, mix) for mib in sizes]
+        t = Trace()
+        t.alloc(8, WEIGHTS)
+        for _ in range(3):
+            kept = [block for _ in range(4) for block in forward(t, 20, 8, 8, 128, 128, 8)]
+            for block in reversed(kept):
+                t.free(t.alloc(1, AUTOGRAD), block)
+            kept = forward(t, 25, 8, 8)
+            for _ in range(3):
+                kept += forward(t, 25, 128, 128)
+            t.free(*forward(t, 25, 8), *kept)
+        self.expect(t, "unfused-attention", 900, 1030, "net.py:7")
+
+    def test_pairs_without_layers_are_no_attention(self):
+        """A filter has no weights; distances have, but no backward pass uses them."""
+        def around(weights, trains):
+            t, lines = Trace(), [[("apart", "scan.py", n), ("<module>", "scan.py", 20 + n)] for n in (7, 8)]
+            if weights:
+                t.alloc(8, WEIGHTS)
+            for _ in range(3):
+                for _ in range(3 if trains else 0):
+                    made = [t.alloc(4, FORWARD) for _ in range(3)]
+                    t.free(t.alloc(1 / 1024, ROOT), *[t.alloc(4, AUTOGRAD) for _ in range(2)], *made)
+                for line in lines:
+                    rows = t.alloc(8, line)
+                    near = [t.alloc(400, line) for _ in range(2)]
+                    t.free(rows, *near, t.alloc(8, line))
+            return t
+        for weights, trains in ((False, False), (True, True)):
+            found = diagnosed(around(weights, trains))
+            self.assertNotIn("unfused-attention", found)
+            self.assertIn("giant-tensor", found)
+        self.expect(around(True, False), "unfused-attention", 750, 820)
+
     def test_rows_between_numbers_are_no_pairs(self):
         """Of the edges of a graph: a number each, then features of each, as large as what other lines make."""
         t, line, other = Trace(), [("update", "net.py", 7), *FORWARD], [("norm", "net.py", 8), *FORWARD]
@@ -1697,6 +1757,16 @@ class Mistakes(unittest.TestCase):
             return t
         self.expect(collect(True), "tensors-in-a-list", 305, 315, "net.py:30")
         self.expect_none(collect(False), "tensors-in-a-list")
+
+    def test_loop_that_makes_one_thing_each_time(self):
+        """What is set up before it is no graph, nor what is there to its end."""
+        t, main = Trace(), ("<module>", "grid.py", 30)
+        grids = [t.alloc(144, [("__init__", "grid.py", line), main]) for _ in range(2) for line in (5, 6)]
+        grids.append(t.alloc(144, [("<module>", "grid.py", 12)]))
+        for _ in range(6):
+            t.free(t.alloc(2.25, [("<module>", "grid.py", 20)]))
+        t.free(*grids)
+        self.expect_none(t, "no-inference-mode")
 
     def test_loop_of_one_line_before_others(self):
         """The middle of the run is other code, which makes next to nothing."""
@@ -2390,6 +2460,29 @@ class Mistakes(unittest.TestCase):
             return t
         self.expect(lm(LOOKUP), "vocabulary-copies", 1000, 1800)
         self.expect_none(lm(LOOKUP, 20), "vocabulary-copies")  # as wide as that is all of the model
+
+    def test_hidden_layers_of_functions_are_no_vocabulary(self):
+        """After the gradient of the one weight comes that of what is as wide, and of the next weight."""
+        def mlp(layers):
+            t, line = Trace(), [("apply", "fit.py", 23), ("<module>", "fit.py", 40)]
+            for mib in [1] * (layers - 1) + [1]:
+                t.alloc(mib, [("init", "fit.py", 12), ("<module>", "fit.py", 30)])
+            for _ in range(5):
+                made = [t.alloc(0.125, line)] + [t.alloc(8, line) for _ in range(2 * layers)] + [t.alloc(1 / 64, line) for _ in range(2)]
+                made.append(t.alloc(1 / 1024, ROOT))
+                grads, wide = [], t.alloc(8, AUTOGRAD)
+                for _ in range(layers):
+                    grads.append(t.alloc(1, AUTOGRAD))
+                    if _ + 1 < layers:
+                        below = [t.alloc(8, AUTOGRAD) for _ in range(2)]
+                        t.free(wide, below[0])
+                        wide = below[1]
+                t.free(wide, *made)
+                t.free(t.alloc(1 / 1024, STEP))
+                t.free(*grads)
+            return t
+        self.expect(mlp(1), "vocabulary-copies", 10, 40)
+        self.expect_none(mlp(3), "vocabulary-copies")
 
     def test_casts_are_a_choice_where_something_is_trained(self):
         cast = [("forward", TORCH + "nn/modules/linear.py", 134), *FORWARD]
