@@ -198,19 +198,43 @@ static void drop_own(struct gm_case *c, struct gm_set *set, size_t most, uint64_
         }
 }
 
-/* The line that made nearly all weights of that device, if it has a quarter more of them than the other one: layers
- * were dealt out, and no batch. NULL: it has not, or no line did. */
+static bool is_weight_of_peak(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) && gm_lives_at_peak(l, a);
+}
+
+static uint64_t weights_at_peak(const struct gm_case *c, size_t d)
+{
+    const struct gm_peak_detail *peak = &c->report->timelines[d].peak;
+    return gm_slice_named(peak->roles, peak->role_count, "Parameter").bytes;
+}
+
+/* Whether one of two devices has a quarter more weights: it is layers that were dealt out, and no batch. */
+static bool has_other_weights(const struct gm_case *c, size_t one, size_t other)
+{
+    const uint64_t a = weights_at_peak(c, one), b = weights_at_peak(c, other);
+    return a > gm_sat_add(b, b / 4) || b > gm_sat_add(a, a / 4);
+}
+
+/* The line that made nearly all weights of that device, but for single ones, if it has a quarter more of them than the
+ * other one: layers were dealt out, and no batch. NULL: it has not, or no line did. */
 static const char *dealt_at(struct gm_case *c, size_t most, size_t least)
 {
-    const struct gm_peak_detail *peak = &c->report->timelines[most].peak, *other = &c->report->timelines[least].peak;
-    const uint64_t others = gm_slice_named(other->roles, other->role_count, "Parameter").bytes;
     struct gm_set set = {.v = NULL};
-    if (gm_slice_named(peak->roles, peak->role_count, "Parameter").bytes <= gm_sat_add(others, others / 4) ||
+    if (!has_other_weights(c, most, least) || weights_at_peak(c, most) < weights_at_peak(c, least) ||
         c->lives == NULL || c->view.index != most)
         return NULL;
-    for (size_t a = 0; a < c->lives->h->allocation_count; a++)
-        if (gm_lives_is_role(c->lives, a, GM_ROLE_PARAMETER) && gm_lives_at_peak(c->lives, a))
+    uint32_t *made = calloc((size_t)c->lives->snapshot->stacks.count + 1, sizeof *made), most_made = 0;
+    c->failed |= made == NULL;
+    for (size_t a = 0; !c->failed && a < c->lives->h->allocation_count; a++) {
+        uint32_t *of_stack = &made[gm_stack_of(c->lives->h, a)];
+        *of_stack += is_weight_of_peak(c->lives, a);
+        most_made = *of_stack > most_made ? *of_stack : most_made;
+    }
+    for (size_t a = 0; !c->failed && a < c->lives->h->allocation_count; a++)
+        if (is_weight_of_peak(c->lives, a) && (most_made == 1 || made[gm_stack_of(c->lives->h, a)] > 1))
             gm_set_drop(&set, a);
+    free(made);
     const char *line = gm_lives_caller(c->lives, &set, false);
     gm_case_free_set(c, &set);
     return line;
@@ -226,10 +250,88 @@ static uint64_t largest_lasting(const struct gm_lives *l)
     return largest;
 }
 
+enum { LEAST_PARTS = 3 };
+
+static bool is_kept_at_peak(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && gm_lives_at_peak(l, a) && l->h->born[a] > 0;
+}
+
+/* The stack that makes fewest activations of the peak, but some: the parts of a model begin with it. 0: there is none.
+ */
+static uint32_t beginning_of_parts(struct gm_case *c, size_t *parts)
+{
+    const struct gm_lives *l = c->lives;
+    uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts), first = 0;
+    c->failed |= counts == NULL;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+        counts[gm_stack_of(l->h, a)] += is_kept_at_peak(l, a);
+    for (uint32_t i = 1; !c->failed && i < l->snapshot->stacks.count; i++)
+        if ((l->by[i] & GM_BY_NOBODY) == 0 && counts[i] >= LEAST_PARTS && (first == 0 || counts[i] < counts[first]))
+            first = i;
+    for (uint32_t i = 1, fewest = counts == NULL ? 0 : counts[first]; !c->failed && i < l->snapshot->stacks.count; i++)
+        first = (l->by[i] & GM_BY_NOBODY) == 0 && fewest > 0 && counts[i] == fewest + 1 ? i : first;
+    *parts = first == 0 ? 0 : counts[first];
+    free(counts);
+    return first;
+}
+
+/* The higher one of two peaks where parts of the model, as a whole, have moved from the end of the one device to the
+ * other one, so that it is as low as it can be. */
+static uint64_t after_moving(struct gm_case *c, uint64_t peak, uint64_t other, bool is_first)
+{
+    const struct gm_lives *l = c->lives;
+    size_t parts, met = 0;
+    const uint32_t beginning = beginning_of_parts(c, &parts);
+    uint64_t lasting = 0, all = 0, before = 0, best = peak;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        lasting += gm_lives_is_of_weights(l, a) && gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
+        all += is_kept_at_peak(l, a) ? gm_requested(l->h, a) : 0;
+    }
+    for (size_t a = 0; beginning != 0 && a < l->h->allocation_count; a++) {
+        if (!is_kept_at_peak(l, a))
+            continue;
+        if (gm_stack_of(l->h, a) == beginning && met++ > 0) {
+            const uint64_t head = before + lasting / parts * (met - 1);
+            const uint64_t moved = is_first ? all + lasting - head : head;
+            best = gm_min(best, gm_max(peak - gm_min(moved, peak), other + moved));
+        }
+        before += gm_requested(l->h, a);
+    }
+    return beginning == 0 ? (peak + other) / 2 : best;
+}
+
+/* Whether the optimizer makes it of one weight after the other, and of no list of weights. */
+static bool is_of_one_weight(const struct gm_lives *l, size_t a)
+{
+    const uint32_t e = gm_next_made(l->h, l->h->born[a]), next = e < l->h->count ? gm_made_by(l->h, e) : GM_NEVER;
+    return gm_lives_is_role(l, a, GM_ROLE_TEMPORARY) && (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0 &&
+           (next == GM_NEVER || gm_stack_of(l->h, next) != gm_stack_of(l->h, a) || l->h->freed[a] <= e);
+}
+
+/* Makes everything else so much smaller. What has a segment of its own stays a multiple of its grain, so that no more
+ * than before is lost to that. */
+static void shrink_all(const struct gm_lives *l, struct gm_set *set, double part)
+{
+    const uint64_t grain = 2 * GM_MIB, own = 10 * GM_MIB;
+    double left[GM_ROLE_COUNT] = {0};
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const uint64_t size = gm_requested(l->h, a);
+        double *of_role = &left[l->role[a]], wanted = part * (double)((size + grain - 1) / grain * grain) + *of_role;
+        if (is_of_one_weight(l, a))
+            continue;
+        uint64_t bytes = (uint64_t)(part * (double)size);
+        if (bytes >= own && wanted >= (double)own) {
+            bytes = (uint64_t)(wanted / (double)grain + 0.5) * grain;
+            *of_role = wanted - (double)bytes;
+        }
+        gm_set_shrink(set, a, bytes);
+    }
+}
+
 /* What makes it even: without the call sites that no other device has, if they make three quarters of the difference,
- * and all devices do the rest; else with everything as much smaller as the mean is, but for what the optimizer makes of
- * one weight after the other. */
-static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, size_t other, uint64_t mean)
+ * and all devices do the rest; else with everything as much smaller as the mean is, or, of two, the best cut. */
+static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, size_t other, uint64_t mean, bool is_pair)
 {
     const uint64_t peak = c->report->peaks[most].requested, least = (peak - mean) / PART_OF_OWN;
     const struct gm_peak_detail *detail = &c->report->timelines[most].peak;
@@ -250,15 +352,16 @@ static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, size_
         drop_own(c, &set, most, least);
     else
         mean = gm_max(mean, largest_lasting(c->lives));
-    for (size_t a = 0; !c->failed && !is_apart && a < c->lives->h->allocation_count; a++)
-        if (!gm_lives_is_role(c->lives, a, GM_ROLE_TEMPORARY) || (gm_lives_by(c->lives, a) & GM_BY_OPTIMIZER) == 0)
-            gm_set_shrink(&set, a, (uint64_t)((double)gm_requested(c->lives->h, a) * (double)mean / (double)peak));
+    if (!is_apart && is_pair)
+        mean = gm_max(mean, after_moving(c, peak, c->report->peaks[other].requested, most < other));
+    if (!is_apart)
+        shrink_all(c->lives, &set, (double)mean / (double)peak);
     f->remedy = gm_case_remedy_of(c, &set);
     gm_case_free_set(c, &set);
 }
 
 enum { LEAST_UNEVEN_MIB = 128 };
-#define UNEVEN 1.4
+#define UNEVEN 1.25
 
 /* Whether it does a part of the work, by its peak or by how much it makes; not a stray tensor. */
 static bool has_work(const struct gm_report *report, size_t d, size_t highest)
@@ -325,7 +428,7 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
     }
     const char *dealt = dealt_at(c, most, least);
     f->site = dealt != NULL ? dealt : site;
-    put_even(c, f, most, least, mean);
+    put_even(c, f, most, least, mean, n == 2 && has_other_weights(c, most, least));
 }
 
 static const struct gm_rule rules[] = {
@@ -356,7 +459,7 @@ static const struct gm_rule rules[] = {
      .snippet = "- first, rest = layers[:n].to(0), layers[n:].to(1)\n"
                 "+ first, rest = layers[:m].to(0), layers[m:].to(1)  # half the bytes",
      .when =
-         "the highest peak of requested bytes of a device is 128 MiB and two fifths above the mean of the devices that "
+         "the highest peak of requested bytes of a device is 128 MiB and a quarter above the mean of the devices that "
          "have a twentieth of it, or make a fiftieth as many allocations",
      .what_to_do = "Split the batch, or the layers, by the memory that they take"},
 };

@@ -2266,6 +2266,13 @@ class Mistakes(unittest.TestCase):
         self.assertLess(found["saves_bytes"] * 5, found["saves_bytes"] + found["peak_reserved_then_bytes"])  # a tenth is enough
 
     def test_uneven_devices(self):
+        def both_of(traces):
+            both = Trace()
+            both.snapshot = lambda: {
+                "segments": [{**row, "device": d} for d, one in enumerate(traces) for row in one["segments"]],
+                "device_traces": [one["device_traces"][0] for one in traces]}
+            return both
+
         def split(*weights, on_first=(), held=(), of_layer=(1,)):
             traces = []
             for mib in weights:
@@ -2279,11 +2286,25 @@ class Mistakes(unittest.TestCase):
                 for _ in range(5):
                     t.free(t.alloc(4, FORWARD), t.alloc(2, FORWARD))
                 traces.append(t.snapshot())
-            both = Trace()
-            both.snapshot = lambda: {
-                "segments": [{**row, "device": d} for d, one in enumerate(traces) for row in one["segments"]],
-                "device_traces": [one["device_traces"][0] for one in traces]}
-            return both
+            return both_of(traces)
+
+        def cut(*layers):
+            """Layers of 240 MiB, which are on one device as a whole; a table that another line made is on the first."""
+            traces = []
+            for n in layers:
+                t = Trace()
+                if not traces:
+                    t.alloc(90, [WEIGHTS[0], ("<module>", "train.py", 4)])
+                for _ in range(2 * n):
+                    t.alloc(20, WEIGHTS)
+                for _ in range(5):
+                    made = [t.alloc(size, [("forward", "net.py", line)] + FORWARD[1:]) for _ in range(n) for size, line in ((120, 10), (60, 11), (20, 12))]
+                    t.alloc(1 / 1024, ROOT)
+                    for block in reversed(made):
+                        t.free(t.alloc(1 / 16, AUTOGRAD), block)
+                traces.append(t.snapshot())
+            return both_of(traces)
+        self.expect(cut(6, 3), "uneven-devices", 180, 340, "train.py:5")  # whole layers; half of what they differ by is 405 MiB
         self.expect(split(600, 10, held=[1]), "uneven-devices", 580, 610, "train.py:5")  # the other one is small, but works
         self.expect(split(1000, 10, held=[0.2]), "uneven-devices", 190, 240, "train.py:5")  # nobody splits that tensor
         self.expect(split(100, 100, on_first=(300, 500)), "uneven-devices", 798, 802, "gather.py:4")  # both lines go
