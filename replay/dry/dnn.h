@@ -170,6 +170,9 @@ struct dnn_tensor { /* or a filter, whose strides are not told */
     bool is_channels_last;
 };
 
+/* A descriptor: zeroes, until it is set. */
+int dnn_create(void **made, size_t bytes);
+int dnn_destroy(void *descriptor);
 void dnn_tensor_set(struct dnn_tensor *tensor, int type, int dimensions, const int *sizes, const int *strides);
 
 #endif

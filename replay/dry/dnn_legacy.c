@@ -17,24 +17,24 @@ struct convolution {
 
 /* ---- descriptors ------------------------------------------------------------------------------------------------- */
 
-static int create(void **made, size_t bytes)
+int dnn_create(void **made, size_t bytes)
 {
     *made = calloc(1, bytes);
     return *made == NULL ? DNN_NO_MEMORY : DNN_OK;
 }
 
-static int destroy(void *descriptor)
+int dnn_destroy(void *descriptor)
 {
     free(descriptor);
     return DNN_OK;
 }
 
-API_IS(int, cudnnCreateTensorDescriptor, create(made, sizeof(struct dnn_tensor)), void **made)
-API_IS(int, cudnnDestroyTensorDescriptor, destroy(tensor), void *tensor)
-API_IS(int, cudnnCreateFilterDescriptor, create(made, sizeof(struct dnn_tensor)), void **made)
-API_IS(int, cudnnDestroyFilterDescriptor, destroy(filter), void *filter)
-API_IS(int, cudnnCreateConvolutionDescriptor, create(made, sizeof(struct convolution)), void **made)
-API_IS(int, cudnnDestroyConvolutionDescriptor, destroy(convolution), void *convolution)
+API_IS(int, cudnnCreateTensorDescriptor, dnn_create(made, sizeof(struct dnn_tensor)), void **made)
+API_IS(int, cudnnDestroyTensorDescriptor, dnn_destroy(tensor), void *tensor)
+API_IS(int, cudnnCreateFilterDescriptor, dnn_create(made, sizeof(struct dnn_tensor)), void **made)
+API_IS(int, cudnnDestroyFilterDescriptor, dnn_destroy(filter), void *filter)
+API_IS(int, cudnnCreateConvolutionDescriptor, dnn_create(made, sizeof(struct convolution)), void **made)
+API_IS(int, cudnnDestroyConvolutionDescriptor, dnn_destroy(convolution), void *convolution)
 
 void dnn_tensor_set(struct dnn_tensor *tensor, int type, int dimensions, const int *sizes, const int *strides)
 {

@@ -21,22 +21,10 @@ struct sequences {
     int64_t steps; /* of all sequences together */
 };
 
-static int create(void **made, size_t bytes)
-{
-    *made = calloc(1, bytes);
-    return *made == NULL ? DNN_NO_MEMORY : DNN_OK;
-}
-
-static int destroy(void *descriptor)
-{
-    free(descriptor);
-    return DNN_OK;
-}
-
-API_IS(int, cudnnCreateRNNDescriptor, create(made, sizeof(struct rnn)), void **made)
-API_IS(int, cudnnDestroyRNNDescriptor, destroy(rnn), void *rnn)
-API_IS(int, cudnnCreateRNNDataDescriptor, create(made, sizeof(struct sequences)), void **made)
-API_IS(int, cudnnDestroyRNNDataDescriptor, destroy(sequences), void *sequences)
+API_IS(int, cudnnCreateRNNDescriptor, dnn_create(made, sizeof(struct rnn)), void **made)
+API_IS(int, cudnnDestroyRNNDescriptor, dnn_destroy(rnn), void *rnn)
+API_IS(int, cudnnCreateRNNDataDescriptor, dnn_create(made, sizeof(struct sequences)), void **made)
+API_IS(int, cudnnDestroyRNNDataDescriptor, dnn_destroy(sequences), void *sequences)
 
 API(int, cudnnSetRNNDescriptor_v8, struct rnn *rnn, int algorithm, int mode, int bias, int direction, int input_mode,
     int type, int precision, int math, int32_t input, int32_t hidden, int32_t projection, int32_t layers, void *dropout,

@@ -43,8 +43,26 @@ class Clock:
         return self.now
 
 
+class Recorded(Allocator):
+    """The allocator of a device, recorded from its beginning on."""
+
+    def __init__(self, device=0):
+        super().__init__(device, 0x7F0000000000 + device * (1 << 40), Clock())
+        self.recording = True
+
+    def snapshot(self):
+        return {"segments": self.snapshot_segments(), "device_traces": [self.trace], "external_annotations": []}
+
+
 def frame(name, filename, line):
     return {"name": name, "filename": filename, "line": line}
+
+
+def one_block(megabytes):
+    """A block of a call site of its own."""
+    allocator = Recorded()
+    allocator.alloc(megabytes * MIB, [frame("main", "/app/train.py", 3)])
+    return allocator.snapshot()
 
 
 def small_snapshot(devices=1, megabytes=30):
@@ -52,8 +70,7 @@ def small_snapshot(devices=1, megabytes=30):
     reserved 30 + 40 + 2 = 72 MiB = peak reserved; allocated 30 MiB + 1024 bytes; efficiency 41.668 %."""
     segments, traces = [], []
     for device in range(devices):
-        allocator = Allocator(device, 0x7F0000000000 + device * (1 << 40), Clock())
-        allocator.recording = True
+        allocator = Recorded(device)
         allocator.alloc(megabytes * MIB, [frame("forward", "/app/model/attention.py", 12),
                                           frame("main", "/app/train.py", 3)])
         gone = allocator.alloc(40 * MIB, [frame("forward", "/app/model/mlp.py", 20)])
@@ -77,8 +94,7 @@ class Run:
     """A program whose loop stands in train.py from line 10 on; its weights are 64 MiB."""
 
     def __init__(self):
-        self.allocator = Allocator(0, 0x7F0000000000, Clock())
-        self.allocator.recording = True
+        self.allocator = Recorded()
         for _ in range(8):
             self.allocator.alloc(8 * MIB, self.stack(5))
 
@@ -104,7 +120,7 @@ class Run:
             self.allocator.free(block)
 
     def snapshot(self):
-        return {"segments": self.allocator.snapshot_segments(), "device_traces": [self.allocator.trace]}
+        return self.allocator.snapshot()
 
 
 class Case(unittest.TestCase):

@@ -10,7 +10,7 @@ import stat
 import subprocess
 import unittest
 
-from harness import BINARY, MIB, SOURCE, Allocator, Case, Clock, frame, main, write
+from harness import BINARY, SOURCE, Case, main, one_block, write
 
 GMDIFF = os.environ["GMDIFF"]
 GMREPLAY = os.environ["GMREPLAY"]
@@ -79,13 +79,6 @@ def block(lines):
 def load(name):
     with open(os.path.join(CI, name), encoding="utf-8") as file:
         return parse([line for line in file.read().splitlines() if line.strip()])
-
-
-def snapshot(megabytes):
-    allocator = Allocator(0, 0x7F0000000000, Clock())
-    allocator.recording = True
-    allocator.alloc(megabytes * MIB, [frame("main", "/app/train.py", 3)])
-    return {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace], "external_annotations": []}
 
 
 class Files(unittest.TestCase):
@@ -185,7 +178,7 @@ class GitHub(Jobs):
     def run_action(self, megabytes, event="pull_request", sha="new", comments=(), fake_code="0", **inputs):
         """The code of its verdict, and what it printed."""
         if megabytes is not None:
-            write(self.at("memory_snapshot.pickle"), snapshot(megabytes))
+            write(self.at("memory_snapshot.pickle"), one_block(megabytes))
         shutil.rmtree(self.at(".memory-gate"), ignore_errors=True)
         action = load("action.yml")
         values = {f"inputs.{name}": str(about.get("default", "")).replace("True", "true") for name, about in action["inputs"].items()}
@@ -274,7 +267,7 @@ class GitHub(Jobs):
         self.assertEqual(sorted(os.listdir(self.at("cache"))), ["memory-gate-memory-" + sha for sha in ("base", "newer", "newest", "older")])
 
     def test_baseline_of_the_repository(self):
-        base = write(self.at("base.pickle"), snapshot(100))
+        base = write(self.at("base.pickle"), one_block(100))
         subprocess.run([GMREPLAY, "-q", "--trace-out", self.at("kept.gmtrace"), base], check=True)
         for event in "pull_request", "push":
             self.assertEqual(self.run_action(100, event, baseline="kept.gmtrace")[0], 0)
@@ -314,7 +307,7 @@ class GitLab(Jobs):
 
     def run_job(self, megabytes, is_merge=True, comments=(), **more):
         if megabytes is not None:
-            write(self.at("memory_snapshot.pickle"), snapshot(megabytes))
+            write(self.at("memory_snapshot.pickle"), one_block(megabytes))
         job = load("gitlab.yml")[".memory-gate"]
         variables = {name: str(value).replace("True", "true") for name, value in job["variables"].items()}
         variables.update({"CI_API_V4_URL": "api", "CI_PROJECT_ID": "3", "MEMORY_BOT_TOKEN": "secret", "CI_MERGE_REQUEST_IID": "12" if is_merge else ""})

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from harness import MIB, PAGE, SOURCE, Allocator, Case, Clock, frame, main, small_snapshot, write
+from harness import MIB, PAGE, SOURCE, Case, Recorded, frame, main, small_snapshot, write
 
 BINARY = os.environ.get("GMDIFF") or sys.exit("GMDIFF names the binary to test")
 TEXTS = {"diff_report.txt", "README.md", "diff.json", "pr_comment.md"} | PAGE
@@ -18,16 +18,14 @@ GOLDEN = os.path.join(SOURCE, "tests", "compare", "golden")
 def made(megabytes, lines=0, root="/app", extra=0, settings=None):
     """Weights of 30 MiB, an activation of `megabytes`, freed again, and `extra` MiB that stay. Lines move by `lines`,
     the checkout is at `root`."""
-    allocator = Allocator(0, 0x7F0000000000, Clock())
-    allocator.recording = True
+    allocator = Recorded()
     main_frame = frame("main", root + "/train.py", 3 + lines)
     allocator.alloc(30 * MIB, [frame("__init__", root + "/model/linear.py", 12 + lines), main_frame])
     gone = allocator.alloc(megabytes * MIB, [frame("forward", root + "/model/attention.py", 20 + lines), main_frame])
     if extra:
         allocator.alloc(extra * MIB, [frame("cache", root + "/model/kv.py", 7 + lines), main_frame])
     allocator.free(gone)
-    snapshot = {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace],
-                "external_annotations": []}
+    snapshot = allocator.snapshot()
     if settings is not None:
         snapshot["allocator_settings"] = settings
     return snapshot
@@ -62,8 +60,7 @@ class Diff(Case):
     def test_autocast_calls_the_same_operator(self):
         """Under autocast an operator has three more frames and half the bytes: its row shrinks."""
         def recorded(mib, *dispatch):
-            allocator = Allocator(0, 0x7F0000000000, Clock())
-            allocator.recording = True
+            allocator = Recorded()
             stack = [frame(name, "??", 0) for name in ("structured_bmm_out_cuda", *dispatch)]
             allocator.alloc(mib * MIB, [*stack, frame("forward", "/app/model.py", 5), frame("main", "/app/train.py", 3)])
             return {"segments": allocator.snapshot_segments(), "device_traces": []}
@@ -177,12 +174,10 @@ class Files(Diff):
         """Equal bytes in equal blocks that are gone from one operator and new at another are told as moved, last, and
         not as the largest changes; the sums stay. Where more than one would fit nobody knows which it is."""
         def run(*made_by):
-            allocator = Allocator(0, 0x7F0000000000, Clock())
-            allocator.recording = True
+            allocator = Recorded()
             for name, megabytes in made_by:
                 allocator.alloc(megabytes * MIB, [frame(name, "/app/model/linear.py", 12), frame("main", "/t.py", 3)])
-            return {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace],
-                    "external_annotations": []}
+            return allocator.snapshot()
 
         base = write(self.at("base.pickle"), run(("old_grad", 700), ("old_copy", 30), ("kept", 40)))
         new = write(self.at("new.pickle"), run(("new_grad", 700), ("kept", 40), ("fresh", 30), ("fresh2", 30)))
@@ -365,8 +360,7 @@ class Hostile(Diff):
 
     def test_names(self):
         def hostile(factor):
-            allocator = Allocator(0, 0x7F0000000000, Clock())
-            allocator.recording = True
+            allocator = Recorded()
             for i, name in enumerate(self.NAMES * 40):
                 allocator.alloc((i % 7 + 1) * factor * 4096, [frame(f"{name}{i}", "/x/" + name + ".py", i)])
             return {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace],
@@ -398,8 +392,7 @@ class Hostile(Diff):
     def test_a_comment_is_never_too_long(self):
         """A '|' takes six characters in a table; every table is full of them."""
         def bars(factor):
-            allocator = Allocator(0, 0x7F0000000000, Clock())
-            allocator.recording = True
+            allocator = Recorded()
             for i in range(60):
                 allocator.alloc((i % 7 + 1) * factor * 40960 + i * 512,
                                 [frame("|" * 55 + str(i), "/x/" + "|" * 90 + ".py", i)])

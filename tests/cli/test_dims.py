@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """--dims: a training step of a transformer whose dimensions are known, told by its sizes alone."""
-from harness import Allocator, Case, Clock, frame, main, write
+from harness import Case, Recorded, frame, main, write
 
 DIMS = {"batch": 2, "seq": 96, "hidden": 640, "heads": 10, "layers": 6, "vocab": 5000, "ffn": 1728}
 NN, OPTIM = "/app/torch/nn/modules", "/app/torch/optim/adamw.py"
@@ -11,9 +11,8 @@ class Transformer:
     """Its tensors, by the shapes that a LLaMA has."""
 
     def __init__(self, width=4, kv_heads=None, q=None, ffn=None):
-        self.allocator, self.width = Allocator(0, 0x7F0000000000, Clock()), width
+        self.allocator, self.width = Recorded(), width
         self.queries = q or DIMS["hidden"]
-        self.allocator.recording = True
         d = DIMS
         kv = (kv_heads or d["heads"]) * d["hidden"] // d["heads"]
         square, self.ffn = d["hidden"] * (q or d["hidden"]), ffn or d["ffn"]
@@ -57,7 +56,7 @@ class Transformer:
             for grad in grads:
                 self.allocator.free(grad)
         self.forward()
-        return {"segments": self.allocator.snapshot_segments(), "device_traces": [self.allocator.trace]}
+        return self.allocator.snapshot()
 
 
 EXPERTS = {"experts": 12, "topk": 3, "ffn": 400}
@@ -169,8 +168,7 @@ class Dims(Case):
         self.assertEqual(self.values(dense)["topk"], 1)
         weights = Experts(True, 4)
         weights.setup()
-        told = self.dims({"segments": weights.allocator.snapshot_segments(),
-                          "device_traces": [weights.allocator.trace]}, "batch=2,seq=96,layers=6,experts=12,ffn=400")
+        told = self.dims(weights.allocator.snapshot(), "batch=2,seq=96,layers=6,experts=12,ffn=400")
         self.assertEqual((told["missing"], told["needs"]), ("topk", []))
 
     def test_no_experts(self):
@@ -224,11 +222,10 @@ class Dims(Case):
         self.assertIn("100.0 % are in blocks whose size is a product of these dimensions", text)
 
     def test_no_transformer(self):
-        allocator = Allocator(0, 0x7F0000000000, Clock())
-        allocator.recording = True
+        allocator = Recorded()
         for size in (1 << 20, 3 << 20, 12345):
             allocator.alloc(size, [frame("<module>", "/app/train.py", 3)])
-        told = self.dims({"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]})
+        told = self.dims(allocator.snapshot())
         self.assertEqual((told["values"], told["needs"], told["explained_bytes"]), ([], [], 0))
         self.assertEqual(told["missing"], "tokens, hidden, layers, vocab, ffn")
 

@@ -16,7 +16,7 @@ import sys
 import time
 import unicodedata
 
-from harness import BINARY, MIB, SOURCE, Allocator, Case, Clock, frame, main, unpacked, write
+from harness import BINARY, MIB, SOURCE, Case, Recorded, frame, main, unpacked, write
 
 
 class Executes:
@@ -173,8 +173,7 @@ class Invisible(Case):
         bad = re.compile("[" + "".join(re.escape(chr(c)) for c in codes if c != 10) + "]")
         chosen = [c for c in codes if c < 0xE0000] + [0xE0000, 0xE0001, 0xE0041, 0xE0100, 0xE0FFF]
         freed = [c for c in chosen[::7] if c < 0xE0000]
-        allocator = Allocator(0, 0x7F0000000000, Clock())
-        allocator.recording = True
+        allocator = Recorded()
         for i, code in enumerate(chosen):
             hidden = chr(code)
             block = allocator.alloc((i + 1) * MIB, [frame(f"fun{hidden}ction{code:x}", f"/app/net{hidden}{code:x}.py", i),

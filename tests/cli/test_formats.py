@@ -7,7 +7,7 @@ import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
-from harness import BINARY, MIB, SOURCE, Allocator, Case, Clock, frame, main, write
+from harness import BINARY, MIB, SOURCE, Case, Recorded, frame, main, write
 
 GMDIFF = os.environ["GMDIFF"]
 GMREPLAY = os.environ["GMREPLAY"]
@@ -17,11 +17,10 @@ COMMAND = re.compile(r"^::(notice|warning|error) (?:([a-zA-Z]+=[^,:\n]*(?:,[a-zA
 
 def snapshot(*sites):
     """(MiB, function, file, line) each."""
-    allocator = Allocator(0, 0x7F0000000000, Clock())
-    allocator.recording = True
+    allocator = Recorded()
     for megabytes, name, file, line in sites:
         allocator.alloc(megabytes * MIB, [frame(name, file, line), frame("main", "/build/train.py", 3)])
-    return {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace], "external_annotations": []}
+    return allocator.snapshot()
 
 
 def unescape(text):

@@ -5,22 +5,21 @@ import json
 import os
 import subprocess
 
-from harness import MIB, SOURCE, Allocator, Case, Clock, frame, main, write
+from harness import MIB, SOURCE, Case, Recorded, frame, main, write
 
 DEMO = os.path.join(SOURCE, "tests", "data", "demo.gmtrace")
 
 
 def weights_of(gib, refused=0, left=0):
     """A run that holds so much from its first line on, and a forward pass; then, perhaps, it runs out of memory."""
-    allocator = Allocator(0, 0x7F0000000000, Clock())
-    allocator.recording = True
+    allocator = Recorded()
     for n in range(gib * 4):
         allocator.alloc(256 * MIB, [frame("__init__", "/app/model.py", 1 + n % 3), frame("<module>", "/app/train.py", 3)])
     allocator.free(allocator.alloc(8 * MIB, [frame("forward", "/app/model.py", 9), frame("<module>", "/app/train.py", 5)]))
     if refused:
         allocator.trace.append({"action": "oom", "addr": left, "size": refused, "stream": 0, "time_us": 10**6,
                                 "frames": [frame("forward", "/app/model.py", 12), frame("<module>", "/app/train.py", 5)]})
-    return {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]}
+    return allocator.snapshot()
 
 
 class Plan(Case):

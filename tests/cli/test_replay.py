@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from harness import MIB, SOURCE, Allocator, Case, Clock, frame, main, small_snapshot, write
+from harness import MIB, SOURCE, Allocator, Case, Clock, Recorded, frame, main, small_snapshot, write
 
 BINARY = os.environ.get("GMREPLAY") or sys.exit("GMREPLAY names the binary to test")
 DEVICE_KEYS = ["device", "events", "allocs", "exact_addresses", "exact_addresses_uninferred", "growths",
@@ -23,8 +23,7 @@ TOP_KEYS = ["schema", "mode", "backend", "alloc_conf", "inferred", "devices", "e
 
 def steps_snapshot(steps=4):
     """Weights of 30 MiB, then steps: activations of 40 and 24 MiB come and go."""
-    allocator = Allocator(0, 0x7F0000000000, Clock())
-    allocator.recording = True
+    allocator = Recorded()
     annotations = []
 
     def mark(name, stage):
@@ -517,8 +516,7 @@ class Forecast(Replay):
 
     def leaking(self):
         """Each of two steps keeps 12 MiB."""
-        allocator = Allocator(0, 0x7F0000000000, Clock())
-        allocator.recording = True
+        allocator = Recorded()
         annotations = []
         for step in range(2):
             annotations.append({"name": f"ProfilerStep#{step}", "stage": "START", "device": 0,
@@ -650,10 +648,9 @@ class Forecast(Replay):
 
     def test_refusals(self):
         write(self.at("steps.pickle"), steps_snapshot())
-        allocator = Allocator(0, 0x7F0000000000, Clock())
-        allocator.recording = True
+        allocator = Recorded()
         allocator.alloc(30 * MIB, [frame("forward", "/app/model/attention.py", 12)])
-        write(self.at("none.pickle"), {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]})
+        write(self.at("none.pickle"), allocator.snapshot())
         self.refused(3, "--members", "2", "none.pickle", words=["no complete step"])
         for arguments, word in ((("--verify", "--members", "2"), "--members"), (("--verify", "--steps", "2"), "--steps"),
                                 (("-o", "out.pickle", "--steps", "2"), "-o"), (("--sweep", "--steps", "2"), "--sweep"),
@@ -706,12 +703,11 @@ class Judgement(Replay):
 
     def test_recommendations(self):
         """60 MiB in two halves that come one after the other, of other sizes: 20, then 30 that do not fit there."""
-        allocator = Allocator(0, 0x7F0000000000, Clock())
-        allocator.recording = True
+        allocator = Recorded()
         for size in (20, 30):
             gone = allocator.alloc(size * MIB, [frame("forward", "/app/model/mlp.py", 6)])
             allocator.free(gone)
-        write(self.at("holes.pickle"), {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]})
+        write(self.at("holes.pickle"), allocator.snapshot())
         found = self.numbers("--limit", "45MiB", "holes.pickle", code=1)
         tried = {t["alloc_conf"]: t for t in found["limit"]["replayed"] if not t["is_bounded"]}
         self.assertEqual(tried[""]["peak_reserved_bytes"], 50 * MIB)
@@ -751,12 +747,11 @@ class Judgement(Replay):
 def large_snapshot(unit):
     """Blocks of 1, 3 and 5 units, each in a segment of its own, all freed; then 8.4 units: 17.4 are reserved if there is
     as much, and 9 are enough."""
-    allocator = Allocator(0, 0x7F0000000000, Clock())
-    allocator.recording = True
+    allocator = Recorded()
     for block in [allocator.alloc(n * unit, [frame("forward", "/app/model.py", n)]) for n in (1, 3, 5)]:
         allocator.free(block)
     allocator.alloc(unit * 84 // 10 // MIB * MIB, [frame("step", "/app/train.py", 7)])
-    return {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace], "external_annotations": []}
+    return allocator.snapshot()
 
 
 class Cards(Replay):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The ledger of a run that serves a model: its rows, what a token needs, what there is room for."""
-from harness import MIB, Allocator, Case, Clock, frame, main, write
+from harness import MIB, Case, Recorded, frame, main, write
 
 STEPS = 12
 
@@ -10,8 +10,7 @@ class Server:
     """Weights of 96 MiB; forwards of 4 layers that keep a key and a value each."""
 
     def __init__(self):
-        self.allocator = Allocator(0, 0x7F0000000000, Clock())
-        self.allocator.recording = True
+        self.allocator = Recorded()
         for n in range(8):
             self.alloc(12 * MIB, ("__init__", "model.py", 1 + n))
 
@@ -24,7 +23,7 @@ class Server:
             self.allocator.free(self.alloc(rows * 4096, ("attend", "model.py", 40 + n), ("forward", "model.py", 20)))
 
     def snapshot(self):
-        return {"segments": self.allocator.snapshot_segments(), "device_traces": [self.allocator.trace]}
+        return self.allocator.snapshot()
 
 
 def fixed():

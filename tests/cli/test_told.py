@@ -5,7 +5,7 @@ said of a peak or a history that the file does not have."""
 import os
 import unicodedata
 
-from harness import MIB, Allocator, Case, Clock, Run, frame, main, write
+from harness import MIB, Allocator, Case, Clock, Recorded, Run, frame, main, write
 
 STEP = [frame("forward", "/app/model/attention.py", 12), frame("main", "/app/train.py", 3)]
 ZOO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data/zoo")
@@ -17,8 +17,7 @@ def run_of(*devices):
     """devices: lists of (MiB, frames, freed at the end). Everything is live at the peak."""
     segments, traces = [], []
     for device, blocks in enumerate(devices):
-        allocator = Allocator(device, 0x7F0000000000 + device * (1 << 40), Clock())
-        allocator.recording = True
+        allocator = Recorded(device)
         for block in [(allocator.alloc(size * MIB, frames), is_freed) for size, frames, is_freed in blocks]:
             if block[1]:
                 allocator.free(block[0])
@@ -106,8 +105,7 @@ class Told(Case):
 
     def test_cache_of_keys_is_told_first(self):
         """Most of a server's memory is its cache; that of a large prompt, freed since, is no more than a fact."""
-        server = Allocator(0, 0x7F0000000000, Clock())
-        server.recording = True
+        server = Recorded()
         server.alloc(800 * MIB, [frame("__init__", "/app/model.py", 5), frame("main", "/app/serve.py", 3)])
         for _ in range(16):
             server.alloc(500 * MIB, [frame("allocate_kv_cache", "/app/kv_cache.py", 12), frame("main", "/app/serve.py", 5)])
@@ -173,11 +171,10 @@ class Told(Case):
         for name in ("large-cache", "large-unused-blocks"):
             self.assertEqual(found[name]["severity"], "info", name)
             self.assertIn("at the peak all of the reserved memory was in use", found[name]["detail"])
-        allocator = Allocator(0, 0x7F0000000000, Clock())
-        allocator.recording = True
+        allocator = Recorded()
         allocator.free(allocator.alloc(900 * MIB, STEP))
         allocator.alloc(1000 * MIB, OTHER)
-        found = self.findings({"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]})
+        found = self.findings(allocator.snapshot())
         self.assertEqual(found["large-cache"]["severity"], "info")  # the peak is what matters
         self.assertNotIn("in use;", found["large-cache"]["detail"])
 
@@ -204,14 +201,13 @@ class Told(Case):
         module = [frame("forward", "/x/torch/nn/modules/linear.py", 9), *STEP]
         backward = [frame("torch::autograd::Engine::evaluate_function", "engine.cpp", 1), *STEP]
         for has_backward in (False, True):
-            allocator = Allocator(0, 0x7F0000000000, Clock())
-            allocator.recording = True
+            allocator = Recorded()
             kept = [allocator.alloc(40 * MIB, module) for _ in range(40)]
             for _ in range(20 if has_backward else 0):
                 allocator.free(allocator.alloc(2 * MIB, backward))
             for block in kept:
                 allocator.free(block)
-            snapshot = {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]}
+            snapshot = allocator.snapshot()
             told = self.findings(snapshot)["peak-by-one-site"]["detail"]
             self.assertIn("They are activations", told)
             self.assertEqual("torch.inference_mode()" in told, not has_backward, told)

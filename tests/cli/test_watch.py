@@ -7,16 +7,9 @@ import subprocess
 import threading
 import time
 
-from harness import BINARY, MIB, Allocator, Case, Clock, frame, main, write
+from harness import BINARY, Case, main, one_block, write
 
 WAIT = 60  # seconds: of a busy machine
-
-
-def snapshot(megabytes):
-    allocator = Allocator(0, 0x7F0000000000, Clock())
-    allocator.recording = True
-    allocator.alloc(megabytes * MIB, [frame("main", "/app/train.py", 3)])
-    return {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace], "external_annotations": []}
 
 
 class Watch(Case):
@@ -66,7 +59,7 @@ class Watch(Case):
         path = self.at("dump", *name.split("/"))
         os.makedirs(os.path.dirname(path), exist_ok=True)
         part = os.path.join(os.path.dirname(path), "." + os.path.basename(path) + ".part1")
-        write(part, snapshot(megabytes))
+        write(part, one_block(megabytes))
         os.rename(part, path)
         return path
 
@@ -89,7 +82,7 @@ class Watch(Case):
         self.assertEqual(len(self.err), 1, self.err)
 
     def test_not_before_it_is_complete(self):
-        whole = write(self.at("whole"), snapshot(3))
+        whole = write(self.at("whole"), one_block(3))
         with open(whole, "rb") as file:
             data = file.read()
         self.start("-n", "job")
@@ -102,12 +95,12 @@ class Watch(Case):
         self.wait_for_runs("job_slow")
         shutil.copy(whole, self.at("dump", "again.pickle"))
         self.wait_for_runs("job_slow", "job_again")
-        write(self.at("dump", "slow.pickle"), snapshot(5))  # another one under its name
+        write(self.at("dump", "slow.pickle"), one_block(5))  # another one under its name
         self.wait_for(lambda: len(self.runs()) == 3)
         self.end(0, signal.SIGTERM)
 
     def test_one_that_is_being_written_when_it_begins(self):
-        whole = write(self.at("whole"), snapshot(3))
+        whole = write(self.at("whole"), one_block(3))
         with open(whole, "rb") as file:
             data = file.read()
         with open(self.at("dump", "slow.pickle"), "wb") as file:

@@ -7,13 +7,12 @@ import json
 import os
 import re
 
-from harness import MIB, Allocator, Case, Clock, frame, main, write
+from harness import MIB, Case, Recorded, frame, main, write
 
 
 def run_of(device=0, rounds=6):
     """An allocator that takes 10, 20 ... MiB and gives each back, and a segment with it; a small block stays."""
-    allocator = Allocator(device, 0x7F0000000000 + device * (1 << 40), Clock())
-    allocator.recording = True
+    allocator = Recorded(device)
     allocator.alloc(1000, [frame("init", "/app/main.py", 1)])
     for i in range(1, rounds + 1):
         block = allocator.alloc(10 * i * MIB, [frame("forward", "/app/model.py", i)])

@@ -15,6 +15,9 @@
                 return #member;                                                                                        \
     } while (0)
 
+/* Of the tables that snapshot.h lists. */
+#define SAME_ROWS(type, name) SAME_COLUMN(name, a->count);
+
 static const char *same_tables(const struct gm_snapshot *a, const struct gm_snapshot *b)
 {
     SAME(strings.count);
@@ -37,31 +40,14 @@ static const char *same_tables(const struct gm_snapshot *a, const struct gm_snap
 static const char *same_segments(const struct gm_segments *a, const struct gm_segments *b)
 {
     SAME(count);
-    SAME_COLUMN(device, a->count);
-    SAME_COLUMN(address, a->count);
-    SAME_COLUMN(total_size, a->count);
-    SAME_COLUMN(allocated_size, a->count);
-    SAME_COLUMN(active_size, a->count);
-    SAME_COLUMN(requested_size, a->count);
-    SAME_COLUMN(stream, a->count);
-    SAME_COLUMN(pool, a->count);
-    SAME_COLUMN(stack, a->count);
-    SAME_COLUMN(type, a->count);
-    SAME_COLUMN(is_expandable, a->count);
-    SAME_COLUMN(block_first, a->count);
-    SAME_COLUMN(block_count, a->count);
+    GM_SEGMENT_COLUMNS(SAME_ROWS)
     return NULL;
 }
 
 static const char *same_blocks(const struct gm_blocks *a, const struct gm_blocks *b)
 {
     SAME(count);
-    SAME_COLUMN(address, a->count);
-    SAME_COLUMN(size, a->count);
-    SAME_COLUMN(requested, a->count);
-    SAME_COLUMN(state, a->count);
-    SAME_COLUMN(stack, a->count);
-    SAME_COLUMN(segment, a->count);
+    GM_BLOCK_COLUMNS(SAME_ROWS)
     return NULL;
 }
 
@@ -79,24 +65,17 @@ static const char *same_rare(const struct gm_rare_column *a, const struct gm_rar
 static const char *same_events(const struct gm_events *a, const struct gm_events *b)
 {
     SAME(count);
-    SAME_COLUMN(action, a->count);
-    SAME_COLUMN(stack, a->count);
+    GM_EVENT_COLUMNS(SAME_ROWS)
     if (gm_events_have_times(a) != gm_events_have_times(b))
         return "whether events have times";
     for (size_t i = 0; i < a->count; i++)
         if (gm_event_addr(a, i) != gm_event_addr(b, i) || gm_event_size(a, i) != gm_event_size(b, i) ||
             gm_event_time_us(a, i) != gm_event_time_us(b, i))
             return "an address, size or time";
-    const struct gm_rare_column *const as[] = {&a->stream,        &a->pool,        &a->compile_context,
-                                               &a->user_metadata, &a->action_name, &a->category};
-    const struct gm_rare_column *const bs[] = {&b->stream,        &b->pool,        &b->compile_context,
-                                               &b->user_metadata, &b->action_name, &b->category};
-    for (size_t i = 0; i < sizeof as / sizeof *as; i++) {
-        const char *wrong = same_rare(as[i], bs[i], a->count);
-        if (wrong != NULL)
-            return wrong;
-    }
-    return NULL;
+    const char *wrong = NULL;
+#define SAME_RARE(name) wrong = wrong != NULL ? wrong : same_rare(&a->name, &b->name, a->count);
+    GM_EVENT_RARE_COLUMNS(SAME_RARE)
+    return wrong;
 }
 
 static const char *same_traces(const struct gm_trace *a, const struct gm_trace *b, size_t count)

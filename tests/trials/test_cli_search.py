@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-from harness import MIB, Allocator, Case, Clock, frame, main, small_snapshot, write  # noqa: E402
+from harness import MIB, Case, Recorded, frame, main, small_snapshot, write  # noqa: E402
 
 DEMO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "demo.gmtrace")
 BINARY = os.environ.get("GMREPLAY") or sys.exit("GMREPLAY names the binary to test")
@@ -17,13 +17,12 @@ def splitting_snapshot():
     """Blocks of 10, 30 and 50 MiB, each in a segment of its own since the one before is still there; all are freed,
     then 84 MiB are asked for: no segment is that large, so the default allocator reserves 174 MiB. Expandable pages of
     20 MiB are joined again: 100 MiB, for 10 + 30 + 50 = 90 MiB were live."""
-    allocator = Allocator(0, 0x7F0000000000, Clock())
-    allocator.recording = True
+    allocator = Recorded()
     blocks = [allocator.alloc(n * MIB, [frame("forward", "/app/model.py", n)]) for n in (10, 30, 50)]
     for block in blocks:
         allocator.free(block)
     allocator.alloc(84 * MIB, [frame("step", "/app/train.py", 7)])
-    return {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace], "external_annotations": []}
+    return allocator.snapshot()
 
 
 class Search(Case):
@@ -84,8 +83,7 @@ class Search(Case):
             text = re.sub(r"\[[^]]*\]", "", row["alloc_conf"])
             return text.count(":")
 
-        allocator = Allocator(0, 0x7F0000000000, Clock())
-        allocator.recording = True
+        allocator = Recorded()
         for round in range(40):  # sizes that come and go, so that many settings differ a little
             blocks = [allocator.alloc((3 + (7 * round + 5 * n) % 61) * MIB, [frame("f", "/app/model.py", n)])
                       for n in range(12)]
@@ -237,8 +235,7 @@ class Search(Case):
                   "step": [frame("_init_group", "/a/torch/optim/adam.py", 170), frame("step", "/a/torch/optim/adam.py", 240),
                            frame("<module>", "/a/train.py", 7)]}
         for sign in (None, "autocast"):
-            allocator = Allocator(0, 0x7F0000000000, Clock())
-            allocator.recording = True
+            allocator = Recorded()
             allocator.alloc(256 * MIB, frames["model"])
             for turn in range(3):
                 kept = allocator.alloc(512 * MIB, frames["forward"] + ([frame(sign, "/a/train.py", 2)] if sign else []))
@@ -247,8 +244,7 @@ class Search(Case):
                 if turn == 0:
                     allocator.alloc(512 * MIB, frames["step"])
                 allocator.free(gradient)
-            path = write(os.path.join(self.folder, "bits.pickle"),
-                         {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]})
+            path = write(os.path.join(self.folder, "bits.pickle"), allocator.snapshot())
             plan = self.numbers("--plan", "h100-80", path)["plan"]
             alone = {fix["fix"]: fix["peak_reserved_bytes"] for fix in plan["alone"]}
             wanted, other = ("weights in half the bits", "model.bfloat16()")[::1 if sign else -1]
