@@ -388,37 +388,51 @@ struct anchor {
     size_t each, layers;
 };
 
-/* The first such one: layers begin with it. There are as many layers as some activations have siblings of their stack,
- * if most bytes of the peak's round have as many or some times as many; else as most bytes have. */
+/* How many of a stack there are for each of so many layers, if it may be of all of them: the first or the last one may
+ * lack any. 0: it is not. */
+static size_t in_each(size_t count, size_t layers)
+{
+    const size_t each = (count + layers / 2) / layers, whole = each * layers;
+    return (count > whole ? count - whole : whole - count) <= each ? each : 0;
+}
+
+static uint64_t bytes_of_layers(const uint64_t *bytes_of_count, size_t n, size_t layers)
+{
+    uint64_t bytes = 0;
+    for (size_t count = layers - 1; count <= n; count++)
+        bytes += in_each(count, layers) > 0 ? bytes_of_count[count] : 0;
+    return bytes;
+}
+
+/* The first such one: layers begin with it. There are as many layers as some activations have siblings of their stack:
+ * as many as explain how often nine tenths of what any number explains are there, if that is half of the bytes. */
 static void find_anchor(const struct gm_lives *l, uint32_t *counts, uint64_t *bytes_of_count, struct anchor *anchor)
 {
-    size_t layers = 0, most = 3;
-    uint64_t all = 0;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
+    const size_t n = l->h->allocation_count;
+    size_t layers = 0;
+    uint64_t all = 0, most = 0;
+    for (size_t a = 0; a < n; a++)
         if (is_of_peak(l, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
             counts[gm_stack_of(l->h, a)]++;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
+    for (size_t a = 0; a < n; a++)
         if (is_of_peak(l, a))
             bytes_of_count[counts[gm_stack_of(l->h, a)]] += gm_requested(l->h, a);
-    for (size_t n = 3; n <= l->h->allocation_count; n++)
-        all += bytes_of_count[n];
-    for (size_t n = 3; n <= l->h->allocation_count && layers == 0; n++) {
-        uint64_t bytes = 0;
-        for (size_t k = n; bytes_of_count[n] > all / PART_OF_LAYER && k <= l->h->allocation_count; k += n)
-            bytes += bytes_of_count[k];
-        layers = bytes > all / 4 * 3 ? n : 0;
-    }
-    for (size_t n = 3; n <= l->h->allocation_count && layers == 0; n++)
-        most = bytes_of_count[n] > bytes_of_count[most] ? n : most;
-    if (layers == 0 && bytes_of_count[most] < all / 2)
+    for (size_t k = 3; k <= n; k++)
+        all += bytes_of_count[k];
+    for (size_t k = 3; k <= n; k++)
+        if (bytes_of_count[k] > all / PART_OF_LAYER)
+            most = gm_max(most, bytes_of_layers(bytes_of_count, n, k));
+    for (size_t k = 3; k <= n; k++)
+        if (bytes_of_count[k] > all / PART_OF_LAYER && bytes_of_layers(bytes_of_count, n, k) >= most - most / 10)
+            layers = k;
+    if (layers == 0 || most < all / 2)
         return;
-    layers = layers == 0 ? most : layers;
     for (uint32_t e = 0; e < l->peak; e++) {
         const uint32_t a = l->h->of_event[e];
-        const size_t count = a == GM_NEVER ? 0 : counts[gm_stack_of(l->h, a)];
-        if (count == 0 || l->h->born[a] != e + 1 || !is_of_peak(l, a) || count % layers != 0)
+        const size_t each = a == GM_NEVER ? 0 : in_each(counts[gm_stack_of(l->h, a)], layers);
+        if (each == 0 || l->h->born[a] != e + 1 || !is_of_peak(l, a))
             continue;
-        *anchor = (struct anchor){gm_stack_of(l->h, a), count / layers, layers};
+        *anchor = (struct anchor){gm_stack_of(l->h, a), each, layers};
         return;
     }
 }

@@ -2177,6 +2177,22 @@ class Mistakes(unittest.TestCase):
                 t.free(*[t.alloc(size, [("_single_tensor", TORCH + "optim/adagrad.py", 30), *STEP[1:]]) for _ in range(2)])
         self.expect_none(train(5, in_backward=one_by_one, after=step), "foreach-transients")
 
+    def test_layers_of_which_the_last_one_keeps_less(self):
+        """One line makes three tensors in each layer, another line one that the last layer's successor does not need."""
+        def block(line):
+            return [("forward", "net.py", line), ("_call_impl", TORCH + "nn/modules/module.py", 1), ("<module>", "train.py", 20)]
+
+        def forward(t, r):
+            held[:] = [t.alloc(16, block(line)) for n in range(20) for line in (24, 24, 24) + (25,) * (n < 19)]
+            return []
+
+        def backward(t, r):
+            while held:
+                t.free(t.alloc(1, AUTOGRAD), held.pop())
+            return []
+        held = []
+        self.expect(train(5, forward, backward, weights=4, size=8, width=1), "activations-dominate", 880, 940)
+
     def test_lists_of_an_optimizer_without_a_fused_step(self):
         """foreach=False leaves two copies of a weight at a time; biases come between. Others pass fused=True."""
         def run(optimizer):
