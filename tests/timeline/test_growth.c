@@ -237,6 +237,19 @@ TEST(empty_cache_is_no_retry)
     assert_int_equal(f->driver_cycles, 1);
 }
 
+/* An operation gives back what it tried, while the driver gave ten times as much at another time. */
+TEST(what_is_given_back_far_below_the_peak_is_no_retry)
+{
+    gm_traced_grow(A, MIB(20), MIB(20), "search");
+    gm_traced_free(A, MIB(20));
+    gm_traced_event("segment_free", A, MIB(20), "search");
+    gm_traced_grow(B, MIB(30), MIB(30), "search");
+    gm_traced_grow(C, MIB(200), MIB(200), "attend");
+    gm_traced_whole(B, MIB(30), MIB(30), "search");
+    gm_traced_whole(C, MIB(200), MIB(200), "attend");
+    assert_int_equal(gm_traced_analyze()->fragmentation.retries, 0);
+}
+
 /* At the peak of active bytes: 13 MiB fill a segment of 14 without a split, 1000 bytes a block of 1024. */
 TEST(rounding)
 {

@@ -276,6 +276,8 @@ static bool fragmentation_pinners(struct gm_trace_pass *pass, struct gm_fragment
 struct sized {
     uint64_t bytes;
     uint32_t first;
+    bool is_retry;
+    uint64_t before, after; /* reserved bytes, before segments went back directly before it; 0: not known */
 };
 
 GM_ORDERING(by_bytes, struct sized, GM_DOWN(bytes) || GM_UP(first));
@@ -328,13 +330,12 @@ static bool is_avoidable(struct avoided *avoided, const struct gm_pool_growth *g
     return true;
 }
 
-static void count_growth(const struct gm_trace_pass *pass, const struct gm_pool_growth *g, struct avoided *avoided,
+static void count_growth(const struct gm_trace_pass *pass, const struct gm_pool_growth *g,
+                         const struct gm_watch_look *look, struct avoided *avoided,
                          struct gm_fragmentation_history *out)
 {
-    const struct gm_watch_look *look = pass->history.is_reconstructed ? gm_watch_growth(pass->watch, g->first) : NULL;
     out->growth_total++;
     out->growth_bytes = gm_known_add(out->growth_bytes, g->bytes);
-    out->retries += gm_growth_is_retry(&pass->history, g->first);
     if (look == NULL || g->asked == GM_REPORT_NONE)
         return;
     const struct gm_history_pool *pool = pool_of(&pass->history, g->first);
@@ -348,7 +349,24 @@ static void count_growth(const struct gm_trace_pass *pass, const struct gm_pool_
     }
 }
 
-static bool fill_growth(struct gm_trace_pass *pass, struct gm_growth_row *row, const struct gm_pool_growth *g)
+/* What a retry asked the driver for cannot be much less than what it gave at another time: an operation that gives
+ * memory back by itself on a device that is not full is no retry (cuDNN's search for the fastest algorithm ends so).
+ * The sixteenth is what other libraries and processes take and give meanwhile. Returns how many are left.
+ */
+static uint64_t keep_retries(struct sized *all, size_t n)
+{
+    uint64_t most = 0, count = 0;
+    for (size_t i = 0; i < n; i++)
+        most = gm_max(most, gm_max(all[i].before, all[i].after));
+    for (size_t i = 0; i < n; i++) {
+        all[i].is_retry = all[i].is_retry && gm_sat_add(all[i].before, all[i].bytes) >= most - most / 16;
+        count += all[i].is_retry;
+    }
+    return count;
+}
+
+static bool fill_growth(struct gm_trace_pass *pass, struct gm_growth_row *row, const struct gm_pool_growth *g,
+                        bool is_retry)
 {
     const struct gm_history *h = &pass->history;
     const struct gm_watch_look *look = h->is_reconstructed ? gm_watch_growth(pass->watch, g->first) : NULL;
@@ -369,7 +387,7 @@ static bool fill_growth(struct gm_trace_pass *pass, struct gm_growth_row *row, c
                                   .largest_hole = sums.largest_hole,
                                   .pending = look == NULL ? GM_REPORT_NONE : look->pending,
                                   .is_first = sums.right == 0,
-                                  .is_retry = gm_growth_is_retry(h, g->first)};
+                                  .is_retry = is_retry};
     memcpy(row->unusable, sums.by_reason, sizeof row->unusable);
     return ok && row->pool != NULL;
 }
@@ -382,16 +400,29 @@ static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_
     bool ok = true;
     const uint8_t *action = h->snapshot->events.action + h->first;
     bool went_back = false;
+    uint64_t back = 0; /* bytes, by the events directly before */
     for (uint32_t i = 0; ok && i < h->count && out->driver_allocs > 0; i++) {
-        went_back |= gm_action_is_release(action[i]);
-        if (!gm_growth_begins(h, i))
+        const bool goes_back = gm_action_is_release(action[i]);
+        went_back |= goes_back;
+        if (!gm_growth_begins(h, i)) {
+            const uint64_t size = goes_back ? gm_event_size(&h->snapshot->events, h->first + i) : GM_ABSENT;
+            back = size != GM_ABSENT ? gm_sat_add(back, size) : 0;
             continue;
+        }
         out->driver_cycles += went_back;
         went_back = false;
         struct gm_pool_growth g = gm_growth_at(h, &pass->watch->rules, i);
-        count_growth(pass, &g, &avoided, out);
-        ok = GM_VEC_PUSH(&all, ((struct sized){g.bytes, i}));
+        const struct gm_watch_look *look = h->is_reconstructed ? gm_watch_growth(pass->watch, i) : NULL;
+        count_growth(pass, &g, look, &avoided, out);
+        struct sized sized = {.bytes = g.bytes, .first = i, .is_retry = gm_growth_is_retry(h, i)};
+        if (look != NULL) {
+            sized.before = gm_sat_add(look->reserved, back);
+            sized.after = gm_sat_add(look->reserved, g.bytes);
+        }
+        back = 0;
+        ok = GM_VEC_PUSH(&all, sized);
     }
+    out->retries = keep_retries(all.v, all.n);
     if (all.n > 1)
         qsort(all.v, all.n, sizeof *all.v, by_bytes);
     const size_t n = gm_min(all.n, gm_min(pass->options->top, MOST_ROWS));
@@ -399,7 +430,7 @@ static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_
     ok = ok && rows != NULL;
     for (size_t i = 0; ok && i < n; i++) {
         const struct gm_pool_growth growth = gm_growth_at(h, &pass->watch->rules, all.v[i].first);
-        ok = fill_growth(pass, &rows[i], &growth);
+        ok = fill_growth(pass, &rows[i], &growth, all.v[i].is_retry);
     }
     out->growths = rows;
     out->growth_count = n;
