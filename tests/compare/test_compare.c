@@ -33,13 +33,15 @@ static struct gm_summary_site site(size_t which, const char *name, uint64_t end,
                                     .line_count = 1};
 }
 
-struct hand {
+/* Of the test. */
+static struct hand {
     struct gm_summary base, after;
     struct gm_summary_site base_sites[3], after_sites[3];
     struct gm_slice base_categories[1], after_categories[1];
     struct gm_summary_device base_device, after_device;
     const struct gm_summary *runs[2];
-};
+} h;
+static struct gm_comparison c; /* of the runs that were compared last */
 
 static void finish_run(struct gm_summary *run, const char *path, const struct gm_summary_site *sites, size_t n,
                        struct gm_slice *category, struct gm_summary_device *device, uint64_t reserved)
@@ -68,28 +70,41 @@ static void finish_run(struct gm_summary *run, const char *path, const struct gm
     run->categories = run->categories_at_peak = (struct gm_slices){category, 1};
 }
 
-static void make_hand(struct hand *h)
+static int make_hand(void **state)
 {
-    memset(h, 0, sizeof *h);
-    h->base_sites[0] = site(0, "a  x/m.py", 100, 100, 10);
-    h->base_sites[1] = site(1, "b  x/m.py", 50, 50, 20);
-    h->base_sites[2] = site(2, "c  x/m.py", 7, 7, 30);
-    h->after_sites[0] = site(3, "d  x/m.py", 20, 20, 40);
-    h->after_sites[1] = site(0, "a  x/m.py", 160, 160, 12);
-    h->after_sites[2] = site(2, "c  x/m.py", 7, 7, 30);
-    finish_run(&h->base, "base.pickle", h->base_sites, 3, h->base_categories, &h->base_device, 200);
-    finish_run(&h->after, "new.pickle", h->after_sites, 3, h->after_categories, &h->after_device, 210);
-    h->runs[0] = &h->base;
-    h->runs[1] = &h->after;
+    memset(&h, 0, sizeof h);
+    h.base_sites[0] = site(0, "a  x/m.py", 100, 100, 10);
+    h.base_sites[1] = site(1, "b  x/m.py", 50, 50, 20);
+    h.base_sites[2] = site(2, "c  x/m.py", 7, 7, 30);
+    h.after_sites[0] = site(3, "d  x/m.py", 20, 20, 40);
+    h.after_sites[1] = site(0, "a  x/m.py", 160, 160, 12);
+    h.after_sites[2] = site(2, "c  x/m.py", 7, 7, 30);
+    finish_run(&h.base, "base.pickle", h.base_sites, 3, h.base_categories, &h.base_device, 200);
+    finish_run(&h.after, "new.pickle", h.after_sites, 3, h.after_categories, &h.after_device, 210);
+    h.runs[0] = &h.base;
+    h.runs[1] = &h.after;
+    return 0;
+}
+
+static int forget(void **state)
+{
+    gm_comparison_free(&c);
+    c = (struct gm_comparison){0};
+    return 0;
+}
+AROUND_EACH(make_hand, forget)
+
+static void compare(const struct gm_summary *const *runs, size_t count, const char *limit)
+{
+    struct gm_compare_options options = {.top = 10};
+    assert_true(limit == NULL || gm_growth_limit_parse(&options.limit, limit));
+    forget(NULL);
+    assert_int_equal(gm_compare(&c, runs, count, &options, NULL), GM_OK);
 }
 
 TEST(sites)
 {
-    struct hand h;
-    struct gm_comparison c;
-    const struct gm_compare_options options = {.top = 10};
-    make_hand(&h);
-    assert_int_equal(gm_compare(&c, h.runs, 2, &options, NULL), GM_OK);
+    compare(h.runs, 2, NULL);
     const struct gm_diff_site_table *t = &c.pairs[0].sites;
     assert_int_equal(t->count, 3); /* C is left out */
     assert_string_equal(t->rows[0].row.name, "a  x/m.py");
@@ -105,44 +120,31 @@ TEST(sites)
     assert_int_equal(t->sums.same, 1);
     assert_int_equal(t->sums.same_bytes, 7);
     assert_false(c.pairs[0].is_same);
-    gm_comparison_free(&c);
 }
 
 /* What the totals hold beyond the rows is told, not hidden. */
 TEST(residual)
 {
-    struct hand h;
-    struct gm_comparison c;
-    const struct gm_compare_options options = {.top = 10};
-    make_hand(&h);
     h.after.totals.allocated += 5;
-    assert_int_equal(gm_compare(&c, h.runs, 2, &options, NULL), GM_OK);
+    compare(h.runs, 2, NULL);
     assert_int_equal(c.pairs[0].sites.sums.residual, 5);
     assert_int_equal(c.pairs[0].sites_at_peak.sums.residual, 0);
-    gm_comparison_free(&c);
     h.after.totals.allocated = UINT64_MAX - 1; /* a lie */
-    assert_int_equal(gm_compare(&c, h.runs, 2, &options, NULL), GM_OK);
+    compare(h.runs, 2, NULL);
     assert_int_equal(c.pairs[0].sites.sums.delta, INT64_MAX);
-    gm_comparison_free(&c);
 }
 
 static size_t growths(const char *limit, uint64_t base, uint64_t after)
 {
-    struct hand h;
-    struct gm_comparison c;
-    struct gm_compare_options options = {.top = 10};
-    make_hand(&h);
     h.base_device.peaks[GM_LEVEL_RESERVED].bytes = base;
     h.after_device.peaks[GM_LEVEL_RESERVED].bytes = after;
     for (int k = 0; k < GM_LEVEL_COUNT; k++)
         if (k != GM_LEVEL_RESERVED)
             h.after_device.peaks[k] = h.base_device.peaks[k];
-    assert_true(gm_growth_limit_parse(&options.limit, limit));
-    assert_int_equal(gm_compare(&c, h.runs, 2, &options, NULL), GM_OK);
+    compare(h.runs, 2, limit);
     size_t n = c.growth_count;
     if (n > 0)
         assert_string_equal(c.growths[0].what, "peak reserved");
-    gm_comparison_free(&c);
     return n;
 }
 
@@ -163,42 +165,30 @@ TEST(growth)
 /* Without a trace the totals of the files count. */
 TEST(growth_of_totals)
 {
-    struct hand h;
-    struct gm_comparison c;
-    struct gm_compare_options options = {.top = 10};
-    make_hand(&h);
     h.after.has_trace = false;
-    assert_true(gm_growth_limit_parse(&options.limit, "9"));
-    assert_int_equal(gm_compare(&c, h.runs, 2, &options, NULL), GM_OK);
+    compare(h.runs, 2, "9");
     assert_int_equal(c.growth_count, 2); /* allocated 157 to 187, reserved 200 to 210 */
     assert_string_equal(c.growths[0].what, "allocated");
     assert_int_equal(c.growths[0].device, -1);
     assert_string_equal(c.growths[1].what, "reserved");
     assert_false(c.pairs[0].sites_at_peak.sums.is_known);
-    gm_comparison_free(&c);
 }
 
 /* One device each are compared whatever they are called; of several each with its own. */
 TEST(devices)
 {
-    struct hand h;
-    struct gm_comparison c;
-    const struct gm_compare_options options = {.top = 10};
-    make_hand(&h);
     h.after_device.device = 3;
-    assert_int_equal(gm_compare(&c, h.runs, 2, &options, NULL), GM_OK);
+    compare(h.runs, 2, NULL);
     assert_int_equal(c.pairs[0].device_count, 1);
-    gm_comparison_free(&c);
     struct gm_summary_device two[2] = {h.after_device, h.after_device};
     two[0].device = 0;
     h.after.devices = two;
     h.after.device_count = 2;
-    assert_int_equal(gm_compare(&c, h.runs, 2, &options, NULL), GM_OK);
+    compare(h.runs, 2, NULL);
     assert_int_equal(c.pairs[0].device_count, 2);
     assert_ptr_equal(c.pairs[0].devices[0].base, &h.base_device);
     assert_ptr_equal(c.pairs[0].devices[0].after, &two[0]);
     assert_null(c.pairs[0].devices[1].base);
-    gm_comparison_free(&c);
 }
 
 /* ---- series ------------------------------------------------------------------------------------------------------ */
@@ -209,18 +199,14 @@ TEST(series)
     static const char *const paths[] = {"a/ctx512_fwd.08fa910c.pickle", "a/ctx128_fwd.66f06b43.pickle",
                                         "a/ctx256_fwd.20251114.pickle", "b/ctx128_fwd.pickle",
                                         "b/ctx256_fwd.pickle",          "a/other.pickle"};
-    struct hand h;
     struct gm_summary runs[6];
     const struct gm_summary *pointers[6];
-    struct gm_comparison c;
-    const struct gm_compare_options options = {.top = 10};
-    make_hand(&h);
     for (size_t i = 0; i < 6; i++) {
         runs[i] = h.base;
         runs[i].path = runs[i].name = paths[i];
         pointers[i] = &runs[i];
     }
-    assert_int_equal(gm_compare(&c, pointers, 6, &options, NULL), GM_OK);
+    compare(pointers, 6, NULL);
     assert_int_equal(c.series_count, 1);
     assert_string_equal(c.series[0].key, "ctx");
     assert_string_equal(c.series[0].name, "ctxN_fwd.#.pickle");
@@ -229,7 +215,6 @@ TEST(series)
     near_to(c.series[0].n[2], 512, 0);
     assert_int_equal(c.series[0].runs[0], 1);
     assert_int_equal(c.series[0].fits[0].law, GM_LAW_CONSTANT); /* all are the same run */
-    gm_comparison_free(&c);
 }
 
 /* A constant, a line and both terms: three runs tell each of them, and so their sum, which they would not tell alone.
@@ -237,13 +222,9 @@ TEST(series)
 TEST(sum_of_laws)
 {
     static const char *const paths[] = {"ctx128.pickle", "ctx256.pickle", "ctx512.pickle"};
-    struct hand h;
     struct gm_summary runs[3];
     struct gm_slice slices[3][3];
     const struct gm_summary *pointers[3];
-    struct gm_comparison c;
-    const struct gm_compare_options options = {.top = 10};
-    make_hand(&h);
     for (size_t i = 0; i < 3; i++) {
         const uint64_t n = UINT64_C(128) << i;
         slices[i][0] = (struct gm_slice){"a", 0, 5000000, 1};
@@ -257,7 +238,7 @@ TEST(sum_of_laws)
         runs[i].peaks[GM_LEVEL_RESERVED] = runs[i].peaks[GM_LEVEL_REQUESTED] + (i == 1 ? 60000000 : 0);
         pointers[i] = &runs[i];
     }
-    assert_int_equal(gm_compare(&c, pointers, 3, &options, NULL), GM_OK);
+    compare(pointers, 3, NULL);
     assert_int_equal(c.series_count, 1);
     assert_int_equal(c.series[0].level_count, 3);
     assert_int_equal(c.series[0].fit_count, 6);
@@ -287,7 +268,6 @@ TEST(sum_of_laws)
     assert_false(d.failed);
     assert_int_equal(count_parts(&d, "+123.0 MiB (+592.0%)"), 4); /* three levels, and the bar of categories */
     gm_display_free(&d);
-    gm_comparison_free(&c);
 }
 
 /* ---- the axis ---------------------------------------------------------------------------------------------------- */
@@ -295,9 +275,6 @@ TEST(sum_of_laws)
 /* Three steps of 10 events after 5 others, against one of 20 after 10: they lie over each other. */
 TEST(alignment)
 {
-    struct hand h;
-    struct gm_comparison c;
-    const struct gm_compare_options options = {.top = 10};
     const struct gm_summary_step base[] = {
         {.number = 7, .first_event = 5, .last_event = 14},
         {.number = 8, .first_event = 15, .last_event = 24},
@@ -305,7 +282,6 @@ TEST(alignment)
     };
     const struct gm_summary_step after[] = {{.number = 0, .first_event = 10, .last_event = 29}};
     struct gm_summary_point points[35];
-    make_hand(&h);
     for (uint64_t i = 0; i < 35; i++)
         points[i] = (struct gm_summary_point){i, GM_REPORT_NONE, i, i, 100 + i};
     h.base_device.events = 35;
@@ -320,7 +296,7 @@ TEST(alignment)
     h.after_device.points = points;
     h.after_device.point_count = 30;
     h.after_device.peaks[GM_LEVEL_ALLOCATED].event = 29;
-    assert_int_equal(gm_compare(&c, h.runs, 2, &options, NULL), GM_OK);
+    compare(h.runs, 2, NULL);
     const struct gm_diff_timeline *t = &c.timeline;
     assert_int_equal(t->axis, GM_AXIS_STEPS);
     assert_int_equal(t->tick_count, 3);
@@ -334,19 +310,14 @@ TEST(alignment)
     /* the last column of the base has its last event, the new run has nothing there */
     assert_int_equal(t->lines[0].columns[t->column_count - 1].reserved, 134);
     assert_int_equal(t->lines[1].columns[t->column_count - 1].reserved, GM_REPORT_NONE);
-    gm_comparison_free(&c);
 }
 
 /* Forward of 10 events against forward, backward and optimizer of 10 each: the forwards lie over each other. */
 TEST(phases)
 {
-    struct hand h;
-    struct gm_comparison c;
-    const struct gm_compare_options options = {.top = 10};
     const struct gm_summary_span base[] = {{GM_PHASE_FORWARD, 0, 9}};
     const struct gm_summary_span after[] = {
         {GM_PHASE_FORWARD, 0, 9}, {GM_PHASE_BACKWARD, 10, 19}, {GM_PHASE_OPTIMIZER, 20, 29}};
-    make_hand(&h);
     h.base_device.events = 10;
     h.base_device.spans = base;
     h.base_device.span_count = 1;
@@ -355,7 +326,7 @@ TEST(phases)
     h.after_device.spans = after;
     h.after_device.span_count = 3;
     h.after_device.peaks[GM_LEVEL_ALLOCATED].event = 9;
-    assert_int_equal(gm_compare(&c, h.runs, 2, &options, NULL), GM_OK);
+    compare(h.runs, 2, NULL);
     const struct gm_diff_timeline *t = &c.timeline;
     assert_int_equal(t->axis, GM_AXIS_PHASES);
     assert_int_equal(t->tick_count, 3);
@@ -364,5 +335,4 @@ TEST(phases)
     near_to(t->end, 5, 1e-9); /* before, three phases, after */
     near_to(t->lines[0].peak_x, 1.95, 1e-9);
     near_to(t->lines[1].peak_x, 1.95, 1e-9);
-    gm_comparison_free(&c);
 }
