@@ -34,6 +34,7 @@ static void build(const char *segments, const char *events, const char *settings
     int n = snprintf(text, sizeof text, "{\"segments\":[%s],\"device_traces\":[[%s]],\"allocator_settings\":{%s}}",
                      segments, events, settings);
     assert_true(n > 0 && (size_t)n < sizeof text);
+    drop(NULL);
     assert_int_equal(gm_snapshot_load_bytes(&snapshot, text, (size_t)n, "test", NULL, &err), GM_OK);
     assert_int_equal(gm_history_build(&h, &snapshot, 0, NULL, &err), GM_OK);
 }

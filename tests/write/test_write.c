@@ -48,82 +48,93 @@ static struct bytes written(const struct gm_snapshot *s, const struct gm_write_o
 
 /* ---- snapshots by hand ------------------------------------------------------------------------------------------ */
 
-struct made {
+/* Of the test: what is filled, the snapshot of it, what was written of that and what was read of that. */
+static struct gm_snapshot_memory *m;
+static struct made {
     struct gm_snapshot s;
     struct gm_trace trace;
-};
+} made;
+static struct bytes b;
+static struct gm_snapshot again;
+
+static int forget(void **state)
+{
+    gm_snapshot_free(&again);
+    free(b.p);
+    gm_snapshot_free(&made.s);
+    again = (struct gm_snapshot){0};
+    b = (struct bytes){0};
+    made = (struct made){0};
+    return 0;
+}
+AROUND_EACH(NULL, forget)
+
+static void begin(void)
+{
+    forget(NULL);
+    m = gm_snapshot_memory_new();
+    assert_non_null(m);
+}
 
 /* A snapshot of one trace with these events. */
-static void make(struct made *made, struct gm_snapshot_memory *m, const struct gm_event_row *rows, size_t count)
+static void make(const struct gm_event_row *rows, size_t count)
 {
-    *made = (struct made){0};
     for (size_t i = 0; i < count; i++)
         assert_true(gm_builder_add_event(m, &rows[i]));
-    gm_builder_publish(m, &made->s);
-    made->trace = (struct gm_trace){.first = 0, .count = count, .max_entries = GM_ABSENT};
-    made->s.traces = &made->trace;
-    made->s.trace_count = 1;
+    gm_builder_publish(m, &made.s);
+    made.trace = (struct gm_trace){.first = 0, .count = count, .max_entries = GM_ABSENT};
+    made.s.traces = &made.trace;
+    made.s.trace_count = 1;
 }
 
 static const struct gm_event_row plain = {
     .action = GM_ACTION_SNAPSHOT, .addr = GM_ABSENT, .size = GM_ABSENT, .time_us = GM_ABSENT_TIME};
 
-static struct gm_snapshot read_back(const struct bytes *b)
+static void write_and_read(void)
 {
-    struct gm_snapshot s;
     struct gm_error err = {0};
-    if (gm_snapshot_load_bytes(&s, b->p, b->n, "written", NULL, &err) != GM_OK)
+    b = written(&made.s, NULL);
+    if (gm_snapshot_load_bytes(&again, b.p, b.n, "written", NULL, &err) != GM_OK)
         fail_msg("%s", err.message);
-    return s;
 }
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------ */
 
 TEST(empty)
 {
-    struct gm_snapshot_memory *m = gm_snapshot_memory_new();
-    assert_non_null(m);
-    struct gm_snapshot s = {0};
-    gm_builder_publish(m, &s);
-    struct bytes b = written(&s, NULL);
+    begin();
+    gm_builder_publish(m, &made.s);
+    b = written(&made.s, NULL);
     /* PROTO 4, FRAME, { ( 'segments' MEMOIZE ] 'device_traces' MEMOIZE ] u . */
     static const unsigned char expected[] = "\x80\x04\x95\x21\0\0\0\0\0\0\0}(\x8c\x08segments\x94]\x8c\x0d"
                                             "device_traces\x94]u.";
     assert_int_equal(b.n, sizeof expected - 1);
     assert_memory_equal(b.p, expected, b.n);
     free(b.p);
-    s.source.is_bare_segment_list = true;
-    b = written(&s, NULL);
+    made.s.source.is_bare_segment_list = true;
+    b = written(&made.s, NULL);
     assert_int_equal(b.n, 4); /* two bytes are not worth a frame */
     assert_memory_equal(b.p, "\x80\x04].", 4);
     free(b.p);
-    b = written(&s, &(struct gm_write_options){.always_dict = true});
+    b = written(&made.s, &(struct gm_write_options){.always_dict = true});
     assert_int_equal(b.n, sizeof expected - 1);
-    free(b.p);
-    gm_snapshot_free(&s);
 }
 
 /* The opcode of the one event's "size", behind the word (BININT1 is 2 bytes, and so on). */
 static void check_number(uint64_t v, const char *opcode, size_t length)
 {
-    struct gm_snapshot_memory *m = gm_snapshot_memory_new();
-    assert_non_null(m);
+    begin();
     struct gm_event_row row = plain;
     row.action = GM_ACTION_ALLOC;
     row.size = v;
-    struct made made;
-    make(&made, m, &row, 1);
-    struct bytes b = written(&made.s, NULL);
+    make(&row, 1);
+    write_and_read();
     static const char key[] = "\x8c\x04size\x94";
     const unsigned char *at = memmem(b.p, b.n, key, sizeof key - 1);
     assert_non_null(at);
     assert_memory_equal(at + sizeof key - 1, opcode, length);
     assert_int_equal(at[sizeof key - 1 + length], 'u'); /* nothing of the number is left */
-    struct gm_snapshot again = read_back(&b);
     assert_int_equal(gm_event_size(&again.events, 0), v);
-    gm_snapshot_free(&again);
-    free(b.p);
-    gm_snapshot_free(&made.s);
 }
 
 TEST(numbers)
@@ -154,70 +165,54 @@ TEST(negatives)
                  {-(INT64_C(1) << 39), "\x8a\5\0\0\0\0\x80", 7},
                  {INT64_MIN + 1, "\x8a\x08\1\0\0\0\0\0\0\x80", 10}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct gm_snapshot_memory *m = gm_snapshot_memory_new();
-        assert_non_null(m);
+        begin();
         struct gm_event_row row = plain;
         row.action = GM_ACTION_FREE;
         row.time_us = cases[i].v;
-        struct made made;
-        make(&made, m, &row, 1);
-        struct bytes b = written(&made.s, NULL);
+        make(&row, 1);
+        write_and_read();
         static const char key[] = "\x8c\x07time_us\x94";
         const unsigned char *at = memmem(b.p, b.n, key, sizeof key - 1);
         assert_non_null(at);
         assert_memory_equal(at + sizeof key - 1, cases[i].opcode, cases[i].length);
-        struct gm_snapshot again = read_back(&b);
         assert_true(gm_event_time_us(&again.events, 0) == cases[i].v);
-        gm_snapshot_free(&again);
-        free(b.p);
-        gm_snapshot_free(&made.s);
     }
 }
 
 /* Two events of one stack: one list, one dictionary, each key and word once, and fetched by two bytes from then on. */
 TEST(sharing)
 {
-    struct gm_snapshot_memory *m = gm_snapshot_memory_new();
-    assert_non_null(m);
+    begin();
     struct gm_frame_id frame = gm_intern_frame(m, gm_intern_string(m, "f", 1), gm_intern_string(m, "a.py", 4), 7);
     struct gm_event_row row = plain;
     row.action = GM_ACTION_ALLOC;
     row.addr = 512;
     row.stack = gm_intern_stack(m, &frame.v, 1);
     const struct gm_event_row rows[] = {row, row};
-    struct made made;
-    make(&made, m, rows, 2);
-    struct bytes b = written(&made.s, NULL);
+    make(rows, 2);
+    b = written(&made.s, NULL);
     static const unsigned char events[] =
         "](}(\x8c\6action\x94\x8c\5alloc\x94\x8c\4addr\x94M\0\2\x8c\6frames\x94]\x94}\x94(\x8c\4name\x94\x8c\1f\x94"
         "\x8c\x08"
         "filename\x94\x8c\4a.py\x94\x8c\4line\x94K\7uau}(h\2h\3h\4M\0\2h\5h\6ueau.";
     assert_true(b.n > sizeof events);
     assert_memory_equal(b.p + b.n - (sizeof events - 1), events, sizeof events - 1);
-    free(b.p);
-    gm_snapshot_free(&made.s);
 }
 
 /* ---- strings and frames ----------------------------------------------------------------------------------------- */
 
 static void check_string(const char *text, size_t length, const char *arrives, size_t arrives_length)
 {
-    struct gm_snapshot_memory *m = gm_snapshot_memory_new();
-    assert_non_null(m);
+    begin();
     struct gm_event_row row = plain;
     row.action = GM_ACTION_ALLOC;
     row.user_metadata = gm_intern_string(m, text, length).v;
-    struct made made;
-    make(&made, m, &row, 1);
-    struct bytes b = written(&made.s, NULL);
-    struct gm_snapshot again = read_back(&b);
+    make(&row, 1);
+    write_and_read();
     size_t n;
     const char *got = gm_string(&again, (struct gm_string_id){gm_rare_at(&again.events.user_metadata, 0)}, &n);
     assert_int_equal(n, arrives_length);
     assert_memory_equal(got, arrives, n);
-    gm_snapshot_free(&again);
-    free(b.p);
-    gm_snapshot_free(&made.s);
 }
 
 TEST(strings)
@@ -244,8 +239,7 @@ TEST(strings)
 TEST(frames)
 {
     enum { COUNT = 20000 };
-    struct gm_snapshot_memory *m = gm_snapshot_memory_new();
-    assert_non_null(m);
+    begin();
     struct gm_event_row *rows = calloc(COUNT, sizeof *rows);
     assert_non_null(rows);
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -254,9 +248,8 @@ TEST(frames)
         rows[i].addr = (uint64_t)i << 33;
         rows[i].size = i;
     }
-    struct made made;
-    make(&made, m, rows, COUNT);
-    struct bytes b = written(&made.s, NULL);
+    make(rows, COUNT);
+    write_and_read();
     size_t frames = 0, at = 2;
     while (at < b.n) {
         uint64_t length;
@@ -268,25 +261,20 @@ TEST(frames)
     }
     assert_int_equal(at, b.n);
     assert_true(frames > 3);
-    struct gm_snapshot again = read_back(&b);
     assert_int_equal(again.events.count, COUNT);
     assert_memory_equal(again.events.action, made.s.events.action, COUNT);
     for (size_t i = 0; i < COUNT; i++) {
         assert_int_equal(gm_event_size(&again.events, i), gm_event_size(&made.s.events, i));
         assert_int_equal(gm_event_addr(&again.events, i), gm_event_addr(&made.s.events, i));
     }
-    gm_snapshot_free(&again);
-    free(b.p);
     free(rows);
-    gm_snapshot_free(&made.s);
 }
 
 /* ---- settings, ring --------------------------------------------------------------------------------------------- */
 
 TEST(settings)
 {
-    struct gm_snapshot_memory *m = gm_snapshot_memory_new();
-    assert_non_null(m);
+    begin();
     const struct gm_setting settings[] = {
         {.key = "max_split_size", .type = GM_SETTING_INTEGER, .integer = -1},
         {.key = "roundup_power2_divisions.1", .type = GM_SETTING_INTEGER, .integer = 4},
@@ -294,15 +282,13 @@ TEST(settings)
         {.key = "garbage_collection_threshold", .type = GM_SETTING_REAL, .real = 0.8},
         {.key = "expandable_segments", .type = GM_SETTING_BOOL, .integer = 1},
         {.key = "nothing", .type = GM_SETTING_NONE}};
-    struct made made;
-    make(&made, m, &plain, 0);
+    make(&plain, 0);
     made.trace.max_entries = 100;
     made.trace.overflowed = GM_TRUE;
     made.s.has_settings = true;
     made.s.settings = settings;
     made.s.setting_count = sizeof settings / sizeof *settings;
-    struct bytes b = written(&made.s, NULL);
-    struct gm_snapshot again = read_back(&b);
+    write_and_read();
     assert_int_equal(again.setting_count, made.s.setting_count);
     for (size_t i = 0; i < again.setting_count; i++) {
         assert_string_equal(again.settings[i].key, settings[i].key);
@@ -311,30 +297,23 @@ TEST(settings)
     }
     assert_int_equal(again.traces[0].max_entries, 100);
     assert_int_equal(again.traces[0].overflowed, GM_TRUE);
-    gm_snapshot_free(&again);
-    free(b.p);
-    gm_snapshot_free(&made.s);
 }
 
 /* ---- failures --------------------------------------------------------------------------------------------------- */
 
 TEST(full_sink)
 {
-    struct gm_snapshot_memory *m = gm_snapshot_memory_new();
-    assert_non_null(m);
-    struct made made;
-    make(&made, m, &plain, 1);
-    struct bytes all = written(&made.s, NULL);
-    for (size_t room = 1; room < all.n; room++) {
-        struct bytes b = {.fail_after = room};
-        const struct gm_sink sink = {.write = collect, .context = &b};
+    begin();
+    make(&plain, 1);
+    b = written(&made.s, NULL);
+    for (size_t room = 1; room < b.n; room++) {
+        struct bytes part = {.fail_after = room};
+        const struct gm_sink sink = {.write = collect, .context = &part};
         struct gm_error err = {0};
         assert_int_equal(gm_write_pickle(&made.s, NULL, &sink, &err), GM_E_WRITE);
         assert_string_equal(err.message, "the sink is full");
-        free(b.p);
+        free(part.p);
     }
-    free(all.p);
-    gm_snapshot_free(&made.s);
 }
 
 static size_t entries(const char *folder)
@@ -352,22 +331,20 @@ TEST(files)
 {
     char folder[] = "/tmp/gm-write-XXXXXX", path[PATH_MAX], link[PATH_MAX];
     assert_non_null(mkdtemp(folder));
-    struct gm_snapshot_memory *m = gm_snapshot_memory_new();
-    assert_non_null(m);
-    struct made made;
-    make(&made, m, &plain, 1);
-    struct bytes all = written(&made.s, NULL);
+    begin();
+    make(&plain, 1);
+    b = written(&made.s, NULL);
     struct gm_error err = {0};
     static const char *const names[] = {"a.pickle", "a.pickle.gz", "a.pickle.zst"};
     static const enum gm_compression expected[] = {GM_COMPRESSION_NONE, GM_COMPRESSION_GZIP, GM_COMPRESSION_ZSTD};
     for (size_t i = 0; i < 3; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        for (int again = 0; again < 2; again++) /* the second one replaces the first */
+        for (int turn = 0; turn < 2; turn++) /* the second one replaces the first */
             assert_int_equal(gm_write_snapshot_file(&made.s, NULL, path, &err), GM_OK);
         struct gm_snapshot s;
         assert_int_equal(gm_snapshot_load(&s, path, NULL, &err), GM_OK);
         assert_int_equal(s.source.compression, expected[i]);
-        assert_int_equal(s.source.decoded_bytes, all.n);
+        assert_int_equal(s.source.decoded_bytes, b.n);
         assert_int_equal(s.events.count, 1);
         gm_snapshot_free(&s);
     }
@@ -394,6 +371,4 @@ TEST(files)
     }
     unlink(link);
     assert_int_equal(rmdir(folder), 0);
-    free(all.p);
-    gm_snapshot_free(&made.s);
 }
