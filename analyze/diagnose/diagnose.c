@@ -136,6 +136,18 @@ void gm_case_is_mistake(struct gm_finding *f, const struct gm_rule *rule, const 
     f->snippet = option != NULL ? option->snippet : rule->snippet;
 }
 
+static uint64_t least_of_mistake(const struct gm_case *c)
+{
+    return gm_max(c->lives->at_peak / GM_LEAST_SHARE, (uint64_t)GM_LEAST_REMEDY_MIB << 20);
+}
+
+bool gm_case_asks_all;
+
+bool gm_case_may_accuse(const struct gm_case *c, bool (*may_be)(const struct gm_lives *, size_t))
+{
+    return gm_case_asks_all || gm_lives_sum_at_peak(c->lives, may_be) >= least_of_mistake(c);
+}
+
 struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
                                   bool is_of_reserved, const char *evidence)
 {
@@ -144,8 +156,7 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
     struct gm_text t = {0};
     char bytes[GM_SIZE_TEXT], share[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
     c->failed |= set->failed || (set->n > 0 && !gm_lives_blame(c->lives, set, &blame));
-    const uint64_t least = gm_max(c->lives->at_peak / GM_LEAST_SHARE, (uint64_t)GM_LEAST_REMEDY_MIB << 20);
-    if (!c->failed && set->n > 0 && (is_of_reserved || blame.bytes >= least)) {
+    if (!c->failed && set->n > 0 && (is_of_reserved || blame.bytes >= least_of_mistake(c))) {
         if (blame.bytes > 0)
             gm_text_printf(&t, "%s at the peak (%s %%), in %s block%s, most of it made in %s: ",
                            gm_size_format(bytes, blame.bytes), gm_share_format(share, blame.bytes, c->lives->at_peak),

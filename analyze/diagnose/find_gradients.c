@@ -138,11 +138,14 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
     uint32_t first = GM_NEVER;
     uint64_t left = 0;
     size_t anew;
+    for (size_t a = 0; l->rounds.n >= LEAST_ROUNDS && a < h->allocation_count; a++)
+        left += is_left_behind(l, a) ? gm_requested(h, a) : 0;
+    if (!gm_is_share(left, l->at_peak, 0.02))
+        return;
     uint32_t *last = last_of_trained(l, &anew);
     c->failed |= last == NULL;
-    for (size_t a = 0; !c->failed && anew > 0 && l->rounds.n >= LEAST_ROUNDS && a < h->allocation_count; a++) {
+    for (size_t a = 0; !c->failed && anew > 0 && a < h->allocation_count; a++) {
         const bool is_left = is_left_behind(l, a), is_done_for = is_left || is_for_nobody(l, a, last);
-        left += is_left ? gm_requested(h, a) : 0;
         first = is_left && h->born[a] < first ? h->born[a] : first;
         if (is_left || (is_done_for && gm_lives_is_of_backward(l, a)))
             gm_set_drop(&set, a);
@@ -151,8 +154,6 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
     }
     free(last);
     struct gm_sizes behind = {.v = NULL};
-    if (!gm_is_share(left, l->at_peak, 0.02))
-        set.n = 0;
     c->failed |= set.n > 0 && !gm_sizes_of_those(&behind, l, is_left_behind);
     if (behind.n > 0)
         add_inputs(&set, l, &behind);
@@ -260,6 +261,11 @@ static bool find_copies(struct gm_set *set, const struct gm_lives *l, const stru
 {
     const struct gm_history *h = l->h;
     const uint64_t all = gm_max(all_gradients(l, 0), GM_MIB);
+    size_t one = 0;
+    while (one < h->allocation_count && !may_be_copy(l, one, sizes, all))
+        one++;
+    if (one == h->allocation_count)
+        return true;
     struct copies *copies = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *copies);
     uint64_t gradients = 0;
     size_t count = 0;
@@ -290,6 +296,11 @@ static bool find_copies(struct gm_set *set, const struct gm_lives *l, const stru
  * those of gradients must be there by themselves. */
 static bool find_kept_buckets(struct gm_set *set, const struct gm_lives *l, const struct gm_sizes *gradients)
 {
+    uint64_t may_be = 0;
+    for (size_t i = 0; i < l->there.n; i++)
+        may_be += is_bucket(l, l->there.v[i], gradients) ? gm_requested(l->h, l->there.v[i]) : 0;
+    if (may_be < GM_MIB)
+        return true;
     const uint64_t all = all_gradients(l, 0), lasting = all_gradients(l, BRIEF); /* not added to others at once */
     uint64_t *sums = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *sums), weights = 0;
     uint32_t born = 0;
@@ -364,6 +375,12 @@ struct second_graph {
     uint64_t kept, gradients;
 };
 
+static bool is_on_the_way(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a) && !gm_lives_is_role(l, a, GM_ROLE_PARAMETER) &&
+           !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE);
+}
+
 /* Whether it is there after the pass that makes its last at `last`, which frees what it frees last after that. */
 static bool outlives_pass(const struct gm_lives *l, size_t a, uint32_t last, uint32_t next)
 {
@@ -428,9 +445,7 @@ static void add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
     memset(parameters->met, 0, (parameters->n + 1) * sizeof *parameters->met);
     for (uint32_t e = from; e <= last; e++) {
         const uint32_t a = gm_made_by(l->h, e);
-        if (a == GM_NEVER || !gm_lives_is_of_backward(l, a) || !gm_lives_is_of_engine(l, a) ||
-            !outlives_pass(l, a, last, next) || l->taken[a] || gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
-            gm_lives_is_role(l, a, GM_ROLE_WORKSPACE))
+        if (a == GM_NEVER || !is_on_the_way(l, a) || !outlives_pass(l, a, last, next) || l->taken[a])
             continue;
         if (gm_sizes_has_another(parameters, gm_requested(l->h, a))) {
             g->gradients += gm_requested(l->h, a);
@@ -465,12 +480,13 @@ static struct second_graph look_for_second_graph(struct gm_case *c)
     struct second_graph graph = {.kept = 0};
     uint32_t from = GM_NEVER, last = 0;
     c->failed |= !gm_sizes_of_those(&parameters, l, is_weight);
-    for (uint32_t e = 0; !c->failed && e <= h->count; e++) {
-        const uint32_t a = e < h->count ? h->of_event[e] : GM_NEVER;
-        if (e < h->count && (a == GM_NEVER || h->born[a] != e + 1))
+    for (size_t a = 0; !c->failed && a <= h->allocation_count; a++) {
+        const bool is_one = a < h->allocation_count;
+        if (is_one && !gm_is_made(h, a))
             continue;
-        const bool is_recomputed = e < h->count && from != GM_NEVER && (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0;
-        const bool is_backward = e < h->count && (gm_lives_is_of_backward(l, a) || is_recomputed);
+        const uint32_t e = is_one ? h->born[a] - 1 : (uint32_t)h->count;
+        const bool is_recomputed = is_one && from != GM_NEVER && (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0;
+        const bool is_backward = is_one && (gm_lives_is_of_backward(l, a) || is_recomputed);
         const bool is_next = is_backward && (gm_lives_by(l, a) & GM_BY_ROOT) != 0; /* right after another */
         if ((!is_backward || is_next) && from != GM_NEVER)
             add_pass(&graph, l, &parameters, from, last);
@@ -494,6 +510,8 @@ static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
 
 void gm_kept_gradients(struct gm_case *c, struct gm_set *set)
 {
+    if (!gm_case_may_accuse(c, is_on_the_way))
+        return;
     struct second_graph graph = look_for_second_graph(c);
     gm_case_free_set(c, &graph.set);
     *set = graph.hooked;
@@ -649,14 +667,27 @@ static bool is_of_tables(struct gm_case *c, struct kinds *kinds, size_t a)
     return kind.are_of_tables;
 }
 
+/* What is looked up by code whose name tells it; so many times in a forward pass. */
+struct looked_up {
+    uint64_t most;
+    size_t tables;
+    bool is_known;
+};
+static uint64_t look_up(const struct gm_lives *l, struct looked_up *found)
+{
+    if (!found->is_known)
+        *found = (struct looked_up){looked_up(l), count_lookups(l), true};
+    return found->most;
+}
+
 /* Bytes of the rows of a table that were looked up, of which that is the gradient; 0: it is none, or those are no small
- * part of it. `looked_up`: by code whose name tells it; `tables`: so many times in a forward pass. */
-static uint64_t rows_of(struct gm_case *c, struct kinds *kinds, size_t a, uint64_t looked_up, size_t tables)
+ * part of it. */
+static uint64_t rows_of(struct gm_case *c, struct kinds *kinds, size_t a, struct looked_up *by_name)
 {
     const struct gm_lives *l = c->lives;
     const uint64_t size = gm_requested(l->h, a);
-    if (!gm_lives_is_of_backward(l, a) || !gm_lives_is_of_engine(l, a) ||
-        !gm_is_share(size, l->at_peak, LEAST_OF_TABLE))
+    if (!gm_lives_is_of_backward(l, a) || !gm_is_share(size, l->at_peak, LEAST_OF_TABLE) ||
+        !gm_lives_is_of_engine(l, a))
         return 0;
     const uint64_t sorted = rows_of_gradient(l, a);
     if (sorted > 0 && is_of_tables(c, kinds, a))
@@ -664,9 +695,9 @@ static uint64_t rows_of(struct gm_case *c, struct kinds *kinds, size_t a, uint64
     if (!gm_is_share(size, l->at_peak, LEAST_OF_TABLES))
         return 0;
     const struct table table = table_of(l, size);
-    const bool is_told =
-        table.count > 0 && !table.has_states && size / TABLE_PER_LOOKUP >= looked_up && gradients_after(l, a) < tables;
-    return is_told ? looked_up : 0;
+    const bool is_told = table.count > 0 && !table.has_states && size / TABLE_PER_LOOKUP >= look_up(l, by_name) &&
+                         gradients_after(l, a) < by_name->tables;
+    return is_told ? by_name->most : 0;
 }
 
 /* The stack of a weight of that size; 0: none is known. */
@@ -684,14 +715,13 @@ static uint32_t made_with(const struct gm_lives *l, uint64_t bytes)
 static void find_tables(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
-    const uint64_t by_name = looked_up(l);
-    const size_t tables = count_lookups(l);
     struct gm_set set = {.v = NULL}, lookups = {.v = NULL};
     struct gm_blame blame = {.bytes = 0};
     struct kinds kinds = {.v = NULL};
+    struct looked_up by_name = {.most = 0};
     uint64_t most = 0;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
-        const uint64_t rows = rows_of(c, &kinds, a, by_name, tables);
+        const uint64_t rows = rows_of(c, &kinds, a, &by_name);
         most = rows > most ? rows : most;
         if (rows > 0)
             gm_set_shrink(&set, a, rows);
@@ -702,8 +732,9 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
             gm_set_shrink(&set, a, most);
     for (size_t a = 0; set.n > 0 && !c->failed && a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && !gm_lives_is_of_backward(l, a) && !gm_lives_is_lasting(l, a) &&
-            (by_name > 0 ? (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0
-                         : gm_requested(l->h, a) == most && l->h->born[a] < l->h->born[set.v[0].allocation]))
+            (look_up(l, &by_name) > 0
+                 ? (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0
+                 : gm_requested(l->h, a) == most && l->h->born[a] < l->h->born[set.v[0].allocation]))
             gm_set_drop(&lookups, a);
     c->failed |= lookups.n > 0 && !gm_lives_blame(c->lives, &lookups, &blame);
     gm_case_free_set(c, &lookups);

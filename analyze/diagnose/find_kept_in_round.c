@@ -228,6 +228,8 @@ static uint8_t *look_beyond_calls(const struct gm_lives *l)
 
 void gm_kept_layers(struct gm_case *c, struct gm_set *set)
 {
+    if (!gm_case_may_accuse(c, may_be_held))
+        return;
     uint8_t *beyond = look_beyond_calls(c->lives);
     c->failed |= beyond == NULL;
     for (size_t a = 0; !c->failed && a < c->lives->h->allocation_count; a++)
@@ -256,6 +258,8 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
+    if (!gm_case_may_accuse(c, may_be_held))
+        return;
     struct collected *stacks = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *stacks);
     uint8_t *beyond = look_beyond_calls(l);
     uint64_t work = 0;
@@ -318,9 +322,16 @@ static bool keep_unfreed(struct gm_set *set, const struct gm_lives *l, size_t fr
     return is_graph;
 }
 
+static bool may_be_unfreed(const struct gm_lives *l, size_t a)
+{
+    return may_be_of_graph(l, a) && l->h->freed[a] != GM_NEVER && !gm_lives_goes_in_backward(l, a);
+}
+
 void gm_find_retained_in_round(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
+    if (!gm_case_may_accuse(c, may_be_unfreed))
+        return;
     struct gm_set set = {.v = NULL};
     struct gm_backward pass = {GM_NEVER, 0};
     size_t from = 0, graphs = 0;

@@ -383,9 +383,18 @@ static enum shape collect(struct gm_case *c, const uint8_t *kinds, const struct 
     return set->n == 0 ? SINGLE : shape_of(c, set, &spread, kinds, kind);
 }
 
+/* Whether classify() may tell of it, or add_held() add it. */
+static bool may_be_kept(const struct gm_lives *l, size_t a)
+{
+    return (outlived(l, a) > 0 || (l->phase != NULL && !gm_lives_goes_in_backward(l, a))) &&
+           (gm_is_of_round(l, a) || (is_set_up(l, a) && is_made(l, a)));
+}
+
 static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *set)
 {
     struct gm_lives *l = c->lives;
+    if (!gm_case_may_accuse(c, may_be_kept))
+        return SINGLE;
     if (l->habits == NULL)
         l->habits = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *l->habits);
     if (l->habits != NULL && l->kinds == NULL)

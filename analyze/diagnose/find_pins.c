@@ -31,9 +31,9 @@ static struct given_back most_stranded(const struct gm_case *c)
     struct gm_walk walk = gm_walk_start(h);
     struct gm_change change;
     uint32_t highest;
-    uint64_t live, reserved = gm_case_reserved_at_start(c, &live, &highest);
+    uint64_t live = 0, reserved = c->lives->gives_back ? gm_case_reserved_at_start(c, &live, &highest) : 0;
     bool is_back = false;
-    while (gm_walk_next(&walk, &change)) {
+    while (c->lives->gives_back && gm_walk_next(&walk, &change)) {
         const uint64_t stranded = gm_sat_sub(reserved, live);
         if (is_back && change.reserved >= 0 && stranded >= most.stranded / 4 * 3 && stranded >= reserved / LEAST_PINNED)
             most = (struct given_back){change.event, stranded, reserved};

@@ -20,11 +20,11 @@ static void find_emptied(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_events *events = &l->snapshot->events;
     uint32_t rounds = 0, last = 0, stack = 0;
     char n[2][GM_NUMBER_TEXT];
-    if (c->has_oom || c->view.timeline->fragmentation.retries > 0)
+    if (!l->gives_back || c->has_oom || c->view.timeline->fragmentation.retries > 0)
         return;
     for (uint32_t e = 0; e < l->h->count; e++) {
         const size_t row = l->h->first + e;
-        if (events->action[row] != GM_ACTION_SEGMENT_FREE && events->action[row] != GM_ACTION_SEGMENT_UNMAP)
+        if (!gm_action_is_release(events->action[row]))
             continue;
         const uint32_t round = gm_lives_round(l, e + 1);
         if (round == last || round == 0)
@@ -58,7 +58,9 @@ enum {
 struct phase {
     uint64_t *made;              /* [gm_stack_id] */
     uint32_t *last;              /* [gm_stack_id]: its last event */
-    uint32_t *later;             /* [event]: how often what comes next does so from then on; 0: something is not over */
+    uint32_t *later;             /* [allocation]: how often what comes next does so from its birth on; 0: something is
+                                    not over */
+    size_t end;                  /* 1 + the last allocation from which it does so LATER times; 0: there is none */
     uint64_t all, goes_on, then; /* `then`: `all`, at the end of the phase */
     uint32_t most;               /* the stack that made most of it */
     uint32_t trained;            /* the last event of a backward pass or an optimizer; 0: none */
@@ -101,9 +103,9 @@ uint64_t gm_case_reserved_at_start(const struct gm_case *c, uint64_t *live, uint
     return left > 0 ? (uint64_t)left : 0;
 }
 
-/* Fills p->later, backwards: by calls of one line of a model, between which other lines make something; or rounds,
- * where no modules are called. A recording of one step ends in a backward pass and the optimizer: that is no phase of
- * its own. false: no memory. */
+/* Fills p->later, and p->end, backwards: by calls of one line of a model, between which other lines make something; or
+ * rounds, where no modules are called. A recording of one step ends in a backward pass and the optimizer: that is no
+ * phase of its own. false: no memory. */
 static bool look_ahead(struct phase *p, const struct gm_lives *l)
 {
     const size_t stacks = l->snapshot->stacks.count + 1;
@@ -112,12 +114,12 @@ static bool look_ahead(struct phase *p, const struct gm_lives *l)
     const bool ok = calls != NULL && times != NULL && p->later != NULL, has_modules = gm_lives_has_modules(l);
     for (uint32_t s = 0; ok && s < stacks; s++)
         calls[s] = (l->by[s] & GM_BY_MODULE) != 0 ? gm_lives_module_call(l, s, 1) : 0;
-    for (uint32_t e = (uint32_t)l->h->count; ok && e-- > 0; p->later[e] = later) {
-        const uint32_t a = gm_made_by(l->h, e), stack = a == GM_NEVER ? 0 : gm_stack_of(l->h, a);
+    for (size_t a = l->h->allocation_count; ok && a-- > 0; p->later[a] = later) {
+        if (!gm_is_made(l->h, a))
+            continue;
+        const uint32_t e = l->h->born[a] - 1, stack = gm_stack_of(l->h, a);
         if (!has_modules)
             later = 1 + gm_lives_round(l, (uint32_t)l->h->count) - gm_lives_round(l, e + 1);
-        if (a == GM_NEVER)
-            continue;
         const bool is_backward = gm_lives_is_of_backward(l, a) || (l->by[stack] & GM_BY_ROOT) != 0;
         if (p->trained == 0 && (is_backward || (l->by[stack] & GM_BY_OPTIMIZER) != 0))
             p->trained = e;
@@ -127,6 +129,8 @@ static bool look_ahead(struct phase *p, const struct gm_lives *l)
             later = ++times[calls[stack] % stacks];
         last = (l->by[stack] & GM_BY_NOBODY) == 0 ? calls[stack] : last;
     }
+    for (p->end = l->h->allocation_count; ok && p->end > 0 && p->later[p->end - 1] < LATER;)
+        p->end--;
     free(calls);
     free(times);
     return ok;
@@ -138,7 +142,7 @@ static bool look_ahead(struct phase *p, const struct gm_lives *l)
 static bool is_in_time(const struct gm_lives *l, const struct phase *p, const struct gm_change *change,
                        uint32_t highest, bool is_mostly_cached)
 {
-    const uint32_t e = change->event, later = p->later[e], rounds = gm_lives_round(l, e);
+    const uint32_t e = change->event, later = p->later[change->allocation], rounds = gm_lives_round(l, e);
     if (later < LATER)
         return false;
     if (p->trained > 0 && e > p->trained)
@@ -157,7 +161,7 @@ static uint32_t end_of_phase(const struct gm_case *c, struct phase *p, uint64_t 
     uint64_t live, reserved = gm_case_reserved_at_start(c, &live, &highest);
     uint64_t growth = 0 /* for a request that is not served yet */, goes_on = 0;
     *cached = 0;
-    while (gm_walk_next(&walk, &change)) {
+    while (gm_walk_next(&walk, &change) && (change.kind != GM_CHANGE_ALLOC || change.allocation < p->end)) {
         *(change.reserved > 0 ? &growth : &reserved) += (uint64_t)change.reserved;
         if (change.kind == GM_CHANGE_FREE)
             live = gm_sat_sub(live, gm_block_bytes(h, change.allocation));
@@ -201,16 +205,16 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
     const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
     struct phase p = {.made = calloc(stacks, sizeof *p.made),
                       .last = calloc(stacks, sizeof *p.last),
-                      .later = malloc((l->h->count + 1) * sizeof *p.later)};
+                      .later = malloc((l->h->allocation_count + 1) * sizeof *p.later)};
     struct gm_remedy_change *change = gm_arena_calloc(&c->report->arena, 1, sizeof *change);
     uint64_t cached = 0;
     uint32_t moment = GM_NEVER, stack = 0;
     char size[GM_SIZE_TEXT], n[GM_NUMBER_TEXT];
     c->failed |= p.made == NULL || p.last == NULL || change == NULL || !look_ahead(&p, l);
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+    for (size_t a = 0; !c->failed && p.end > 0 && a < l->h->allocation_count; a++)
         if (is_of_phase(l, a) && l->h->born[a] > p.last[gm_stack_of(l->h, a)])
             p.last[gm_stack_of(l->h, a)] = l->h->born[a];
-    if (!c->failed)
+    if (!c->failed && p.end > 0)
         moment = end_of_phase(c, &p, &cached, &stack);
     free(p.made);
     free(p.last);

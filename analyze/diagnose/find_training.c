@@ -36,14 +36,15 @@ static struct round *look_at_rounds(const struct gm_lives *l)
     struct round *rounds = calloc(n + 1, sizeof *rounds);
     for (size_t r = 0; rounds != NULL && r < n; r++)
         rounds[r].backward = GM_NEVER;
-    for (uint32_t e = 0; rounds != NULL && e < l->h->count; e++) {
+    for (uint32_t e = 0, at = 0; rounds != NULL && e < l->h->count; e++) {
         const uint32_t a = gm_made_by(l->h, e);
         const bool is_made = a != GM_NEVER;
         const bool is_backward =
             (l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD) || (is_made && l->role[a] == GM_ROLE_GRADIENT);
         if (!is_backward && !is_made)
             continue;
-        struct round *round = &rounds[gm_lives_round(l, e + 1)];
+        at = gm_lives_round_on(l, e + 1, at);
+        struct round *round = &rounds[at];
         if (is_backward && round->backward == GM_NEVER)
             round->backward = round->seen = e;
         /* zero_grad() is the optimizer's code, too, but makes nothing */
@@ -198,10 +199,17 @@ static uint64_t useless_at_peak(const struct gm_lives *l, const struct gm_set *s
     return bytes;
 }
 
+static bool is_gradient(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_lives_is_of_engine(l, a);
+}
+
 static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
+    if (!gm_case_may_accuse(c, is_gradient))
+        return;
     struct round *rounds = look_at_rounds(l);
     const struct steps steps = rounds == NULL ? (struct steps){.count = 0} : find_steps(l, rounds);
     bool has_backward = false;
@@ -210,7 +218,7 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
         has_backward |= rounds[r].backward != GM_NEVER;
     const bool is_forward = !has_backward && has_forward(l);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        if (l->role[a] == GM_ROLE_GRADIENT && gm_lives_is_of_engine(l, a) && l->taken[a] != GM_TAKEN) {
+        if (is_gradient(l, a) && l->taken[a] != GM_TAKEN) {
             if (!is_forward)
                 add_gradient(&set, l, rounds, a, &steps);
             else if (l->h->born[a] == 0)
@@ -269,16 +277,6 @@ static struct burst *find_bursts(const struct gm_lives *l, const struct round *r
     return bursts;
 }
 
-static uint64_t gradients_at_peak(const struct gm_lives *l)
-{
-    uint64_t bytes = 0;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        bytes += l->role[a] == GM_ROLE_GRADIENT && gm_lives_is_of_engine(l, a) && gm_lives_at_peak(l, a)
-                     ? gm_requested(l->h, a)
-                     : 0;
-    return bytes;
-}
-
 /* Whether it goes within the step in which it was made. */
 static bool is_brief(const struct gm_lives *l, size_t a)
 {
@@ -296,14 +294,22 @@ static uint32_t after_another(const struct gm_lives *l, size_t a)
     return e + 1;
 }
 
+static bool may_be_transient(const struct gm_lives *l, size_t a)
+{
+    const unsigned by = gm_lives_by(l, a);
+    return ((by & GM_BY_MODULE) == 0 || (by & (GM_BY_OPTIMIZER | GM_BY_CLIPPING)) != 0) && is_brief(l, a);
+}
+
 static void find_transients(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     struct gm_sizes sizes;
+    if (!gm_case_may_accuse(c, may_be_transient))
+        return;
     struct round *rounds = look_at_rounds(l);
     struct burst *bursts = rounds == NULL ? NULL : find_bursts(l, rounds);
-    const uint64_t gradients = gradients_at_peak(l);
+    const uint64_t gradients = gm_lives_sum_at_peak(l, is_gradient);
     bool has_unfusable = false;
     c->failed |= !gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT) || bursts == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {

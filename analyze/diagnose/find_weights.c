@@ -69,16 +69,21 @@ static bool is_line_again(struct gm_lives *l, const struct gm_roster *roster, si
     return is_again;
 }
 
+/* `is_wanted`: only what is there at the peak. */
 static struct members list_members(struct gm_case *c, bool (*is_wanted)(const struct gm_lives *, size_t))
 {
     struct gm_lives *l = c->lives;
-    const struct gm_roster *roster = gm_lives_roster(l);
+    const struct gm_roster *roster = NULL; /* until it is asked */
     struct members found = {.v = NULL};
-    c->failed |= roster == NULL;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+    for (size_t i = 0; !c->failed && i < l->there.n; i++) {
+        const size_t a = l->there.v[i];
         if (!is_wanted(l, a))
             continue;
-        const bool goes = !gm_lives_is_left(l, a), is_again = goes && is_made_again(l, roster, a);
+        const bool goes = !gm_lives_is_left(l, a);
+        if (goes && roster == NULL)
+            roster = gm_lives_roster(l);
+        c->failed |= goes && roster == NULL;
+        const bool is_again = goes && !c->failed && is_made_again(l, roster, a);
         if (is_again && !is_copied(l, a))
             continue;
         const char *site = gm_names_site(&l->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
@@ -456,16 +461,26 @@ static uint32_t *count_kept(const struct gm_lives *l)
     return kept;
 }
 
-/* Whether the program made it, other than in a forward pass, and a forward pass and a step run until it goes. */
+static bool is_parameter(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_PARAMETER);
+}
+
+/* Whether the program made it, other than in a forward pass, and not for good. */
+static bool may_be_beside(const struct gm_lives *l, size_t a)
+{
+    return !l->taken[a] && l->h->born[a] > 0 && !is_parameter(l, a) &&
+           (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_OPTIMIZER | GM_BY_MODULE | GM_BY_LOADING)) ==
+               0 &&
+           !gm_lives_is_lasting(l, a) && !is_for_backward(l, a);
+}
+
+/* The same, and a forward pass and a step run until it goes. */
 static bool is_kept_beside(const struct gm_lives *l, const uint32_t *kept, size_t a)
 {
     const struct gm_history *h = l->h;
     const uint32_t end = h->freed[a] < h->count ? h->freed[a] : (uint32_t)h->count;
-    return !l->taken[a] && h->born[a] > 0 && !gm_lives_is_lasting(l, a) && !is_for_backward(l, a) &&
-           !gm_lives_is_role(l, a, GM_ROLE_PARAMETER) &&
-           (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_OPTIMIZER | GM_BY_MODULE | GM_BY_LOADING)) ==
-               0 &&
-           kept[end] >= kept[h->born[a]] + LEAST_MADE &&
+    return may_be_beside(l, a) && kept[end] >= kept[h->born[a]] + LEAST_MADE &&
            (!l->has_optimizer || l->phase == NULL || gm_lives_round(l, end) > gm_lives_round(l, h->born[a]) ||
             gm_lives_has_phase(l, h->born[a], end, GM_PHASE_OPTIMIZER));
 }
@@ -477,17 +492,18 @@ static void find_backup(struct gm_case *c, struct gm_set *set)
 {
     struct gm_lives *l = c->lives;
     const size_t stacks = l->snapshot->stacks.count;
+    const uint64_t weights = gm_lives_sum_at_peak(l, is_parameter);
+    if (weights == 0 || gm_lives_sum_at_peak(l, may_be_beside) < weights - weights / 10)
+        return;
     uint32_t *kept = count_kept(l);
-    uint64_t *bytes = calloc(stacks + 1, sizeof *bytes), weights = 0;
+    uint64_t *bytes = calloc(stacks + 1, sizeof *bytes);
     struct gm_sizes sizes = {.v = NULL};
     c->failed |= kept == NULL || bytes == NULL || !gm_sizes_of_role(&sizes, l, GM_ROLE_PARAMETER);
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
-        if (!gm_lives_at_peak(l, a))
-            continue;
-        weights += gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ? gm_requested(l->h, a) : 0;
+    for (size_t i = 0; !c->failed && i < l->there.n; i++) {
+        const size_t a = l->there.v[i];
         bytes[gm_stack_of(l->h, a)] += is_kept_beside(l, kept, a) ? gm_requested(l->h, a) : 0;
     }
-    for (uint32_t s = 0; !c->failed && weights > 0 && s < stacks; s++) {
+    for (uint32_t s = 0; !c->failed && s < stacks; s++) {
         if (bytes[s] < weights - weights / 10)
             continue;
         uint64_t alike = 0;
@@ -637,7 +653,7 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     struct gm_sizes gradients;
-    if (!l->has_backward)
+    if (!l->has_backward || !gm_case_may_accuse(c, is_of_program))
         return;
     struct members m = list_members(c, is_of_program);
     const uint64_t of_rounds = largest_of_rounds(l);

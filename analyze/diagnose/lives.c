@@ -164,28 +164,32 @@ static uint32_t stack_at(const struct gm_lives *l, uint32_t event)
     return a == GM_NEVER ? GM_NEVER : gm_stack_of(l->h, a);
 }
 
-/* The same stacks follow each other again and again: for each the last one is kept after which it is no return. */
+/* The same stacks follow each other again and again: pairs of which the second is no return are kept. */
 static bool find_loop_backs(const struct gm_lives *l, struct loop_backs *found)
 {
+    enum { PAIRS = 4096 };
+    struct pair {
+        uint32_t last, stack;
+    } *none = calloc(PAIRS, sizeof *none);
     uint32_t from[DEPTH_MOST], to[DEPTH_MOST], last = 0;
-    uint32_t *none_after = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *none_after);
-    bool ok = none_after != NULL;
-    for (uint32_t e = 0; ok && e < l->h->count; e++) {
-        const uint32_t stack = stack_at(l, e);
+    bool ok = none != NULL;
+    for (size_t a = 0; ok && a < l->h->allocation_count; a++) {
+        const uint32_t stack = gm_is_made(l->h, a) ? gm_stack_of(l->h, a) : GM_NEVER;
         if (stack == GM_NEVER || (l->by[stack] & GM_BY_NOBODY) != 0)
             continue;
-        if (none_after[stack] != last) {
+        struct pair *pair = &none[(last * 31 + stack) % PAIRS];
+        if (pair->last != last || pair->stack != stack) {
             const size_t n = python_frames(l, last, from), m = python_frames(l, stack, to);
             const size_t d = steps_back_at(l, from, n, to, m);
             if (d == DEPTH_MOST || is_in_module(l, to, d))
-                none_after[stack] = last;
+                *pair = (struct pair){last, stack};
             else
-                ok = GM_VEC_PUSH(
-                    found, ((struct loop_back){e, (uint32_t)d, hash_above(l, to, d), l->snapshot->frames.line[to[d]]}));
+                ok = GM_VEC_PUSH(found, ((struct loop_back){l->h->born[a] - 1, (uint32_t)d, hash_above(l, to, d),
+                                                            l->snapshot->frames.line[to[d]]}));
         }
         last = stack;
     }
-    free(none_after);
+    free(none);
     return ok;
 }
 
@@ -471,23 +475,33 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
 static void look_at_phases(struct gm_lives *l)
 {
     l->first_forward = l->first_backward = l->first_oom = (uint32_t)l->h->count;
-    for (uint32_t e = 0; e < l->h->count; e++) {
-        const uint32_t a = l->h->of_event[e];
+    const struct gm_history *const h = l->h;
+    for (uint32_t e = 0; e < h->count; e++) {
+        const uint8_t action = l->snapshot->events.action[h->first + e];
         const uint8_t phase = l->phase == NULL ? (uint8_t)GM_PHASE_OTHER : l->phase[e];
-        if (l->snapshot->events.action[l->h->first + e] == GM_ACTION_OOM && !l->has_oom)
+        if (action == GM_ACTION_OOM && !l->has_oom) {
             l->first_oom = e;
-        l->has_oom |= l->snapshot->events.action[l->h->first + e] == GM_ACTION_OOM;
-        l->has_backward |= phase == GM_PHASE_BACKWARD;
-        l->has_optimizer |= phase == GM_PHASE_OPTIMIZER;
-        if (a != GM_NEVER) {
-            l->last_made = l->h->born[a] == e + 1 ? e : l->last_made;
-            l->has_optimizer = l->has_optimizer || (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0;
-            l->has_backward |= l->role[a] == GM_ROLE_GRADIENT;
+            l->has_oom = true;
         }
-        if (phase != GM_PHASE_OTHER && l->first_forward == l->h->count)
+        if (gm_action_is_release(action))
+            l->gives_back = true;
+        if (phase != GM_PHASE_OTHER && l->first_forward == h->count)
             l->first_forward = e;
-        if (phase == GM_PHASE_BACKWARD && l->first_backward == l->h->count)
+        if (phase == GM_PHASE_BACKWARD && l->first_backward == h->count)
             l->first_backward = e;
+        if (phase == GM_PHASE_OPTIMIZER)
+            l->has_optimizer = true;
+    }
+    l->has_backward = l->first_backward < h->count;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        if (gm_is_made(h, a))
+            l->last_made = h->born[a] - 1;
+        else if (h->freed[a] == GM_NEVER && (h->let_go[a] == GM_NEVER || h->let_go[a] == 0))
+            continue; /* no event is about it */
+        if (!l->has_optimizer)
+            l->has_optimizer = (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0;
+        if (!l->has_backward)
+            l->has_backward = l->role[a] == GM_ROLE_GRADIENT;
     }
 }
 
@@ -508,6 +522,9 @@ bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct g
         !read_stacks(l) || !find_rounds(l, kept, steps->period_events > 0) || !make_guide(l))
         return false;
     look_at_phases(l);
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_at_peak(l, a) && !GM_VEC_PUSH(&l->there, (uint32_t)a))
+            return false;
     return true;
 }
 
@@ -550,6 +567,7 @@ void gm_lives_free(struct gm_lives *l)
     free(l->frame_by);
     free(l->calls);
     free(l->rounds.v);
+    free(l->there.v);
     free(l->guide);
     if (l->roster != NULL) {
         gm_roster_free(l->roster);
@@ -570,11 +588,12 @@ void gm_lives_take(struct gm_lives *l, size_t a, enum gm_taken how)
     forget_kinds(l);
 }
 
-bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a)
+uint64_t gm_lives_sum_at_peak(const struct gm_lives *l, bool (*are)(const struct gm_lives *, size_t))
 {
-    const uint32_t born = l->h->born[a];
-    return born > 0 && (l->phase != NULL ? l->phase[born - 1] == GM_PHASE_BACKWARD
-                                         : l->has_backward && gm_stack_of(l->h, a) == GM_STACK_EMPTY);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < l->there.n; i++)
+        bytes += are(l, l->there.v[i]) ? gm_requested(l->h, l->there.v[i]) : 0;
+    return bytes;
 }
 
 static uint64_t find_module_call(const struct gm_lives *l, uint32_t stack, unsigned level)

@@ -59,6 +59,7 @@ struct gm_lives {
     const uint8_t *phase;           /* [event] enum gm_phase; NULL: not known */
     uint32_t peak;                  /* the moment of the peak of requested bytes */
     uint64_t at_peak;               /* requested bytes then */
+    struct GM_VEC(uint32_t) there;  /* the allocations that are there then, ascending */
     unsigned *by;                   /* [gm_stack_id] bits */
     unsigned by_any;                /* bits of all stacks */
     unsigned *frame_by;             /* [gm_frame_id] likewise; GM_BY_NOBODY: it is not of Python */
@@ -75,6 +76,7 @@ struct gm_lives {
     struct gm_habit *habits;  /* [gm_stack_id] */
     struct gm_roster *roster; /* gm_lives_roster; also that of a twin */
     bool has_backward, has_optimizer, has_oom;
+    bool gives_back;         /* memory goes back to the driver */
     uint32_t last_made;      /* event: what is freed later lasts to the end of the run */
     uint32_t first_oom;      /* event; h->count: none */
     uint32_t first_forward;  /* the first event of a phase; h->count: none */
@@ -105,6 +107,13 @@ static inline uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment)
         at++;
     return at;
 }
+/* The same where moments are walked, of the first one after those of which `round` is the last one's. */
+static inline uint32_t gm_lives_round_on(const struct gm_lives *l, uint32_t moment, uint32_t round)
+{
+    while (round < l->rounds.n && l->rounds.v[round] < moment)
+        round++;
+    return round;
+}
 /* The first moment of the round after that one; GM_NEVER: there is none. */
 uint32_t gm_lives_round_end(const struct gm_lives *l, uint32_t round);
 static inline unsigned gm_lives_by(const struct gm_lives *l, size_t a)
@@ -125,8 +134,21 @@ static inline bool gm_lives_at_peak(const struct gm_lives *l, size_t a)
 {
     return gm_history_is_active(l->h, a, l->peak);
 }
+/* The requested bytes of those that are there at the peak. */
+uint64_t gm_lives_sum_at_peak(const struct gm_lives *l, bool (*are)(const struct gm_lives *, size_t));
 /* Whether it was made in a backward pass; where phases are not known, by autograd's thread, which has no Python. */
-bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a);
+static inline bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a)
+{
+    const uint32_t born = l->h->born[a];
+    return born > 0 && (l->phase != NULL ? l->phase[born - 1] == GM_PHASE_BACKWARD
+                                         : l->has_backward && gm_stack_of(l->h, a) == GM_STACK_EMPTY);
+}
+/* Whether a backward pass gave it up, as far as phases are known. */
+static inline bool gm_lives_goes_in_backward(const struct gm_lives *l, size_t a)
+{
+    const uint32_t freed = l->h->freed[a];
+    return l->phase != NULL && freed > 0 && freed <= l->h->count && l->phase[freed - 1] == GM_PHASE_BACKWARD;
+}
 /* Whether autograd itself made it, not a line of the program that merely comes after it. */
 static inline bool gm_lives_is_of_engine(const struct gm_lives *l, size_t a)
 {

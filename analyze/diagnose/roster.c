@@ -6,11 +6,6 @@
 
 #include <stdlib.h>
 
-static bool is_in_it(const struct gm_history *h, size_t a)
-{
-    return h->born[a] > 0 && h->born[a] != GM_NEVER;
-}
-
 /* Allocations are in the order of birth: dealt out to their stacks they stay in it. */
 bool gm_roster_make(struct gm_roster *roster, const struct gm_lives *l)
 {
@@ -18,7 +13,7 @@ bool gm_roster_make(struct gm_roster *roster, const struct gm_lives *l)
     const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
     roster->first = calloc(stacks + 2, sizeof *roster->first);
     for (size_t a = 0; roster->first != NULL && a < h->allocation_count; a++)
-        if (is_in_it(h, a)) {
+        if (gm_is_made(h, a)) {
             roster->first[(size_t)gm_stack_of(h, a) + 2]++;
             roster->n++;
         }
@@ -28,7 +23,7 @@ bool gm_roster_make(struct gm_roster *roster, const struct gm_lives *l)
     for (size_t s = 2; s <= stacks; s++)
         roster->first[s] += roster->first[s - 1];
     for (uint32_t a = 0; a < h->allocation_count; a++)
-        if (is_in_it(h, a))
+        if (gm_is_made(h, a))
             roster->v[roster->first[(size_t)gm_stack_of(h, a) + 1]++] =
                 (struct gm_roster_row){.round = gm_lives_round(l, h->born[a]), .allocation = a};
     for (size_t s = 0; s < stacks; s++)

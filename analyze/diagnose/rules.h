@@ -91,6 +91,10 @@ void gm_case_is_mistake(struct gm_finding *f, const struct gm_rule *rule, const 
 struct gm_set;
 struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
                                   bool is_of_reserved, const char *evidence);
+/* Whether there can be a mistake that is accused of part of those which may be of it, and none that costs more than it
+ * holds: they have as much at the peak. So what is dear need not be asked of most runs. */
+bool gm_case_may_accuse(const struct gm_case *c, bool (*may_be)(const struct gm_lives *, size_t));
+extern bool gm_case_asks_all; /* for tests: rules are asked in any case */
 /* The same, of the line that called backward() last before that moment, if there is one. */
 struct gm_finding *gm_case_accuse_backward(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
                                            uint32_t moment, const char *evidence);

@@ -183,6 +183,12 @@ static inline uint32_t gm_made_by(const struct gm_history *h, uint32_t event)
     return a != GM_NEVER && h->born[a] == event + 1 ? a : GM_NEVER;
 }
 
+/* Whether an event of the trace made it. Those are in the order of these events. */
+static inline bool gm_is_made(const struct gm_history *h, size_t a)
+{
+    return h->born[a] > 0 && h->born[a] != GM_NEVER;
+}
+
 /* The next event from that one on that makes an allocation; h->count, or what was asked beyond it: there is none. */
 static inline uint32_t gm_next_made(const struct gm_history *h, uint32_t from)
 {
