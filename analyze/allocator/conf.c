@@ -471,8 +471,7 @@ enum gm_status gm_conf_parse(struct gm_conf *conf, const char *text, size_t leng
 {
     struct parser p = {.err = err, .unknown = unknown, .is_typed = true};
     enum gm_status status = begin(&p, conf, text, length);
-    if (status == GM_OK)
-        status = read_large_first(&p);
+    GM_THEN(status, read_large_first(&p));
     while (status == GM_OK && p.at < p.count)
         status = read_pair_and_comma(&p);
     if (status == GM_OK)

@@ -326,8 +326,7 @@ enum gm_status gm_category_rules_parse(struct gm_category_rules **rules, const c
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for category rules");
     struct parser parser = {.rules = fresh, .name = name, .err = err};
     enum gm_status status = parse_text(&parser, text, length);
-    if (status == GM_OK)
-        status = gm_matcher_build(fresh, err);
+    GM_THEN(status, gm_matcher_build(fresh, err));
     if (status != GM_OK) {
         gm_category_rules_free(fresh);
         return status;

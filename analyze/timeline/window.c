@@ -103,8 +103,7 @@ enum gm_status gm_trace_window(struct gm_trace_pass *pass, struct gm_error *err)
     if (!gm_has_window(options))
         return GM_OK;
     enum gm_status status = resolve(pass, &options->from, true, &from, err);
-    if (status == GM_OK)
-        status = resolve(pass, &options->to, false, &to, err);
+    GM_THEN(status, resolve(pass, &options->to, false, &to, err));
     if (status != GM_OK)
         return status;
     if (from > to)

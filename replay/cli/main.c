@@ -18,8 +18,7 @@ static enum gm_status draw_plan(struct gm_text *out, const struct gm_report *rep
     struct gm_painter *painter = NULL;
     struct gm_png png = {NULL, 0};
     enum gm_status status = gm_painter_new(&painter, err);
-    if (status == GM_OK)
-        status = gm_chart_draw(&png, painter, report, GM_CHART_PLAN, err);
+    GM_THEN(status, gm_chart_draw(&png, painter, report, GM_CHART_PLAN, err));
     if (status == GM_OK)
         gm_text_add_bytes(out, (const char *)png.data, png.length);
     free(png.data);
@@ -95,10 +94,8 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
     struct gm_text rules = {0};
     enum gm_status status = gm_rules_load(&run.rules, options->usual.categories, &rules, &err);
     gm_text_free(&rules);
-    if (status == GM_OK)
-        status = gm_ignore_load(&run.ignore, &options->usual, &err);
-    if (status == GM_OK)
-        status = gm_replay_run(&run, path, &err);
+    GM_THEN(status, gm_ignore_load(&run.ignore, &options->usual, &err));
+    GM_THEN(status, gm_replay_run(&run, path, &err));
     gm_bar_stop(&run.progress.bar);
     if (!options->usual.quiet)
         gm_message_flush(&run.messages);

@@ -208,8 +208,7 @@ enum gm_status gm_replay_fit_recorded(struct gm_fit *fit, struct gm_replay_run *
         return gm_no_memory(err);
     s->is_fitting = true;
     enum gm_status status = list_devices(s, run, err);
-    if (status == GM_OK)
-        status = gm_trials_run(&s->search, &trial, 1, err);
+    GM_THEN(status, gm_trials_run(&s->search, &trial, 1, err));
     if (status == GM_OK && trial.runs)
         status = gm_fit_run(fit, &s->search, &trial, trial.peak_reserved, err);
     free(s->devices);

@@ -102,8 +102,7 @@ enum gm_status gm_cut(struct gm_regenerated *out, const struct gm_snapshot *snap
     for (size_t d = 0; status == GM_OK && d < kept->count; d++)
         if (kept->v[d].history.count > 0)
             status = cut_device(&recorder, &kept->v[d].history, &ranges[d], err);
-    if (status == GM_OK)
-        status = gm_regenerate(out, &recorder, NULL, NULL, err);
+    GM_THEN(status, gm_regenerate(out, &recorder, NULL, NULL, err));
     gm_recorder_free(&recorder);
     if (status != GM_OK)
         return status;

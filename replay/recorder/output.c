@@ -45,8 +45,7 @@ enum gm_status gm_record_write(const struct gm_snapshot *snapshot, const char *p
         status = gm_no_memory(err);
     if (status == GM_OK) {
         status = gm_new_file_open(&file, path, err);
-        if (status == GM_OK)
-            status = gm_new_file_write(&file, data.data, data.length, err);
+        GM_THEN(status, gm_new_file_write(&file, data.data, data.length, err));
         status = gm_new_file_close(&file, status, err);
     }
     gm_text_free(&data);

@@ -297,8 +297,7 @@ enum gm_status gm_bounds_find(struct gm_bounds *bounds, const struct gm_search_d
     if (!bounds->is_known)
         return GM_OK;
     enum gm_status status = gm_bound_live(&bounds->live, device, &rules, false, err);
-    if (status == GM_OK)
-        status = gm_bound_live(&bounds->active, device, &rules, true, err);
+    GM_THEN(status, gm_bound_live(&bounds->active, device, &rules, true, err));
     if (status != GM_OK)
         return status;
     size_t most = device->history->allocation_count + 1;

@@ -198,8 +198,7 @@ static enum gm_status add_settings(struct planning *p, struct gm_error *err)
     enum gm_status status = gm_candidates_make(list, p->task->conf, true, err);
     for (size_t i = 0; status == GM_OK && i < list->few; i++)
         trials[1 + i] = (struct gm_trial){.conf = list->rows[i].conf, .capacity = UINT64_MAX};
-    if (status == GM_OK)
-        status = gm_trials_run(search, trials, 1 + list->few, err);
+    GM_THEN(status, gm_trials_run(search, trials, 1 + list->few, err));
     for (size_t i = 1; status == GM_OK && i <= list->few; i++)
         best = trials[i].runs && trials[i].peak_reserved < trials[best].peak_reserved ? i : best;
     if (status != GM_OK || best == 0)
@@ -493,12 +492,9 @@ enum gm_status gm_card_plan_make(const struct gm_plan_task *task, struct gm_erro
         for (size_t i = 0; status == GM_OK && i < KINDS; i++)
             if (!add_kind(&p, &kinds[i]))
                 status = gm_no_memory(err);
-        if (status == GM_OK)
-            status = choose(&p, err);
-        if (status == GM_OK)
-            status = climb(&p, err);
-        if (status == GM_OK)
-            status = try_alone(&p, err);
+        GM_THEN(status, choose(&p, err));
+        GM_THEN(status, climb(&p, err));
+        GM_THEN(status, try_alone(&p, err));
     }
     p.plan->verdict = verdict_of(&p);
     p.plan->brief = brief_of(&p);

@@ -197,8 +197,7 @@ enum gm_status gm_fit_run(struct gm_fit *fit, const struct gm_search *search, co
     struct fitting f = {fit, search, trial, err};
     *fit = (struct gm_fit){0};
     enum gm_status status = find_lower_bound(&f);
-    if (status == GM_OK)
-        status = find_enough(&f, peak_reserved > fit->lower_bound ? peak_reserved : fit->lower_bound);
+    GM_THEN(status, find_enough(&f, peak_reserved > fit->lower_bound ? peak_reserved : fit->lower_bound));
     if (status != GM_OK || !fit->is_found)
         return status;
     uint64_t least = gm_round_up(fit->lower_bound, GM_FIT_GRANULE);

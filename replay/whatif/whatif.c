@@ -358,8 +358,7 @@ enum gm_status gm_whatif(struct gm_whatif_result *result, struct gm_history *h, 
     bool is_refused;
     *result = (struct gm_whatif_result){.stopped_at = GM_NEVER};
     enum gm_status status = is_refused_again(&is_refused, h, options, &first);
-    if (status == GM_OK)
-        status = run(result, h, options, is_refused ? options->refused : NULL, &first);
+    GM_THEN(status, run(result, h, options, is_refused ? options->refused : NULL, &first));
     if (status != GM_E_INTERNAL || !result->from_layout) {
         if (status != GM_OK && err != NULL)
             *err = first;

@@ -36,10 +36,8 @@ static enum gm_status write_compressed(const struct gm_snapshot *snapshot, const
     struct gm_compressor *compressor;
     struct gm_sink sink;
     enum gm_status status = gm_compressor_new(&compressor, compression, file, &sink, err);
-    if (status == GM_OK)
-        status = gm_write_pickle(snapshot, options, &sink, err);
-    if (status == GM_OK)
-        status = gm_compressor_finish(compressor, err);
+    GM_THEN(status, gm_write_pickle(snapshot, options, &sink, err));
+    GM_THEN(status, gm_compressor_finish(compressor, err));
     gm_compressor_free(compressor);
     return status;
 }
@@ -51,8 +49,7 @@ enum gm_status gm_write_snapshot_file(const struct gm_snapshot *snapshot, const 
     const struct gm_sink file = {.write = write_all, .context = &t};
     enum gm_compression compression = by_suffix(path);
     enum gm_status status = gm_new_file_open(&t.file, path, err);
-    if (status == GM_OK)
-        status = compression == GM_COMPRESSION_NONE ? gm_write_pickle(snapshot, options, &file, err)
-                                                    : write_compressed(snapshot, options, compression, &file, err);
+    GM_THEN(status, compression == GM_COMPRESSION_NONE ? gm_write_pickle(snapshot, options, &file, err)
+                                                       : write_compressed(snapshot, options, compression, &file, err));
     return gm_new_file_close(&t.file, status, err);
 }

@@ -264,8 +264,7 @@ TEST(folder_that_takes_no_files)
         assert_int_equal(seteuid(65534), 0);
     struct gm_new_file file;
     enum gm_status status = gm_new_file_open(&file, "a", NULL);
-    if (status == GM_OK)
-        status = gm_new_file_write(&file, "new", 3, NULL);
+    GM_THEN(status, gm_new_file_write(&file, "new", 3, NULL));
     status = gm_new_file_close(&file, status, NULL);
     if (is_root)
         assert_int_equal(seteuid(0), 0);

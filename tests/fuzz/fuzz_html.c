@@ -11,8 +11,7 @@ static enum gm_status read_page(const uint8_t *data, size_t size, size_t window,
     struct gm_error err = {0};
     open_steps(&page, data, size, window, step);
     enum gm_status status = gm_source_open_html(&source, &page, &err);
-    if (status == GM_OK)
-        status = read_all(&source, 64, out, &err);
+    GM_THEN(status, read_all(&source, 64, out, &err));
     if (status != GM_OK && err.message[0] == '\0')
         abort();
     gm_source_free(&source);

@@ -207,8 +207,7 @@ const struct gm_report *fx_analyze(size_t top, int64_t device)
     struct gm_state_options options = {.top = top, .device = device, .rules = rules};
     enum gm_status status = gm_state_analyze(&fx.report, &fx.s, &options, &err);
     gm_category_rules_free(rules);
-    if (status == GM_OK)
-        status = gm_diagnose(&fx.report, NULL, NULL, &err);
+    GM_THEN(status, gm_diagnose(&fx.report, NULL, NULL, &err));
     if (status != GM_OK)
         fail_msg("%s", err.message);
     return &fx.report;

@@ -48,8 +48,7 @@ int main(int argc, char **argv)
         double took = seconds() - start;
         printf("%.1f MB in %.3f s, %.0f MB/s\n", (double)count.bytes / 1e6, took, (double)count.bytes / 1e6 / took);
     }
-    if (status == GM_OK)
-        status = gm_write_snapshot_file(&s, NULL, argv[first + 1], &err);
+    GM_THEN(status, gm_write_snapshot_file(&s, NULL, argv[first + 1], &err));
     gm_snapshot_free(&s);
     if (status != GM_OK)
         fprintf(stderr, "%s: %s\n", argv[first], err.message);

@@ -141,10 +141,8 @@ static enum gm_status fill(struct gm_opened *o, const uint8_t *data, size_t leng
         return gm_no_memory(err);
     enum gm_status status = rules_length == 0 ? gm_category_rules_default(&o->rules, err)
                                               : gm_category_rules_parse(&o->rules, rules, rules_length, "rules", err);
-    if (status == GM_OK)
-        status = gm_snapshot_load_bytes(&o->snapshot, data, length, path, &load, err);
-    if (status == GM_OK)
-        status = gm_classifier_new(&o->classifier, o->rules, &o->snapshot, err);
+    GM_THEN(status, gm_snapshot_load_bytes(&o->snapshot, data, length, path, &load, err));
+    GM_THEN(status, gm_classifier_new(&o->classifier, o->rules, &o->snapshot, err));
     if (status != GM_OK)
         return status;
     o->is_brief = gm_query_number(query, "brief", 0) != 0;

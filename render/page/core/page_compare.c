@@ -35,8 +35,7 @@ static const struct gm_page_result *compare(struct gm_summary *made, const struc
         runs[i] = &made[i];
         status = summarise(&made[i], handles[i], &err);
     }
-    if (status == GM_OK)
-        status = gm_compare(&comparison, runs, count, &options, &err);
+    GM_THEN(status, gm_compare(&comparison, runs, count, &options, &err));
     if (status == GM_OK)
         gm_diff_json(&json, &comparison);
     gm_comparison_free(&comparison);

@@ -154,8 +154,7 @@ static enum gm_status play(struct gm_opened *o, struct question *q, const struct
     if (requested == NULL && gm_bound_refused(&q->refused, h, &q->recorded.rules))
         q->options.refused = &q->refused.request;
     status = ok && q->options.parts != NULL ? gm_verify_settle_pools(h, &q->recorded, err) : gm_no_memory(err);
-    if (status == GM_OK)
-        status = gm_whatif(&result, h, &q->options, err);
+    GM_THEN(status, gm_whatif(&result, h, &q->options, err));
     if (status == GM_OK) {
         tell_curve(q->options.parts, columns, &result);
         tell(o, q, &result);

@@ -46,10 +46,8 @@ enum gm_status gm_dry_attempt(struct gm_dry_attempt *attempt, const struct gm_dr
     attempt->is_made = status == GM_OK;
     attempt->result =
         (struct gm_dry_result){.options = options, .gpu = gpu, .command = command, .told = &attempt->told};
-    if (status == GM_OK)
-        status = gm_dry_run(&attempt->result.exit_code, command, &attempt->folder, options, gpu, err);
-    if (status == GM_OK)
-        status = gm_dry_told_read(&attempt->told, &attempt->folder, err);
+    GM_THEN(status, gm_dry_run(&attempt->result.exit_code, command, &attempt->folder, options, gpu, err));
+    GM_THEN(status, gm_dry_told_read(&attempt->told, &attempt->folder, err));
     attempt->result.verdict = judge(&attempt->result);
     attempt->seconds = now() - began;
     return status;

@@ -74,8 +74,7 @@ static enum gm_status fill(const struct gm_dry_folder *folder, struct gm_error *
         status = gm_write_file(path, scripts[i].text, scripts[i].bytes, err);
     }
     snprintf(path, sizeof path, "%s/log", folder->path);
-    if (status == GM_OK)
-        status = gm_write_file(path, "", 0, err);
+    GM_THEN(status, gm_write_file(path, "", 0, err));
     return status;
 }
 

@@ -353,8 +353,7 @@ static enum gm_status run(struct gm_analyze_context *context, const struct gm_dr
         status = gm_dry_attempt(&attempt, options, gpu, command, err);
     } else {
         status = gm_dry_range_read(&range, options->find, err);
-        if (status == GM_OK)
-            status = gm_dry_seek(&find, &attempt, options, gpu, command, err);
+        GM_THEN(status, gm_dry_seek(&find, &attempt, options, gpu, command, err));
     }
     gm_call_time(&context->shell->said, "the command");
     if (status == GM_OK)

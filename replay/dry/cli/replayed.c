@@ -30,10 +30,8 @@ static enum gm_status fit_one(struct gm_dry_replayed *replayed, const struct gm_
     struct gm_replay_run run = {.options = &options, .terminal = terminal, .capacity = UINT64_MAX};
     struct gm_fit fit = {0};
     enum gm_status status = gm_rules_load(&run.rules, NULL, NULL, err);
-    if (status == GM_OK)
-        status = gm_replay_run(&run, path, err);
-    if (status == GM_OK)
-        status = gm_replay_fit_recorded(&fit, &run, err);
+    GM_THEN(status, gm_replay_run(&run, path, err));
+    GM_THEN(status, gm_replay_fit_recorded(&fit, &run, err));
     replayed->is_known = status == GM_OK && fit.is_found && !fit.is_cut && fit.everywhere != UINT64_MAX;
     if (replayed->is_known && fit.everywhere >= replayed->memory) {
         replayed->memory = fit.everywhere;
