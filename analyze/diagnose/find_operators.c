@@ -51,19 +51,23 @@ static bool is_by(const struct gm_lives *l, size_t a, unsigned by)
 }
 
 /* The largest size that the marked code makes, or makes for the peak, if two of it are there at the peak, and all else
- * that the code makes is smaller by `SCORES`. 0: there is none. */
+ * that the code makes in that round is smaller by `SCORES`. 0: there is none. */
 static uint64_t scores_of(const struct gm_lives *l, unsigned by, bool is_for_peak)
 {
     uint64_t largest = 0, others = 0;
+    uint32_t round = 0;
     size_t count = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_requested(l->h, a) > largest && is_by(l, a, by) && (!is_for_peak || gm_lives_at_peak(l, a)))
+        if (gm_requested(l->h, a) > largest && is_by(l, a, by) && (!is_for_peak || gm_lives_at_peak(l, a))) {
             largest = gm_requested(l->h, a);
+            round = gm_lives_round(l, l->h->born[a]);
+        }
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = gm_requested(l->h, a);
         count += is_size_of(bytes, largest) && (!is_for_peak || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) &&
                  l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) && !gm_lives_is_of_weights(l, a);
-        if (bytes > others && bytes < largest && is_by(l, a, by) && !is_size_of(bytes, largest))
+        if (bytes > others && bytes < largest && is_by(l, a, by) && !is_size_of(bytes, largest) &&
+            gm_lives_round(l, l->h->born[a]) == round)
             others = bytes;
     }
     return count >= 2 && others > 0 && largest / SCORES >= others ? largest : 0;
@@ -236,6 +240,28 @@ static bool are_rows(const struct gm_lives *l, uint64_t size, const bool *makes)
     return outside > inside;
 }
 
+/* Whether what is as large is multiplied with weights, as features of the edges of a graph are: in backward passes a
+ * weight's gradient follows such a block at once. Those of scores are as large as rows; of a bias that all of a batch
+ * share it is a part of the block, of a scale for each head it is tiny. */
+static bool are_multiplied(const struct gm_lives *l, uint64_t size)
+{
+    enum { WEIGHT = 4096 /* bytes */, BATCH = 64, MANY = 4 };
+    size_t products = 0, all = 0;
+    bool is_after = false;
+    for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count; e = gm_next_made(l->h, e + 1)) {
+        const uint32_t a = gm_made_by(l->h, e);
+        const uint64_t bytes = gm_requested(l->h, a);
+        if (l->h->freed[a] <= e + 1 + BRIEF)
+            continue;
+        const bool is_one = (gm_lives_by(l, a) & GM_BY_NOBODY) != 0 && is_size_of(bytes, size) && bytes > size / 4;
+        all += is_after && !is_one;
+        products += is_after && !is_one && gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && bytes >= WEIGHT &&
+                    (size % bytes != 0 || bytes < size / BATCH);
+        is_after = is_one;
+    }
+    return products >= LAYERS && MANY * products >= all;
+}
+
 /* Whether layers with weights are around them: modules tell; else there are weights, and if anything is trained, a
  * backward pass uses them. Kernels, filters and distances of all pairs need neither. */
 static bool are_of_layers(const struct gm_lives *l, uint64_t size, const bool *makes)
@@ -262,23 +288,53 @@ static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
     for (size_t a = 0; a < l->h->allocation_count; a++)
         count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size);
     return count >= 2 && gm_is_share(size, l->at_peak, 0.03) && are_matrices(l, size, makes) &&
-                   !are_rows(l, size, makes) && are_of_layers(l, size, makes)
+                   !are_rows(l, size, makes) && are_of_layers(l, size, makes) && !are_multiplied(l, size)
                ? size
                : 0;
 }
 
-/* All of that size, or as other types and masks have it, that these stacks made, and that are not there for good; what
+/* Rounds of other lengths have other sizes: for each round the largest that lines make which somewhere make one of that
+ * size, and `size` where they make nothing worth a word. `makes` is the stacks of those lines then. NULL: no memory. */
+static uint64_t *sizes_of_rounds(struct gm_case *c, uint64_t size, bool (*is_of)(uint64_t, uint64_t), bool *makes)
+{
+    struct gm_lives *l = c->lives;
+    const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
+    uint64_t *sizes = calloc(l->rounds.n + 1, sizeof *sizes);
+    bool *is_met = calloc(stacks, sizeof *is_met);
+    bool ok = sizes != NULL && is_met != NULL;
+    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+        is_met[gm_stack_of(l->h, a)] |= l->h->born[a] > 0 && is_of(gm_requested(l->h, a), size);
+    for (size_t s = 0; ok && s < stacks; s++)
+        makes[s] = makes[s] && is_met[s];
+    ok = ok && gm_lives_mark_lines(l, makes); /* also as evaluation calls them */
+    for (size_t a = 0; ok && a < l->h->allocation_count; a++) {
+        uint64_t *largest = &sizes[gm_lives_round(l, l->h->born[a])];
+        const uint64_t bytes = gm_requested(l->h, a);
+        if (l->h->born[a] > 0 && makes[gm_stack_of(l->h, a)] && bytes > *largest && bytes <= size)
+            *largest = bytes;
+    }
+    for (size_t r = 0; ok && r <= l->rounds.n; r++)
+        sizes[r] = sizes[r] < l->at_peak / GM_LEAST_SHARE ? size : sizes[r];
+    free(is_met);
+    c->failed |= !ok;
+    return sizes;
+}
+
+/* All of that size, or as other types and masks have it, that these lines made, and that are not there for good; what
  * autograd makes for them is no mask. */
-static void collect_scores(struct gm_case *c, struct gm_set *set, uint64_t size, const bool *makes)
+static void collect_scores(struct gm_case *c, struct gm_set *set, uint64_t size, bool *makes)
 {
     const struct gm_lives *l = c->lives;
+    uint64_t *sizes = size == 0 ? NULL : sizes_of_rounds(c, size, is_size_of, makes);
     for (size_t a = 0; !c->failed && size > 0 && a < l->h->allocation_count; a++) {
+        const uint64_t of = sizes[gm_lives_round(l, l->h->born[a])];
         const bool is_bare = (gm_lives_by(l, a) & GM_BY_NOBODY) != 0;
-        if (!l->taken[a] && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size) &&
-            (is_bare ? gm_requested(l->h, a) > size / 4 : makes[gm_stack_of(l->h, a)]) && !is_for_good(l, a) &&
+        if (!l->taken[a] && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), of) &&
+            (is_bare ? gm_requested(l->h, a) > of / 4 : makes[gm_stack_of(l->h, a)]) && !is_for_good(l, a) &&
             !gm_lives_is_of_weights(l, a))
             gm_set_drop(set, a);
     }
+    free(sizes);
 }
 
 static void find_attention(struct gm_case *c, const struct gm_rule *rule)
@@ -300,7 +356,6 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
     uint64_t size = makes == NULL ? 0 : named_scores(l, makes);
     if (makes != NULL && size == 0)
         size = matrices_of(l, makes);
-    c->failed |= size > 0 && !gm_lives_mark_lines(c->lives, makes); /* also as evaluation calls them */
     collect_scores(c, &set, size, makes);
     free(makes);
     gm_case_accuse(c, rule, &set, false,
@@ -335,7 +390,7 @@ static bool is_of_passes(const struct gm_lives *l, uint64_t size)
         if (l->h->born[a] == 0 || !gm_lives_at_peak(l, a) || gm_lives_is_of_engine(l, a) || is_for_good(l, a))
             continue;
         struct passes *of = &passes[gm_stack_of(l->h, a)];
-        const bool is_of_size = gm_requested(l->h, a) == size;
+        const bool is_of_size = is_size_of(gm_requested(l->h, a), size) && gm_requested(l->h, a) > size / 4;
         of->n += is_of_size && of->others != others;
         of->others = is_of_size ? others : of->others;
         others += !is_of_size && gm_requested(l->h, a) >= size / WIDE;
@@ -348,7 +403,7 @@ static bool is_of_passes(const struct gm_lives *l, uint64_t size)
 /* Whether layers with weights make that size in more than one line: it is no end of a forward pass. */
 static bool is_of_layers(const struct gm_lives *l, uint64_t size)
 {
-    if (!calls_layers(l))
+    if (is_of_passes(l, size) || !calls_layers(l))
         return is_of_passes(l, size);
     const unsigned call = GM_BY_LINEAR | GM_BY_MODULE; /* not their weights, as they are set up */
     uint32_t first = 0;
@@ -501,9 +556,17 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
         }
     if (copies < COPIES || !gm_is_share(size, l->at_peak, 0.03) || is_of_pairs(l, size))
         return;
+    bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
+    for (size_t i = 0; makes != NULL && i < l->snapshot->stacks.count; i++)
+        makes[i] = (l->by[i] & GM_BY_NOBODY) == 0;
+    c->failed |= makes == NULL;
+    uint64_t *sizes = makes == NULL ? NULL : sizes_of_rounds(c, size, is_logits_of, makes);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        if (l->h->born[a] > 0 && is_logits_of(gm_requested(l->h, a), size) && !is_for_good(l, a))
+        if (l->h->born[a] > 0 && !is_for_good(l, a) &&
+            is_logits_of(gm_requested(l->h, a), sizes[gm_lives_round(l, l->h->born[a])]))
             gm_set_shrink(&set, a, gm_requested(l->h, a) / CHUNKS);
+    free(sizes);
+    free(makes);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false,
                        "logits of all positions, their logarithms, casts and gradients are there at once, each as "
@@ -696,11 +759,13 @@ static const struct gm_rule rules[] = {
      .cost = "none; it is faster, too",
      .when =
          "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
-         "largest size, at least twice at the peak, is 4 times its other sizes and larger than what was made before, "
-         "two in a row (a fused kernel makes one, its output); or, of any code, two blocks of the largest size in a "
+         "largest size, at least twice at the peak, is 4 times its other sizes of that round and larger than what was "
+         "made before, two in a row (a fused kernel makes one, its output); or, of any code, two blocks of the largest "
+         "size in a "
          "row, which no layer with a weight and no resizing makes, 8 times as large as those before and after them, "
-         "twice, if most of that very size stands so, and there are weights, and a backward pass of what is trained "
-         "uses them; between layers with weights also with a bias or a mask of a quarter in the row",
+         "twice, if most of that very size stands so, there are weights, and a backward pass of what is trained uses "
+         "them and does not go on with a weight's gradient; between layers with weights also with a bias or a mask of "
+         "a quarter in the row",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",

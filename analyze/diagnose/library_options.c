@@ -46,6 +46,10 @@ static const struct gm_library_option options[] = {
      "Pass TrainingArguments(optim=\"adamw_torch_fused\")",
      "- args = TrainingArguments(output, optim=\"adamw_torch\")\n"
      "+ args = TrainingArguments(output, optim=\"adamw_torch_fused\")"},
+    {"kv-cache-by-cat", "transformers/trainer", "eval_accumulation_steps=1",
+     "Pass TrainingArguments(eval_accumulation_steps=1): what grows are the outputs of an evaluation",
+     "- args = TrainingArguments(output)\n"
+     "+ args = TrainingArguments(output, eval_accumulation_steps=1)"},
     {"kv-cache-by-cat", "transformers/", "cache_implementation=...",
      "Pass cache_implementation=\"static\" to generate(), which allocates the cache once",
      "- model.generate(**inputs)\n"

@@ -1338,6 +1338,39 @@ class Mistakes(unittest.TestCase):
             t.free(*forward(t, 25, 8), *kept)
         self.expect(t, "unfused-attention", 900, 1030, "net.py:7")
 
+    def test_attention_of_other_lengths(self):
+        """What the same lines make in another round is scores, too, though of other lengths."""
+        t = Trace()
+        t.alloc(8, WEIGHTS)
+        for rows in (8, 6, 7, 8):
+            made = [t.alloc(1, [("<module>", "train.py", line)]) for line in (18, 19)]
+            for _ in range(3):
+                made += [t.alloc(mib, [("softmax", "net.py", 7), *FORWARD]) for mib in (rows, 2 * rows * rows, 2 * rows * rows)]
+            t.free(*made, t.alloc(1, FORWARD))
+        self.expect(t, "unfused-attention", 740, 800, "net.py:7")
+
+    def test_features_of_edges_are_no_scores(self):
+        """What is as large is multiplied with a weight, whose gradient is made next; that of a bias is a part of it."""
+        def edges(gradient, blocks=1):
+            t, line = Trace(), [("gate", "net.py", 7), *FORWARD]
+            t.alloc(8, WEIGHTS)
+            for _ in range(4):
+                kept = [block for _ in range(4) for block in (t.alloc(4, line), t.alloc(400, line), t.alloc(400, line), t.alloc(4, line))]
+                kept.append(t.alloc(1 / 1024, ROOT))
+                grads = []
+                for _ in range(4):
+                    wide = [t.alloc(400, AUTOGRAD) for _ in range(blocks)]
+                    grads.append(t.alloc(gradient, AUTOGRAD))
+                    rows = [t.alloc(4, AUTOGRAD) for _ in range(2)]
+                    t.free(*wide, *kept[-5:-1], *rows)
+                    del kept[-5:-1]
+                t.free(*kept)
+                t.free(t.alloc(1 / 1024, STEP))
+                t.free(*grads)
+            return t
+        self.expect_none(edges(1), "unfused-attention")
+        self.expect(edges(25), "unfused-attention", 2800, 4100, "net.py:7")
+
     def test_pairs_without_layers_are_no_attention(self):
         """A filter has no weights; distances have, but no backward pass uses them."""
         def around(weights, trains):
@@ -2475,7 +2508,7 @@ class Mistakes(unittest.TestCase):
         self.expect(scored(8000, True), "vocabulary-copies", 320, 375, "train.py:3")
         self.expect(scored(8000, True, less=16), "vocabulary-copies", 320, 375, "train.py:3")  # the last of each text has no next word
         lengths = 1300, 4096, 3000, 700
-        self.expect(scored(8000, 2, lengths=lengths), "vocabulary-copies", 100, 130, "train.py:3")  # two numbers, of one text
+        self.expect(scored(8000, 2, lengths=lengths), "vocabulary-copies", 320, 480, "train.py:3")  # two numbers, of one text
         self.expect_none(scored(8000, 1, lengths=lengths), "vocabulary-copies")
         self.expect_none(scored(8000, False), "vocabulary-copies")  # what is made is wide, and no choice of a word
         self.expect_none(scored(4096, True), "vocabulary-copies")   # as a layer of a model widens it
@@ -2497,6 +2530,27 @@ class Mistakes(unittest.TestCase):
             return t
         self.expect(lm(LOOKUP), "vocabulary-copies", 1000, 1800)
         self.expect_none(lm(LOOKUP, 20), "vocabulary-copies")  # as wide as that is all of the model
+
+    def test_layers_of_one_line_are_no_vocabulary(self):
+        """One line calls all layers, whose outputs wait for several backward passes, with what is a quarter as large."""
+        def stages(n):
+            call = [("forward", "net.py", 21), *FORWARD[1:]]
+            up, act = [("forward", TORCH + "nn/modules/linear.py", 134), *call], [("gelu", TORCH + "nn/functional.py", 9), *call]
+            t = Trace()
+            t.alloc(16, WEIGHTS)
+            for _ in range(5):
+                grads, made = [], []
+                for _ in range(n):
+                    made += [t.alloc(mib, stack) for mib, stack in ((1 / 32, call), (64, up), (64, act), (64, act), (16, call))]
+                for _ in range(n):
+                    made += [t.alloc(1 / 1024, ROOT), t.alloc(64, AUTOGRAD)]
+                    grads.append(t.alloc(16, AUTOGRAD))
+                t.free(*made)
+                t.free(t.alloc(1 / 1024, STEP))
+                t.free(*grads)
+            return t
+        self.expect(stages(1), "vocabulary-copies", 100, 300)
+        self.expect_none(stages(4), "vocabulary-copies")
 
     def test_hidden_layers_of_functions_are_no_vocabulary(self):
         """After the gradient of the one weight comes that of what is as wide, and of the next weight."""
