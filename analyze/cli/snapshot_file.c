@@ -18,13 +18,12 @@ static enum gm_status to_stdout(void *context, const void *bytes, size_t length,
 enum gm_status gm_put_snapshot(const struct gm_snapshot *snapshot, const char *path, struct gm_error *err)
 {
     const struct gm_sink out = {.write = to_stdout};
-    const struct gm_write_options options = {.gives_up = gm_interrupt_is_pending};
     if (gm_path_is_standard(path))
-        return gm_write_pickle(snapshot, NULL, &out, err);
+        return gm_write_pickle(snapshot, &out, err);
     if (gm_new_file_is_direct(path))
         return gm_write_snapshot_file(snapshot, NULL, path, err);
     gm_interrupt_hold();
-    const enum gm_status status = gm_write_snapshot_file(snapshot, &options, path, err);
+    const enum gm_status status = gm_write_snapshot_file(snapshot, gm_interrupt_is_pending, path, err);
     gm_interrupt_release();
     return status;
 }

@@ -34,18 +34,16 @@ static void release(struct gm_snapshot_writer *w)
     gm_pickle_free(&w->p);
 }
 
-enum gm_status gm_write_pickle(const struct gm_snapshot *snapshot, const struct gm_write_options *options,
-                               const struct gm_sink *sink, struct gm_error *err)
+enum gm_status gm_write_pickle(const struct gm_snapshot *snapshot, const struct gm_sink *sink, struct gm_error *err)
 {
     struct gm_snapshot_writer *w = calloc(1, sizeof *w);
     if (w == NULL)
         return gm_no_memory(err);
     w->s = snapshot;
-    bool as_list = snapshot->source.is_bare_segment_list && (options == NULL || !options->always_dict);
     if (gm_pickle_begin(&w->p, sink, err)) {
         if (!prepare(w))
             gm_pickle_fail(&w->p, GM_E_NOMEM, "out of memory");
-        else if (as_list)
+        else if (snapshot->source.is_bare_segment_list)
             gm_put_segments(w, false);
         else
             gm_put_top(w);

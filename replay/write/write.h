@@ -20,18 +20,12 @@ struct gm_sink {
     void *context;
 };
 
-struct gm_write_options {
-    bool always_dict; /* a snapshot that was a bare list of segments is written as a dictionary, not as a list again */
-    bool (*gives_up)(void); /* asked while a file is written, NULL: never; true: fail, and leave nothing behind */
-};
-
-/* Writes the snapshot as a pickle. `options` may be NULL. On failure the sink has got a part of it. */
-enum gm_status gm_write_pickle(const struct gm_snapshot *snapshot, const struct gm_write_options *options,
-                               const struct gm_sink *sink, struct gm_error *err);
+/* Writes the snapshot as a pickle. On failure the sink has got a part of it. */
+enum gm_status gm_write_pickle(const struct gm_snapshot *snapshot, const struct gm_sink *sink, struct gm_error *err);
 
 /* The same into a file, compressed if its name ends in .zst or .gz. The file appears, or is replaced, when it is
- * complete (analyze/base/new_file.h). */
-enum gm_status gm_write_snapshot_file(const struct gm_snapshot *snapshot, const struct gm_write_options *options,
-                                      const char *path, struct gm_error *err);
+ * complete (analyze/base/new_file.h). `gives_up` is asked meanwhile, NULL: never; true: fail, and leave nothing. */
+enum gm_status gm_write_snapshot_file(const struct gm_snapshot *snapshot, bool (*gives_up)(void), const char *path,
+                                      struct gm_error *err);
 
 #endif

@@ -38,7 +38,7 @@ static bool write_to(const struct gm_snapshot *s, struct output *o)
 {
     const struct gm_sink sink = {.write = collect, .context = o};
     struct gm_error err = {0};
-    enum gm_status status = gm_write_pickle(s, NULL, &sink, &err);
+    enum gm_status status = gm_write_pickle(s, &sink, &err);
     HOLDS(status == GM_OK || (status == GM_E_LIMIT && err.message[0] != '\0'));
     return status == GM_OK;
 }

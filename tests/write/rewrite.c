@@ -44,7 +44,7 @@ int main(int argc, char **argv)
         struct count count = {0};
         const struct gm_sink nowhere = {.write = count_bytes, .context = &count};
         double start = seconds();
-        status = gm_write_pickle(&s, NULL, &nowhere, &err);
+        status = gm_write_pickle(&s, &nowhere, &err);
         double took = seconds() - start;
         printf("%.1f MB in %.3f s, %.0f MB/s\n", (double)count.bytes / 1e6, took, (double)count.bytes / 1e6 / took);
     }

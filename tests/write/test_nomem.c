@@ -39,7 +39,7 @@ static void exhaust(const char *name, enum gm_compression compression)
         nomem_begin(++n, false);
         if (compression != GM_COMPRESSION_NONE)
             status = gm_compressor_new(&compressor, compression, &end, &sink, &err);
-        GM_THEN(status, gm_write_pickle(&s, NULL, &sink, &err));
+        GM_THEN(status, gm_write_pickle(&s, &sink, &err));
         if (status == GM_OK && compressor != NULL)
             status = gm_compressor_finish(compressor, &err);
         gm_compressor_free(compressor);

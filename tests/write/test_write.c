@@ -36,12 +36,12 @@ static enum gm_status collect(void *context, const void *data, size_t length, st
     return GM_OK;
 }
 
-static struct bytes written(const struct gm_snapshot *s, const struct gm_write_options *options)
+static struct bytes written(const struct gm_snapshot *s)
 {
     struct bytes b = {0};
     const struct gm_sink sink = {.write = collect, .context = &b};
     struct gm_error err = {0};
-    if (gm_write_pickle(s, options, &sink, &err) != GM_OK)
+    if (gm_write_pickle(s, &sink, &err) != GM_OK)
         fail_msg("%s", err.message);
     return b;
 }
@@ -93,7 +93,7 @@ static const struct gm_event_row plain = {
 static void write_and_read(void)
 {
     struct gm_error err = {0};
-    b = written(&made.s, NULL);
+    b = written(&made.s);
     if (gm_snapshot_load_bytes(&again, b.p, b.n, "written", NULL, &err) != GM_OK)
         fail_msg("%s", err.message);
 }
@@ -104,7 +104,7 @@ TEST(empty)
 {
     begin();
     gm_builder_publish(m, &made.s);
-    b = written(&made.s, NULL);
+    b = written(&made.s);
     /* PROTO 4, FRAME, { ( 'segments' MEMOIZE ] 'device_traces' MEMOIZE ] u . */
     static const unsigned char expected[] = "\x80\x04\x95\x21\0\0\0\0\0\0\0}(\x8c\x08segments\x94]\x8c\x0d"
                                             "device_traces\x94]u.";
@@ -112,12 +112,9 @@ TEST(empty)
     assert_memory_equal(b.p, expected, b.n);
     free(b.p);
     made.s.source.is_bare_segment_list = true;
-    b = written(&made.s, NULL);
+    b = written(&made.s);
     assert_int_equal(b.n, 4); /* two bytes are not worth a frame */
     assert_memory_equal(b.p, "\x80\x04].", 4);
-    free(b.p);
-    b = written(&made.s, &(struct gm_write_options){.always_dict = true});
-    assert_int_equal(b.n, sizeof expected - 1);
 }
 
 /* The opcode of the one event's "size", behind the word (BININT1 is 2 bytes, and so on). */
@@ -190,7 +187,7 @@ TEST(sharing)
     row.stack = gm_intern_stack(m, &frame.v, 1);
     const struct gm_event_row rows[] = {row, row};
     make(rows, 2);
-    b = written(&made.s, NULL);
+    b = written(&made.s);
     static const unsigned char events[] =
         "](}(\x8c\6action\x94\x8c\5alloc\x94\x8c\4addr\x94M\0\2\x8c\6frames\x94]\x94}\x94(\x8c\4name\x94\x8c\1f\x94"
         "\x8c\x08"
@@ -305,12 +302,12 @@ TEST(full_sink)
 {
     begin();
     make(&plain, 1);
-    b = written(&made.s, NULL);
+    b = written(&made.s);
     for (size_t room = 1; room < b.n; room++) {
         struct bytes part = {.fail_after = room};
         const struct gm_sink sink = {.write = collect, .context = &part};
         struct gm_error err = {0};
-        assert_int_equal(gm_write_pickle(&made.s, NULL, &sink, &err), GM_E_WRITE);
+        assert_int_equal(gm_write_pickle(&made.s, &sink, &err), GM_E_WRITE);
         assert_string_equal(err.message, "the sink is full");
         free(part.p);
     }
@@ -333,7 +330,7 @@ TEST(files)
     assert_non_null(mkdtemp(folder));
     begin();
     make(&plain, 1);
-    b = written(&made.s, NULL);
+    b = written(&made.s);
     struct gm_error err = {0};
     static const char *const names[] = {"a.pickle", "a.pickle.gz", "a.pickle.zst"};
     static const enum gm_compression expected[] = {GM_COMPRESSION_NONE, GM_COMPRESSION_GZIP, GM_COMPRESSION_ZSTD};

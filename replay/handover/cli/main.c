@@ -60,7 +60,7 @@ enum gm_status gm_trace_settle(struct gm_snapshot *out, const struct gm_snapshot
     struct gm_text pickle = {0};
     const struct gm_sink sink = {.write = put_bytes, .context = &pickle};
     const struct gm_load_options options = {.max_memory = UINT64_MAX};
-    enum gm_status status = gm_write_pickle(made, NULL, &sink, err);
+    enum gm_status status = gm_write_pickle(made, &sink, err);
     GM_THEN(status, gm_snapshot_load_bytes(out, pickle.data, pickle.length, "-", &options, err));
     gm_text_free(&pickle);
     return status;
