@@ -106,6 +106,7 @@ static void add_inputs(struct gm_set *set, const struct gm_lives *l, const struc
 {
     const struct gm_history *h = l->h;
     size_t since = BRIEF; /* a gradient that is left behind, so many were made */
+    uint64_t left_last = 0;
     bool has_trained = false;
     for (uint32_t e = 0; e < h->count; e++) {
         const uint32_t a = h->of_event[e];
@@ -118,9 +119,11 @@ static void add_inputs(struct gm_set *set, const struct gm_lives *l, const struc
         } else if (gm_made_by(h, e) != GM_NEVER && size >= l->at_peak / 5000 &&
                    (gm_sizes_has(left, size) || gm_sizes_has(left, 2 * size))) {
             since = 0;
+            left_last = size;
         } else if (gm_made_by(h, e) != GM_NEVER) {
-            since += h->freed[a] > gm_next_made(h, e + 1); /* no workspace */
-            has_trained |= is_gradient(l, a);
+            const bool is_bias = since == 0 && size < left_last / TINY; /* of the layer whose weight is not trained */
+            since += h->freed[a] > gm_next_made(h, e + 1);              /* no workspace */
+            has_trained |= is_gradient(l, a) && !is_bias;
         } else if (h->freed[a] == e + 1 && gm_lives_is_role(l, a, GM_ROLE_ACTIVATION)) {
             if (since <= 1 && !has_trained)
                 gm_set_end(set, a, gm_lives_after_others(l, a, 2));

@@ -2709,7 +2709,7 @@ class Mistakes(unittest.TestCase):
 
     def test_inputs_that_only_frozen_weights_need(self):
         """They would not be kept either, unless the input of a layer is that of its adapter, too."""
-        def adapted(is_shared):
+        def adapted(is_shared, has_bias=False):
             t = Trace()
             for _ in range(4):
                 t.alloc(20, WEIGHTS)
@@ -2725,8 +2725,12 @@ class Mistakes(unittest.TestCase):
                         trained.append(t.alloc(4, AUTOGRAD))
                     gradient = t.alloc(20, AUTOGRAD)
                     t.free(t.alloc(3, AUTOGRAD))  # a workspace
+                    if has_bias:
+                        trained.append(t.alloc(0.02, AUTOGRAD))
+                        t.free(x)
                     beyond = t.alloc(30, AUTOGRAD)
-                    t.free(x)
+                    if not has_bias:
+                        t.free(x)
                     if r:
                         t.free(gradient)
                     t.free(beyond)
@@ -2735,6 +2739,7 @@ class Mistakes(unittest.TestCase):
             return t
         self.expect(adapted(False), "frozen-gradients", 240, 340, "train.py:22")
         self.expect(adapted(True), "frozen-gradients", 90, 150)
+        self.expect(adapted(False, has_bias=True), "frozen-gradients", 200, 340)  # a trained bias needs no input
 
 
 if __name__ == "__main__":
