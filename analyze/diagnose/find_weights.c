@@ -402,7 +402,7 @@ static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *s
             }
             k = b.to;
         }
-        if (wanted == (is_of_read(c->lives, &a) ? OF_FILE : other) && set->n == 0 && is_like_all_others(c, &m, &a) &&
+        if (wanted == (is_of_read(c->lives, &a) ? OF_FILE : other) && is_like_all_others(c, &m, &a) &&
             !is_trained_beside(c->lives, &m, &a, &gradients))
             drop_part(c, &m, &a, set);
         i = a.to;

@@ -1762,6 +1762,20 @@ class Mistakes(unittest.TestCase):
         self.assertNotIn("second-copy-of-weights", by_hand)
         self.assertEqual(160 * MIB, by_hand["optimizer-state-dominates"]["saves_bytes"])
 
+    def test_two_copies_of_weights_that_several_lines_made(self):
+        """A mean and a mean of squares, each by one line, which are alike; no line made as much as they are."""
+        t = Trace()
+        for size, line in ((64, 4), (48, 4), (32, 5), (16, 5)):
+            t.alloc(size, [("__init__", "net.py", line), ("<module>", "train.py", line)])
+        for line in (6, 7):
+            for size in (64, 48, 32, 16):
+                t.alloc(size, [("<listcomp>", "train.py", line), ("<module>", "train.py", line)])
+        for _ in range(5):
+            hidden, root = [t.alloc(24, FORWARD) for _ in range(4)], t.alloc(1 / 1024, ROOT)
+            gradients = [t.alloc(size, AUTOGRAD) for size in (16, 32, 48, 64)]
+            t.free(*hidden, root, t.alloc(1 / 1024, STEP), *gradients)
+        self.expect(t, "second-copy-of-weights", 315, 325)
+
     def test_layers_of_one_size_are_no_copies(self):
         """Two lines make as many weights of the same sizes: of an encoder and a decoder, both trained, or frozen among
         others."""
