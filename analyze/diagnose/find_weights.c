@@ -376,11 +376,17 @@ static void collect_read(struct gm_case *c, struct gm_set *set)
 /* What a set that is there beside one of the same sizes may be. */
 enum twice { OF_FILE, SECOND_COPY, OWN_STATES };
 
+static bool is_state(const struct gm_case *c, const struct members *m, const struct part *part, bool may_be_own)
+{
+    const size_t a = m->v[part->from].allocation;
+    return may_be_own || (!gm_lives_is_by_torch(c->lives, a) && gm_lives_is_beside_step(c->lives, a));
+}
+
 static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *set)
 {
     struct members m = list_members(c, is_set_up);
     struct gm_sizes gradients = {.v = NULL};
-    const enum twice other = may_be_states(c) ? OWN_STATES : SECOND_COPY;
+    const bool may_be_own = may_be_states(c);
     bool is_copied_by_name = false;
     struct gm_blame blame = {.bytes = 0};
     uint64_t all = 0;
@@ -391,17 +397,19 @@ static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *s
             const struct part b = part_at(&m, k);
             const bool is_file = is_of_file(c->lives, &a, &b), is_copy = ((a.by | b.by) & GM_BY_COPYING) != 0;
             const struct part *left = spare(&a, &b, is_file);
-            if (wanted == (is_file   ? OF_FILE
-                           : is_copy ? SECOND_COPY
-                                     : other) &&
-                (are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) && !are_by_turns(&a, &b) &&
+            if ((are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) && !are_by_turns(&a, &b) &&
                 (is_copy || !a.goes || !b.goes) &&
+                wanted == (is_file                             ? OF_FILE
+                           : is_copy                           ? SECOND_COPY
+                           : is_state(c, &m, left, may_be_own) ? OWN_STATES
+                                                               : SECOND_COPY) &&
                 (is_file || is_copy || !is_trained_beside(c->lives, &m, left, &gradients))) {
                 drop_part(c, &m, left, set);
                 is_copied_by_name |= is_copy || is_file;
             }
             k = b.to;
         }
+        const enum twice other = is_state(c, &m, &a, may_be_own) ? OWN_STATES : SECOND_COPY;
         if (wanted == (is_of_read(c->lives, &a) ? OF_FILE : other) && is_like_all_others(c, &m, &a) &&
             !is_trained_beside(c->lives, &m, &a, &gradients))
             drop_part(c, &m, &a, set);

@@ -643,6 +643,20 @@ bool gm_lives_is_by_torch(struct gm_lives *l, size_t a)
            (gm_file_kind(string_of(&l->names, l->snapshot->frames.filename[frames[n - 1]])) & GM_FILE_IS_TORCH) != 0;
 }
 
+bool gm_lives_is_beside_step(const struct gm_lives *l, size_t a)
+{
+    const struct gm_frames *f = &l->snapshot->frames;
+    uint32_t frames[DEPTH_MOST], others[DEPTH_MOST];
+    const size_t n = python_frames(l, gm_stack_of(l->h, a), frames);
+    for (uint32_t s = 0; n > 0 && s < l->snapshot->stacks.count; s++) {
+        const size_t m = (l->by[s] & GM_BY_OPTIMIZER) == 0 ? 0 : python_frames(l, s, others);
+        if (m > 0 && (l->frame_by[others[m - 1]] & GM_BY_OPTIMIZER) == 0 &&
+            f->filename[others[m - 1]].v == f->filename[frames[n - 1]].v)
+            return true;
+    }
+    return false;
+}
+
 uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned others)
 {
     const struct gm_history *h = l->h;

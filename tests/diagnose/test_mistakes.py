@@ -1770,11 +1770,26 @@ class Mistakes(unittest.TestCase):
         for line in (6, 7):
             for size in (64, 48, 32, 16):
                 t.alloc(size, [("<listcomp>", "train.py", line), ("<module>", "train.py", line)])
+        self.train_weights(t, STEP)
+        self.expect(t, "second-copy-of-weights", 315, 325)
+
+    @staticmethod
+    def train_weights(t, step):
         for _ in range(5):
             hidden, root = [t.alloc(24, FORWARD) for _ in range(4)], t.alloc(1 / 1024, ROOT)
             gradients = [t.alloc(size, AUTOGRAD) for size in (16, 32, 48, 64)]
-            t.free(*hidden, root, t.alloc(1 / 1024, STEP), *gradients)
-        self.expect(t, "second-copy-of-weights", 315, 325)
+            t.free(*hidden, root, t.alloc(1 / 1024, step), *gradients)
+
+    def test_states_of_an_optimizer_of_the_program_are_no_copy(self):
+        """Its file has the step, too, which PyTorch's wrapper runs."""
+        step = [("step", "own.py", 30), ("profile_hook_step", TORCH + "optim/optimizer.py", 2), ("<module>", "train.py", 23)]
+        for file in "own.py", "average.py":
+            t = Trace()
+            for made in [WEIGHTS] + [[("__init__", file, line), ("<module>", "train.py", 6)] for line in (8, 9)]:
+                for size in (64, 48, 32, 16):
+                    t.alloc(size, made)
+            self.train_weights(t, step)
+            (self.assertIn if file == "average.py" else self.assertNotIn)("second-copy-of-weights", diagnosed(t))
 
     def test_layers_of_one_size_are_no_copies(self):
         """Two lines make as many weights of the same sizes: of an encoder and a decoder, both trained, or frozen among
