@@ -35,9 +35,11 @@ static bool is_collected(const struct gm_lives *l, size_t a)
     return l->h->freed[a] != GM_NEVER && gm_lives_round(l, l->h->freed[a]) > gm_lives_round(l, l->h->born[a]) + 1;
 }
 
+/* Before the rounds, and there to the end; where there are none, and no modules, nobody knows what is set up. */
 static bool is_set_up(const struct gm_lives *l, size_t a)
 {
-    return gm_lives_is_lasting(l, a) && gm_lives_round(l, l->h->born[a]) == 0 && l->rounds.n > 0;
+    return gm_lives_is_lasting(l, a) && gm_lives_round(l, l->h->born[a]) == 0 &&
+           (l->rounds.n > 0 || !gm_lives_has_modules(l));
 }
 
 static bool is_of_forward(const struct gm_lives *l, size_t a)

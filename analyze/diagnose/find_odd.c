@@ -253,7 +253,7 @@ static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants 
         g->first = a == g->largest ? begun : g->first;
         g->at_once += gm_lives_at_peak(l, a);
         g->at_peak += gm_lives_at_peak(l, a) ? bytes : 0;
-        g->in_round += last == gm_stack_of(h, g->largest) && last != before &&
+        g->in_round += last == gm_stack_of(h, g->largest) && (last != before || in_row == 1) &&
                        gm_lives_round(l, h->born[a]) == gm_lives_round(l, l->peak);
         alive++;
         gm_set_shrink(set, a, bytes / PIECES);

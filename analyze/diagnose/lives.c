@@ -365,7 +365,7 @@ static size_t line_of_most(const struct gm_lives *l, bool is_by_bytes, bool *is_
         all += weight_of(l, e, is_by_bytes);
     for (size_t e = 0; e < l->h->count; before += weight_of(l, e++, is_by_bytes)) {
         const uint32_t stack = stack_at(l, (uint32_t)e);
-        const bool is_middle = 4 * before >= all && 4 * before < 3 * all;
+        const bool is_middle = before >= all / 4 && before < all - all / 4;
         const size_t m = !is_middle || stack == GM_NEVER || is_met[stack] ? 0 : python_frames(l, stack, frames);
         if (m == 0)
             continue;
@@ -395,28 +395,9 @@ static bool count_calls(struct gm_lives *l, const uint32_t *callee, uint32_t *ca
     return ok;
 }
 
-/* Where that line calls nothing, but makes something each time, which is gone when it makes the next: a round begins
- * there. false: no memory. */
-static bool add_own_rounds(struct gm_lives *l, const uint32_t *callee, size_t own)
-{
-    uint32_t last = GM_NEVER;
-    bool ok = true;
-    for (uint32_t e = 0; ok && e < l->h->count; e++) {
-        const uint32_t stack = stack_at(l, e), a = gm_made_by(l->h, e);
-        if (stack == GM_NEVER || callee[stack] != own)
-            continue;
-        ok = (last != GM_NEVER && (gm_stack_of(l->h, last) != stack || l->h->freed[last] > e)) ||
-             GM_VEC_PUSH(&l->rounds, e);
-        last = a;
-    }
-    if (l->rounds.n <= ROUNDS_LEAST)
-        l->rounds.n = 0;
-    return ok;
-}
-
 /* A round begins where that line calls what it calls least often. `is_sure`: only if that is an allocation of its own,
- * again and again, between calls; `is_own`: only if it calls nothing. */
-static bool find_rounds_of_line(struct gm_lives *l, bool is_sure, bool is_by_bytes, bool is_own)
+ * again and again, between calls. */
+static bool find_rounds_of_line(struct gm_lives *l, bool is_sure, bool is_by_bytes)
 {
     uint32_t line[DEPTH_MOST], frames[DEPTH_MOST];
     const size_t none = l->snapshot->frames.count, stacks = l->snapshot->stacks.count;
@@ -436,9 +417,7 @@ static bool find_rounds_of_line(struct gm_lives *l, bool is_sure, bool is_by_byt
     for (size_t f = 0; has_line && f < none; f++)
         if (calls[f] > ROUNDS_LEAST && (calls[least] <= ROUNDS_LEAST || calls[f] < calls[least]))
             least = f;
-    if (ok && has_line && is_own)
-        ok = calls[none] != 1 || add_own_rounds(l, callee, none);
-    else if (ok && has_line && calls[least] > ROUNDS_LEAST && (!is_sure || least == none))
+    if (ok && has_line && calls[least] > ROUNDS_LEAST && (!is_sure || least == none))
         ok = count_calls(l, callee, calls, least);
     free(calls);
     free(callee);
@@ -451,7 +430,7 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
 {
     struct loop_backs found = {.v = NULL};
     const bool has_steps = kept->step_count > ROUNDS_LEAST;
-    bool ok = (has_steps && !is_by_period) || find_rounds_of_line(l, true, false, false);
+    bool ok = (has_steps && !is_by_period) || find_rounds_of_line(l, true, false);
     const size_t of_line = l->rounds.n;
     const uint32_t after = has_steps ? kept->steps[1].first : 0;
     if (ok)
@@ -460,8 +439,8 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
     free(found.v);
     if (has_steps && !is_by_period && !are_as_many(l->rounds.n, kept->step_count))
         l->rounds.n = 0; /* another loop */
-    for (int way = 0; ok && way < 3 && !has_steps && l->rounds.n == 0; way++)
-        ok = find_rounds_of_line(l, false, way == 1, way == 2);
+    for (int is_by_bytes = 0; ok && is_by_bytes < 2 && !has_steps && l->rounds.n == 0; is_by_bytes++)
+        ok = find_rounds_of_line(l, false, is_by_bytes != 0);
     if (!ok || !has_steps || l->rounds.n > ROUNDS_LEAST)
         return ok;
     l->rounds.n = 0;

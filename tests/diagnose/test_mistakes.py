@@ -825,6 +825,16 @@ class Mistakes(unittest.TestCase):
             return t
         self.expect(kernels(3), "giant-tensor", 1540, 1600, "mmd.py:10")  # the smaller ones are in pieces, too
         self.expect_none(kernels(4), "giant-tensor")
+        t = Trace()
+        t.alloc(100, [("load", "near.py", 3)])
+        for _ in range(4):
+            rows = t.alloc(1, [("<module>", "near.py", 20)])
+            for _ in range(12):  # parts, in a loop of one line
+                part = t.alloc(1000, [("<module>", "near.py", 22)])
+                best = t.alloc(0.2, [("<module>", "near.py", 22)])
+                t.free(part, best)
+            t.free(t.alloc(1, [("<module>", "near.py", 23)]), rows)
+        self.expect_none(t, "giant-tensor")
         self.expect(kernels(0, sums=True), "giant-tensor", 900, 1000, "mmd.py:10")
 
     def test_giant_tensor_in_steps(self):
