@@ -38,9 +38,8 @@ static void say(const char *text)
 /* ---- names of code ---------------------------------------------------------------------------------------------- */
 
 /* Programs differ in where they are loaded, so code without a name has its offset. */
-static void resolve(void *user, uint64_t address, char name[256], char file[256])
+static void resolve(uint64_t address, char name[256], char file[256])
 {
-    (void)user;
     Dl_info info;
     void *at = (void *)(uintptr_t)address;
     if (dladdr(at, &info) == 0)

@@ -30,7 +30,7 @@ static uint32_t native_frame(struct gm_recorder *r, uint64_t address)
     if (known != GM_MAP_NONE)
         return known;
     char name[256] = "", file[256] = "";
-    r->options.resolve(r->options.user, address, name, file);
+    r->options.resolve(address, name, file);
     known = frame(r, record_name(r, name[0] != '\0' ? name : "??"), file[0] != '\0' ? file : "??");
     if (!gm_map_put(&r->frame_at, address, known, &before))
         r->is_out_of_memory = true;

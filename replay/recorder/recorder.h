@@ -32,8 +32,7 @@ struct gm_record_thread {
 struct gm_recorder_options {
     size_t max_events; /* of all devices; beyond, the oldest are dropped. So of marks */
     /* Names the code at `address`: function, and the file that it lies in. The texts are copied at once. */
-    void (*resolve)(void *user, uint64_t address, char name[256], char file[256]);
-    void *user;
+    void (*resolve)(uint64_t address, char name[256], char file[256]);
 };
 
 /* What memory calls have in common. */

@@ -109,18 +109,18 @@ TEST(one_life)
     gm_snapshot_free(&s);
 }
 
-static void name_code(void *user, uint64_t address, char name[256], char file[256])
+static int resolved;
+
+static void name_code(uint64_t address, char name[256], char file[256])
 {
-    (*(int *)user)++;
+    resolved++;
     snprintf(name, 256, "f%d", (int)address);
     snprintf(file, 256, "%s", address == 2 ? "" : "lib.so");
 }
 
 TEST(stacks)
 {
-    int resolved = 0;
-    struct gm_recorder *r =
-        gm_recorder_new(&(struct gm_recorder_options){.max_events = 50, .resolve = name_code, .user = &resolved});
+    struct gm_recorder *r = gm_recorder_new(&(struct gm_recorder_options){.max_events = 50, .resolve = name_code});
     struct gm_record_thread thread = {0};
     const uint64_t native[] = {1, 2};
     struct gm_record_call call = {.function = "cuMemAlloc_v2",

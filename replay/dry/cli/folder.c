@@ -163,10 +163,8 @@ enum gm_status gm_dry_folder_make(struct gm_dry_folder *folder, struct gm_error 
         folder->path[0] = '\0';
         return status;
     }
-    enum gm_status status = start_keeper(folder, err);
-    if (status != GM_OK)
-        return status;
-    status = fill(folder, err);
+    GM_TRY(start_keeper(folder, err));
+    const enum gm_status status = fill(folder, err);
     if (status != GM_OK)
         gm_dry_folder_remove(folder);
     return status;
