@@ -432,19 +432,16 @@ struct growth {
     uint32_t grown, steps;  /* sizes; those that grew by as much as the one before */
 };
 
-/* What was made of `old`, which goes at event e, before which `latest` was made last: the latest that is longer, by no
- * more than as much again, and not much later than when `old` goes. GM_NEVER: nothing. */
-static uint32_t made_of(const struct gm_lives *l, uint32_t old, uint32_t e, uint32_t latest)
+/* What was made of `old`, which goes at event e: the latest that is longer, by no more than as much again, and not much
+ * later than when `old` goes. GM_NEVER: nothing. */
+static uint32_t made_of(const struct gm_lives *l, uint32_t old, uint32_t e)
 {
     const uint64_t bytes = gm_requested(l->h, old);
     const uint32_t least = e > EVENTS_BACK && e - EVENTS_BACK > l->h->born[old] ? e - EVENTS_BACK : l->h->born[old];
-    for (uint32_t a = latest + 1, n = 0; n < LOOKED_BACK && a-- > 0;) {
-        if (!gm_is_made(l->h, a))
-            continue;
-        if (l->h->born[a] <= least)
-            break;
-        n++;
-        if (a != old && gm_requested(l->h, a) > bytes && gm_requested(l->h, a) <= 2 * bytes &&
+    for (uint32_t n = 0; n < LOOKED_BACK && e > least; e--) {
+        const uint32_t a = gm_made_by(l->h, e - 1);
+        n += a != GM_NEVER;
+        if (a != GM_NEVER && a != old && gm_requested(l->h, a) > bytes && gm_requested(l->h, a) <= 2 * bytes &&
             (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 && l->h->freed[a] > l->h->freed[old])
             return a;
     }
@@ -456,11 +453,10 @@ static struct growth *look_at_growth(const struct gm_lives *l)
 {
     const struct gm_history *h = l->h;
     struct growth *growths = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *growths);
-    for (uint32_t e = 0, latest = GM_NEVER; growths != NULL && e < h->count; e++) {
+    for (uint32_t e = 0; growths != NULL && e < h->count; e++) {
         const uint32_t old = h->of_event[e];
-        latest = gm_made_by(h, e) != GM_NEVER ? old : latest;
         const bool goes = old != GM_NEVER && h->freed[old] == e + 1 && gm_requested(h, old) >= l->at_peak / 1000;
-        const uint32_t a = goes ? made_of(l, old, e, latest) : GM_NEVER;
+        const uint32_t a = goes ? made_of(l, old, e) : GM_NEVER;
         struct growth *g = a == GM_NEVER ? NULL : &growths[gm_stack_of(h, a)];
         const uint64_t step = a == GM_NEVER ? 0 : gm_requested(h, a) - gm_requested(h, old);
         if (g == NULL || gm_requested(h, a) <= g->longest)

@@ -20,7 +20,7 @@ static uint64_t *peaks_of_rounds(const struct gm_lives *l)
     uint64_t now = 0;
     for (size_t a = 0; peaks != NULL && a < h->allocation_count; a++)
         now += h->born[a] == 0 ? gm_requested(h, a) : 0;
-    for (uint32_t e = 0, round = 0; peaks != NULL && e < h->count; e++) {
+    for (uint32_t e = 0; peaks != NULL && e < h->count; e++) {
         const uint32_t a = h->of_event[e];
         if (a == GM_NEVER)
             continue;
@@ -28,8 +28,7 @@ static uint64_t *peaks_of_rounds(const struct gm_lives *l)
             now += gm_requested(h, a);
         else if (h->freed[a] == e + 1)
             now -= now < gm_requested(h, a) ? now : gm_requested(h, a);
-        round = gm_lives_round_on(l, e + 1, round);
-        uint64_t *peak = &peaks[round];
+        uint64_t *peak = &peaks[gm_lives_round(l, e + 1)];
         *peak = now > *peak ? now : *peak;
     }
     return peaks;

@@ -36,15 +36,14 @@ static struct round *look_at_rounds(const struct gm_lives *l)
     struct round *rounds = calloc(n + 1, sizeof *rounds);
     for (size_t r = 0; rounds != NULL && r < n; r++)
         rounds[r].backward = GM_NEVER;
-    for (uint32_t e = 0, at = 0; rounds != NULL && e < l->h->count; e++) {
+    for (uint32_t e = 0; rounds != NULL && e < l->h->count; e++) {
         const uint32_t a = gm_made_by(l->h, e);
         const bool is_made = a != GM_NEVER;
         const bool is_backward =
             (l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD) || (is_made && l->role[a] == GM_ROLE_GRADIENT);
         if (!is_backward && !is_made)
             continue;
-        at = gm_lives_round_on(l, e + 1, at);
-        struct round *round = &rounds[at];
+        struct round *round = &rounds[gm_lives_round(l, e + 1)];
         if (is_backward && round->backward == GM_NEVER)
             round->backward = round->seen = e;
         /* zero_grad() is the optimizer's code, too, but makes nothing */

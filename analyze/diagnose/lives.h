@@ -107,13 +107,6 @@ static inline uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment)
         at++;
     return at;
 }
-/* The same where moments are walked, of the first one after those of which `round` is the last one's. */
-static inline uint32_t gm_lives_round_on(const struct gm_lives *l, uint32_t moment, uint32_t round)
-{
-    while (round < l->rounds.n && l->rounds.v[round] < moment)
-        round++;
-    return round;
-}
 /* The first moment of the round after that one; GM_NEVER: there is none. */
 uint32_t gm_lives_round_end(const struct gm_lives *l, uint32_t round);
 static inline unsigned gm_lives_by(const struct gm_lives *l, size_t a)

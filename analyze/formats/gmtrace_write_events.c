@@ -9,15 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A context or shape and what it was numbered by, in the place of one of its numbers: events repeat these few. */
+/* The context that was met last of those whose stacks fall on that place: events repeat few of them. */
 enum { RECENT = 1024 };
-struct recent_context {
+struct recent {
     uint32_t field[GM_FIELD_COUNT], id; /* 0: none */
-};
-struct recent_shape {
-    uint64_t size;
-    uint32_t context, id; /* 0: none */
-    uint8_t action;
 };
 
 struct event_writer {
@@ -28,8 +23,7 @@ struct event_writer {
     struct gm_address_map pairs[GM_FIELD_COUNT - 1]; /* fields of contexts, two by two, to a number of the pair */
     struct gm_address_map sizes, shapes;
     uint32_t pair_count[GM_FIELD_COUNT - 1], size_count, shape_count;
-    struct recent_context contexts[RECENT];
-    struct recent_shape recent_shapes[RECENT];
+    struct recent contexts[RECENT];
     size_t begin, end;               /* rows of the chunk */
     struct GM_VEC(uint32_t) context; /* of each row of the chunk */
 };
@@ -64,7 +58,7 @@ static bool number_context(struct event_writer *x, size_t row, uint32_t *id)
 {
     uint32_t field[GM_FIELD_COUNT], pair;
     gather_fields(x->e, row, field);
-    struct recent_context *recent = &x->contexts[field[GM_FIELD_STACK] % RECENT];
+    struct recent *recent = &x->contexts[field[GM_FIELD_STACK] % RECENT];
     if (recent->id == 0 || memcmp(field, recent->field, sizeof field) != 0) {
         pair = field[0];
         for (int i = 1; i < GM_FIELD_COUNT; i++)
@@ -100,15 +94,10 @@ static bool put_shape(struct event_writer *x, size_t row, uint32_t context, uint
     uint64_t size = gm_event_size(x->e, row);
     uint8_t action = x->e->action[row];
     uint32_t size_number;
-    struct recent_shape *recent = &x->recent_shapes[context % RECENT];
-    if (recent->id == 0 || recent->context != context || recent->size != size || recent->action != action) {
-        if (!number_of(&x->sizes, size, &x->size_count, &size_number) ||
-            !number_of(&x->shapes, (uint64_t)context << 36 | (uint64_t)size_number << 4 | action, &x->shape_count,
-                       shape))
-            return false;
-        *recent = (struct recent_shape){size, context, *shape + 1, action};
-    }
-    *shape = recent->id;
+    if (!number_of(&x->sizes, size, &x->size_count, &size_number) ||
+        !number_of(&x->shapes, (uint64_t)context << 36 | (uint64_t)size_number << 4 | action, &x->shape_count, shape))
+        return false;
+    *shape += 1;
     if (*shape < x->state.shapes.n) {
         gm_put_varint(&x->w->stream[GM_EVNT_SHAPE], *shape);
         return true;
