@@ -13,7 +13,8 @@
 enum {
     LEAST_MIB = 64,
     LEAST_PINNED = 10 /* parts of what is reserved then */,
-    LARGE = 16 /* of what is pinned: no small block */
+    LARGE = 16 /* of what is pinned: no small block */,
+    FEW = 4 /* of what is pinned: what else is wrong with what pins it is no matter */
 };
 
 /* A moment at which the program has given its cache back, and what stays reserved then without being in use. */
@@ -51,13 +52,14 @@ static struct given_back most_stranded(const struct gm_case *c)
     return most;
 }
 
-/* The moment at which something larger than the small pool's was freed first: what was made before lies in no hole. */
-static uint32_t first_freed(const struct gm_history *h)
+/* The moment at which something larger than the small pool's was made first that is gone by then: what was made before
+ * lies in none of its segments. */
+static uint32_t first_gone(const struct gm_history *h, uint32_t moment)
 {
     uint32_t first = GM_NEVER;
     for (size_t a = 0; a < h->allocation_count; a++)
-        if (gm_block_bytes(h, a) > GM_MIB && h->freed[a] < first)
-            first = h->freed[a];
+        if (gm_block_bytes(h, a) > GM_MIB && h->freed[a] <= moment && h->born[a] < first)
+            first = h->born[a];
     return first;
 }
 
@@ -81,13 +83,13 @@ static bool survives(const struct gm_lives *l, size_t a, const struct given_back
 static uint64_t collect_survivors(struct gm_case *c, const struct given_back *back, struct gm_set *set)
 {
     const struct gm_lives *l = c->lives;
-    const uint32_t first = first_freed(l->h);
+    const uint32_t first = first_gone(l->h, back->moment);
     uint64_t bytes = 0;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         if (l->h->born[a] > back->moment || !survives(l, a, back, first))
             continue;
         bytes += gm_block_bytes(l->h, a);
-        gm_set_drop(set, a);
+        gm_set_add(set, a, 0, 0);
     }
     return bytes;
 }
@@ -146,7 +148,7 @@ static const struct gm_growth_row *growth_in_pieces(const struct gm_case *c)
 }
 
 /* Of those that keep the holes apart while the program runs, and outlive the round; as if they had been made before the
- * first hole. What else they do wrong, others tell. false: there are none. */
+ * first hole. What else they do wrong, others tell, if they are many, or may hold graphs. false: there are none. */
 static bool tell_as_growth(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_lives *l = c->lives;
@@ -154,7 +156,7 @@ static bool tell_as_growth(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t stranded = g == NULL ? 0 : g->unusable[GM_UNUSABLE_HOLE_TOO_SMALL];
     if (stranded < LEAST_MIB * GM_MIB || g->event >= l->h->count)
         return false;
-    const uint32_t first = first_freed(l->h), moment = (uint32_t)g->event;
+    const uint32_t moment = (uint32_t)g->event, first = first_gone(l->h, moment);
     struct gm_set set = {.v = NULL};
     struct gm_blame blame;
     uint64_t held = 0;
@@ -163,14 +165,14 @@ static bool tell_as_growth(struct gm_case *c, const struct gm_rule *rule)
     c->failed |= is_made == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         const uint32_t from = (uint32_t)gm_max(l->h->born[a], moment);
-        const uint32_t end = gm_lives_round_end(l, gm_lives_round(l, from));
+        const uint32_t end = gm_lives_round_end(l, gm_lives_round(l, from) + 1);
         const struct given_back back = {(uint32_t)gm_min(end, l->last_made), stranded, 0};
         if (gm_block_bytes(l->h, a) <= GM_MIB || !survives(l, a, &back, first) ||
             (from > moment && !is_made[gm_stack_of(l->h, a)]))
             continue;
         is_made[gm_stack_of(l->h, a)] = true;
         held += from == moment ? gm_block_bytes(l->h, a) : 0;
-        gm_set_add(&set, a, first - 1, first - 1);
+        gm_set_add(&set, a, 0, 0);
     }
     free(is_made);
     c->failed |= set.failed || !gm_lives_blame(l, &set, &blame);
@@ -184,7 +186,8 @@ static bool tell_as_growth(struct gm_case *c, const struct gm_rule *rule)
             gm_size_format(size[2], held), rule->fix);
         gm_case_is_mistake(f, rule, NULL);
         f->site = blame.site;
-        f->remedy = gm_case_remedy_with(c, &set);
+        f->remedy = blame.bytes < stranded / FEW && !l->has_backward ? gm_case_remedy_of(c, &set)
+                                                                     : gm_case_remedy_with(c, &set);
         if (f->remedy != NULL)
             f->remedy->is_of_holes = true;
     }
@@ -228,8 +231,9 @@ static const struct gm_rule rules[] = {
              "is reserved are not in use, and blocks of at most a 16th of that which were made until then, without "
              "weights, gradients and states of optimizers, hold at most half of it. Or memory grew where holes that "
              "were too small had half of what was asked for, and all of it together with such blocks that outlive the "
-             "round: the saving is that of making them first. Else `cudaMalloc` segments with 10 MiB or more inactive "
-             "and at most a tenth as much active: together at least 64 MiB inactive and 2 % of reserved",
+             "next round, too. The saving is that of making them before all else. Else `cudaMalloc` segments with 10 "
+             "MiB or more inactive and at most a tenth as much active: together at least 64 MiB inactive and 2 % of "
+             "reserved",
      .what_to_do = "Allocate long-lived tensors before large temporary ones, or copy the survivors before "
                    "`empty_cache()`"},
 };

@@ -294,19 +294,15 @@ static const char *detail_of(struct gm_case *c, const struct gm_finding *f)
 {
     if (f->remedy != NULL && gm_remedy_tells_end(f->remedy)) {
         const struct gm_remedy_saving *saving = &f->remedy->saving;
-        char less[2][GM_NUMBER_TEXT], all[GM_NUMBER_TEXT];
-        if (gm_remedy_is_of_cache(f->remedy))
-            return gm_case_printf(c,
-                                  "%s Replayed, the peak stays, but of %s that are reserved from then on to the end "
-                                  "that saves %s, which nothing uses again.",
-                                  f->detail, gm_bytes_format(all, saving->end_before),
-                                  gm_bytes_format(less[0], saving->at_end));
-        return gm_case_printf(
-            c,
-            "%s Replayed with empty_cache() at the end: of %s reserved then it saves %s, or %s if what stays is "
-            "on the device all the same.",
-            f->detail, gm_bytes_format(all, saving->end_before), gm_bytes_format(less[0], saving->at_end),
-            gm_bytes_format(less[1], gm_sat_sub(saving->at_end, f->remedy->stays)));
+        char less[GM_NUMBER_TEXT], all[GM_NUMBER_TEXT];
+        return gm_case_printf(c,
+                              gm_remedy_is_of_cache(f->remedy)
+                                  ? "%s Replayed, the peak stays, but of %s that are reserved from then on to the end "
+                                    "that saves %s, which nothing uses again."
+                                  : "%s Replayed with empty_cache() at the end: of %s reserved then it saves %s, or "
+                                    "more if what stays is on the host.",
+                              f->detail, gm_bytes_format(all, saving->end_before),
+                              gm_bytes_format(less, saving->at_end));
     }
     const char *why = why_other(f);
     const bool is_open = c->has_oom && f->rank == GM_RANK_MISTAKE && is_replayed(f) && f->remedy->settings == NULL;

@@ -77,7 +77,7 @@ struct gm_remedy {
     bool is_guess;        /* a call site that is worth a look, which nothing else accuses */
     bool is_of_holes;     /* it spares no bytes but holes: whether that saves any, only a replay tells */
     bool is_of_end;       /* it is about what is reserved at the end: after empty_cache(), unless it is one itself; */
-    uint64_t stays; /* bytes of it that are there at the peak all the same, elsewhere; what saves less is in vain */
+    uint64_t stays; /* bytes of it that are there all the same, elsewhere; what saves less is in vain */
     bool has_price; /* it costs time or accuracy: a choice, not a mistake that is mended */
     bool grows;     /* what it mends takes more the longer the program runs, however little it is yet */
     struct gm_remedy_saving saving;
@@ -116,7 +116,7 @@ static inline bool gm_remedy_tells_end(const struct gm_remedy *r)
 static inline bool gm_remedy_is_in_vain(const struct gm_remedy *r)
 {
     const bool is_of_cache = gm_remedy_is_of_cache(r);
-    if ((gm_remedy_tells_end(r) ? r->saving.at_end / 2 : r->saving.alone) < r->stays)
+    if ((gm_remedy_tells_end(r) ? r->saving.at_end : r->saving.alone) < r->stays)
         return true;
     if (gm_remedy_tells_end(r))
         return gm_remedy_is_little(r->saving.at_end, r->saving.end_before,

@@ -244,7 +244,7 @@ static void set_saving(const struct work *w, struct gm_remedy *remedy, uint64_t 
     const uint64_t recorded = w->search->devices[device_of(w, remedy)].recorded;
     remedy->saving.recorded = recorded > 0 && recorded < baseline ? recorded : UINT64_MAX;
     remedy->saving.before = before_of(remedy, baseline);
-    remedy->saving.alone = gm_sat_sub(remedy->saving.before, now + remedy->stays);
+    remedy->saving.alone = gm_sat_sub(remedy->saving.before, now);
 }
 
 /* trials[0] is the baseline, trials[1 + i] the i-th of those that can be replayed. */

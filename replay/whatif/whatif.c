@@ -252,7 +252,10 @@ static bool prepare_moves(struct gm_playing *w)
     if (w->options->move_count == 0)
         return true;
     w->away = calloc(w->h->allocation_count + 1, sizeof *w->away);
-    return w->away != NULL && play_moves(w, 0);
+    while (w->away != NULL && w->next_move < w->options->move_count && w->options->moves[w->next_move].moment == 0 &&
+           !w->options->moves[w->next_move].is_back)
+        move(w);
+    return w->away != NULL;
 }
 
 static enum gm_status status_of(const struct gm_playing *w, bool ok, struct gm_error *err)

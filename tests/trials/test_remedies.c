@@ -143,6 +143,16 @@ TEST(there_before)
     }
 }
 
+/* Made before all else they have a segment of their own, and stay in it. */
+TEST(made_first)
+{
+    setup(false);
+    const struct gm_remedy_change first = change(of_mib(90), GM_REMEDY_AS_RECORDED, 0, 0);
+    struct gm_remedy remedy = {.changes = &first, .count = 1};
+    replay(&remedy, 1);
+    assert_int_equal(remedy.saving.peak, MIB(690));
+}
+
 /* Two rows say when it is away: it is back after both. Halved twice it is a quarter. */
 TEST(rows_add_up)
 {

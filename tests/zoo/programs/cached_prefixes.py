@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # class: pinned-segments
 # compare: end
+# mended: 2
 """Prefixes of long results are kept on the device between the large buffers that the next ones need."""
 import os
 
 import torch
 
-MISTAKE = "ZOO_MENDED" not in os.environ
+MENDED = os.environ.get("ZOO_MENDED")
 basis = torch.randn(2048, 2048, device="cuda")
 prefixes = {}
+room = [torch.empty(3000, 2048, device="cuda") for _ in range(8)] if MENDED == "2" else []
 
 
 def project(rows):
@@ -16,7 +18,9 @@ def project(rows):
     y = x @ basis
     del x
     head = y[:3000].contiguous().clone()  # <- the mistake
-    return head if MISTAKE else head.cpu()
+    if MENDED == "2":
+        return room.pop().copy_(head)
+    return head.cpu() if MENDED else head
 
 
 for index in range(8):

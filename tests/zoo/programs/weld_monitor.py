@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # class: pinned-segments
 # compare: end
+# mended: 2
 """Watches a welding robot: while the network trains, a small summary of each layer is kept from each shift."""
 import os
 
@@ -24,6 +25,7 @@ class Monitor(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(Layer(width) for _ in range(depth))
         self.summaries = {}
+        self.room = []
 
     def forward(self, signal, shift=None):
         for number, layer in enumerate(self.layers):
@@ -35,7 +37,9 @@ class Monitor(nn.Module):
     def keep(self, shift, number, signal):
         """Every fourth row: about 2 MiB, between the large blocks of the forward pass."""
         short = signal[::4].clone()  # <- the mistake
-        self.summaries[shift, number] = short.cpu() if MENDED else short  # <- the mistake
+        if MENDED == "2":
+            short = self.room.pop().copy_(short)
+        self.summaries[shift, number] = short.cpu() if MENDED == "1" else short  # <- the mistake
 
 
 def shifts(model, count=2):
@@ -61,6 +65,8 @@ def night(model):
 
 if __name__ == "__main__":
     monitor = Monitor().cuda()
+    if MENDED == "2":
+        monitor.room = [torch.empty(384, 1280, device="cuda") for _ in range(120)]
     shifts(monitor)
     print("worst", night(monitor), "summaries", len(monitor.summaries))
     torch.cuda.empty_cache()  # the card is shared with the robot's own vision in the morning
