@@ -380,8 +380,7 @@ struct second_graph {
 
 static bool is_on_the_way(const struct gm_lives *l, size_t a)
 {
-    return gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a) && !gm_lives_is_role(l, a, GM_ROLE_PARAMETER) &&
-           !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE);
+    return gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a) && !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE);
 }
 
 /* Whether it is there after the pass that makes its last at `last`, which frees what it frees last after that. */
@@ -467,9 +466,20 @@ static void add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
     g->set.n = is_second ? g->set.n : before;
 }
 
+/* Whether the line that made it makes more when there has been a backward pass: the first of what piles up is there
+ * from the first forward pass to the end, too. */
+static bool is_made_again(const struct gm_lives *l, size_t a)
+{
+    const uint32_t *of_stack = &l->roster->first[gm_stack_of(l->h, a)];
+    return gm_is_made(l->h, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 &&
+           l->h->born[l->roster->v[of_stack[1] - 1].allocation] > l->first_backward;
+}
+
 /* Where no module has weights: what is there from before the first backward pass to the end. */
 static bool is_weight(const struct gm_lives *l, size_t a)
 {
+    if (gm_lives_is_of_backward(l, a) || is_made_again(l, a))
+        return false;
     return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
            (!gm_lives_has_modules(l) && gm_lives_is_left(l, a) && l->h->born[a] < l->first_backward &&
             !gm_lives_is_of_engine(l, a));
@@ -482,7 +492,7 @@ static struct second_graph look_for_second_graph(struct gm_case *c)
     struct gm_sizes parameters = {.v = NULL};
     struct second_graph graph = {.kept = 0};
     uint32_t from = GM_NEVER, last = 0;
-    c->failed |= !gm_sizes_of_those(&parameters, l, is_weight);
+    c->failed |= gm_lives_roster(c->lives) == NULL || !gm_sizes_of_those(&parameters, l, is_weight);
     for (size_t a = 0; !c->failed && a <= h->allocation_count; a++) {
         const bool is_one = a < h->allocation_count;
         if (is_one && !gm_is_made(h, a))
@@ -757,6 +767,17 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
 }
 
 static const struct gm_rule rules[] = {
+    {.id = "create-graph",
+     .title = "The backward pass keeps a graph of itself",
+     .find_in_lives = find_second_graph,
+     .brief = "no create_graph=True",
+     .fix = "Call backward() or autograd.grad() without create_graph=True where no second derivative is taken",
+     .snippet = "- loss.backward(create_graph=True)\n"
+                "+ loss.backward()",
+     .when = "what a backward pass makes beside gradients, at least a quarter of their bytes, is there after it, and "
+             "holds 1 % of the peak; so is half of what the forward pass kept for it, which counts, too; and no later "
+             "backward pass gives it up piece by piece",
+     .what_to_do = "`loss.backward()` without `create_graph=True`"},
     {.id = "frozen-gradients",
      .title = "Gradients of parameters that are not trained",
      .find_in_lives = find_frozen,
@@ -797,16 +818,5 @@ static const struct gm_rule rules[] = {
              "lookups; where an optimizer keeps states of its size, tables must have half of all gradients, and no "
              "layer make another of its size",
      .what_to_do = "`nn.Embedding(rows, width, sparse=True)`"},
-    {.id = "create-graph",
-     .title = "The backward pass keeps a graph of itself",
-     .find_in_lives = find_second_graph,
-     .brief = "no create_graph=True",
-     .fix = "Call backward() or autograd.grad() without create_graph=True where no second derivative is taken",
-     .snippet = "- loss.backward(create_graph=True)\n"
-                "+ loss.backward()",
-     .when = "what a backward pass makes beside gradients, at least a quarter of their bytes, is there after it, and "
-             "holds 1 % of the peak; so is half of what the forward pass kept for it, which counts, too; and no later "
-             "backward pass gives it up piece by piece",
-     .what_to_do = "`loss.backward()` without `create_graph=True`"},
 };
 const struct gm_theme gm_theme_gradients = GM_THEME(rules);

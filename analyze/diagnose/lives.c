@@ -49,7 +49,8 @@ static const struct {
     {"interpolate", GM_BY_RESIZING},
     {"upsample", GM_BY_RESIZING},
     {"_make_grads", GM_BY_ROOT},
-    {"torch/_native/", GM_BY_NOBODY}, /* chooses kernels, in autograd's threads, too */
+    {"torch/_native/", GM_BY_NOBODY}, /* chooses kernels, in autograd's threads, too, by calls of */
+    {"torch/_ops.py", GM_BY_NOBODY},
     {"attn", GM_BY_ATTENTION},
     {"attention", GM_BY_ATTENTION},
     {"attend", GM_BY_ATTENTION},

@@ -159,6 +159,23 @@ class Mistakes(unittest.TestCase):
         self.expect(critic(False), "create-graph", 110, 280, "train.py:22")
         self.expect_none(critic(True), "create-graph")
 
+    def test_second_graphs_that_pile_up(self):
+        """Of a state that is made of itself and of a gradient: nothing is trained, and what the first forward pass made is there to the end, as weights are."""
+        native = [("impl", TORCH + "_native/ops/bmm.py", 34), ("__call__", TORCH + "_ops.py", 1350), ("router", TORCH + "_native/registry.py", 1138)]
+        t, kept = Trace(), []
+        for _ in range(4):
+            t.alloc(8, WEIGHTS)
+        for _ in range(8):
+            kept += [t.alloc(24, FORWARD) for _ in range(6)]
+            t.free(t.alloc(1 / 1024, ROOT))
+            for _ in range(6):
+                kept += [t.alloc(24, AUTOGRAD), t.alloc(8, native)]
+                t.free(t.alloc(24, AUTOGRAD))
+            t.free(t.alloc(1, [("move", "train.py", 23), ("<module>", "train.py", 24)]))
+        t.free(*kept)
+        self.expect(t, "create-graph", 2000, 8 * 6 * 56, "train.py:22")
+        self.expect_none(t, "frozen-gradients")
+
     def test_gradients_of_outputs_that_a_hook_keeps(self):
         """The backward pass has given up the forward pass's part: it has no graph of its own."""
         def hooked(keeps):
