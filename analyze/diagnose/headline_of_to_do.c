@@ -217,7 +217,7 @@ void gm_headline_of_to_do(struct gm_case *c, const struct gm_view *highest)
     make_do(c, &lines[3], f);
     lines[4].label = "Where";
     if (f != NULL && f->site != NULL)
-        lines[4].site = gm_case_printf(c, "%.*s", (int)gm_site_innermost(f->site), f->site);
+        lines[4].site = f->site;
     else if (highest != NULL)
         add_largest(c, &lines[4], highest);
     else

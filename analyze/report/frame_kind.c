@@ -50,15 +50,19 @@ const char *gm_file_package(const char *filename)
                                         "torchmetrics", "transformers",
                                         "trl",          "vllm",
                                         "xformers",     NULL};
+    /* Of the repository of such a package what is not it: its name is that of the folder, too. */
+    static const char *const beside[] = {"benchmarks", "examples", "research_projects", "scripts", "src",
+                                         "tests",      NULL};
     const char *found = NULL;
     for (const char *s = strstr(filename, folder); s != NULL; s = strstr(s + 1, folder))
         if (s[sizeof folder - 1] == '/' || s[sizeof folder - 1] == '\\')
             found = s + sizeof folder;
     for (const char *s = filename; found == NULL && *s != '\0';) {
         const size_t n = strcspn(s, "/\\");
-        for (size_t i = 0; names[i] != NULL && s[n] != '\0' && found == NULL; i++)
-            found = s[0] == names[i][0] && gm_is_text(s, n, names[i]) ? s : NULL;
-        s += n + (s[n] != '\0');
+        const char *next = s + n + (s[n] != '\0');
+        if (s[n] != '\0' && gm_is_one_of_texts(s, n, names) && !gm_is_one_of_texts(next, strcspn(next, "/\\"), beside))
+            found = s;
+        s = next;
     }
     return found;
 }
