@@ -356,6 +356,11 @@ static void find_features_of_calls(struct gm_case *c, const struct gm_rule *rule
 {
     struct gm_set set = {.v = NULL};
     gm_kept_layers(c, &set);
+    bool is_done = c->lives->has_backward || !c->has_oom;
+    for (size_t i = 0; i < set.n && !is_done; i++)
+        is_done = c->lives->h->freed[set.v[i].allocation] <= c->lives->first_oom;
+    if (!is_done) /* a backward pass might have followed, which these wait for */
+        set.n = 0;
     gm_case_accuse(c, rule, &set, false,
                    "layers of one call of the model made them, which keeps no graph, and they are there long after it, "
                    "as if a hook or a list held them");

@@ -409,7 +409,8 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t peak = n < 2 ? 0 : peaks[most].requested, mean = n < 2 ? 0 : (uint64_t)(sum / (double)n);
     const bool is_out = n >= 2 && devices[most].trace.ooms > 0;
     char size[3][GM_SIZE_TEXT];
-    if (n < 2 || peak < mean + LEAST_UNEVEN_MIB * GM_MIB || (double)peak < UNEVEN * (double)mean)
+    if (n < 2 || peak < mean + LEAST_UNEVEN_MIB * GM_MIB || (double)peak < UNEVEN * (double)mean ||
+        (c->has_oom && !is_out)) /* where memory ran out, less was in use */
         return;
     const char *site = gm_case_site_with_most(c, most), *same = same_line(c, site, most, least);
     struct gm_finding *f = gm_case_say(
@@ -460,7 +461,7 @@ static const struct gm_rule rules[] = {
                 "+ first, rest = layers[:m].to(0), layers[m:].to(1)  # half the bytes",
      .when =
          "the highest peak of requested bytes of a device is 128 MiB and a quarter above the mean of the devices that "
-         "have a twentieth of it, or make a fiftieth as many allocations",
+         "have a twentieth of it, or make a fiftieth as many allocations; if memory ran out, on that device, too",
      .what_to_do = "Split the batch, or the layers, by the memory that they take"},
 };
 const struct gm_theme gm_theme_peak = GM_THEME(rules);

@@ -47,11 +47,11 @@ static void add_when(struct gm_case *c, struct gm_heading *line, const struct gm
     add_time(c, line, v);
 }
 
-/* What a run that serves a model has room for. */
+/* What a run that serves a model from a cache worth telling of has room for. */
 static void add_room(struct gm_case *c, struct gm_heading *line, const struct gm_serving *s)
 {
     char n[GM_NUMBER_TEXT];
-    if (s == NULL || s->capacity == GM_REPORT_NONE)
+    if (s == NULL || s->capacity == GM_REPORT_NONE || s->cache < s->reserved / 10)
         return;
     const char *where = s->card == NULL ? "" : gm_case_printf(c, " on %s", s->card);
     if (s->more_sequences != GM_REPORT_NONE)

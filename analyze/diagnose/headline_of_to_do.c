@@ -4,6 +4,7 @@
  * what was found. Do this: the fix, what it saves of the peak of reserved bytes, what is reserved then, its price.
  * Where: the line to change; of what has none, the line that makes most of the peak.
  */
+#include "analyze/base/ascii.h"
 #include "analyze/diagnose/rules.h"
 
 #include <ctype.h>
@@ -28,6 +29,7 @@ static void add_oom(struct gm_case *c, struct gm_heading *line, const struct gm_
     static const char *const words[] = {"", " (capacity)", " (fragmentation)", " (capacity and fragmentation)"};
     const struct gm_oom_row *first = gm_case_oom(c);
     const enum gm_oom_verdict verdict = first == NULL ? GM_OOM_UNKNOWN : first->verdict;
+    const bool is_in_pieces = verdict == GM_OOM_FRAGMENTATION || verdict == GM_OOM_BOTH;
     char device[2 * GM_NUMBER_TEXT] = "", times[4 * GM_NUMBER_TEXT] = "", missing[4 * GM_NUMBER_TEXT],
                     s[GM_NUMBER_TEXT];
     uint64_t ooms = 0;
@@ -44,11 +46,14 @@ static void add_oom(struct gm_case *c, struct gm_heading *line, const struct gm_
         snprintf(times, sizeof times, " %s times", gm_count_format(s, ooms));
     snprintf(missing, sizeof missing, "%s", words[verdict]);
     if (verdict == GM_OOM_CAPACITY && first->missing > 0 && first->missing != GM_REPORT_NONE)
-        snprintf(missing, sizeof missing, ", %s%s short%s", ooms > 1 ? "first " : "",
+        snprintf(missing, sizeof missing, ", %s %s short%s", ooms > 1 ? "first" : "at least",
                  gm_bytes_format(s, first->missing),
                  c->report->oom_card == NULL ? "" : gm_case_printf(c, " (%s has it)", c->report->oom_card));
+    if (is_in_pieces && gm_oom_is_full(first)) /* what the cache lacks is little beside what is in use */
+        snprintf(missing, sizeof missing, ", %s %% in use",
+                 gm_share_format(s, first->levels.requested, first->levels.reserved));
     gm_headline_add(c, line, "%s%s of memory%s%s", device, ooms > 1 ? "out" : "ran out", times, missing);
-    if (verdict == GM_OOM_FRAGMENTATION && !has_setting(c))
+    if (verdict == GM_OOM_FRAGMENTATION && !gm_oom_is_full(first) && !has_setting(c))
         gm_headline_add(c, line, "enough was cached, but not in one piece");
 }
 
@@ -208,6 +213,16 @@ static void add_largest(struct gm_case *c, struct gm_heading *line, const struct
     line->site = most->label;
 }
 
+/* So many bytes of a place as name the line, and the one that it was called from, if that comes next. */
+static size_t with_caller(const char *site)
+{
+    static const char from[] = ", from ";
+    const size_t n = gm_site_innermost(site);
+    return gm_begins_with(site + n, strlen(site + n), from)
+               ? n + sizeof from - 1 + strcspn(site + n + sizeof from - 1, ",")
+               : n;
+}
+
 void gm_headline_of_to_do(struct gm_case *c, const struct gm_view *highest)
 {
     struct gm_heading *lines = c->report->diagnosis.headline;
@@ -217,7 +232,7 @@ void gm_headline_of_to_do(struct gm_case *c, const struct gm_view *highest)
     make_do(c, &lines[3], f);
     lines[4].label = "Where";
     if (f != NULL && f->site != NULL)
-        lines[4].site = f->site;
+        lines[4].site = gm_case_printf(c, "%.*s", (int)with_caller(f->site), f->site);
     else if (highest != NULL)
         add_largest(c, &lines[4], highest);
     else

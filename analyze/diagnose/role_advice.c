@@ -56,7 +56,9 @@ static void fit_to_run(struct gm_role_advice *advice, const struct gm_view *view
         advice->of_site = "They are tensors of the forward pass that no graph keeps: make them in smaller chunks, and "
                           "del what is done with.";
     } else if (strcmp(advice->role, "Activation") == 0 && !has_backward) {
-        advice->in_short = "inference_mode(), or checkpointing";
+        advice->in_short = view->device->trace.ooms == 0 ? "inference_mode(), or checkpointing"
+                                                         : "smaller batches, checkpointing; if nothing is trained, "
+                                                           "inference_mode()";
         advice->in_full = "the trace has no backward pass: if none follows, torch.inference_mode() keeps none of them; "
                           "else checkpointing recomputes them, and a smaller batch or sequence makes fewer";
         advice->of_site = "They are activations, and the trace has no backward pass: if none follows, "

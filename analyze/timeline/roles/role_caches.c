@@ -5,6 +5,7 @@
  * program itself, before or after the weights and before the first forward.
  */
 #include "analyze/base/address_map.h"
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/ascii.h"
 #include "analyze/base/order.h"
 #include "analyze/timeline/roles/role_work.h"
@@ -168,6 +169,21 @@ static uint64_t slots_beside_weights(struct gm_role_work *w, uint32_t first)
     return count >= SLOTS && other >= LEAST_WEIGHT && largest / MANY_TIMES >= other ? largest : 0;
 }
 
+/* Whether SLOTS of one size make three quarters of the bytes: else, as long as no forward has ended, they may as well
+ * be batches, or copies of the weights. Sorts them. */
+static bool are_of_one_size(struct first *firsts, size_t n)
+{
+    uint64_t all = 0, most = 0;
+    if (n > 1)
+        qsort(firsts, n, sizeof *firsts, by_bytes);
+    for (size_t i = 0, of_size = 0; i < n; i++) {
+        of_size = i > 0 && firsts[i].bytes == firsts[i - 1].bytes ? of_size + 1 : 1;
+        all += firsts[i].bytes;
+        most = of_size >= SLOTS ? gm_max(most, of_size * firsts[i].bytes) : most;
+    }
+    return most > 0 && most >= all / 4 * 3;
+}
+
 /* Weights, if none were loaded. Else what came before or after them, several of a size, is caches. */
 static bool claim_early(struct gm_role_work *w)
 {
@@ -198,7 +214,8 @@ static bool claim_early(struct gm_role_work *w)
                  (h->born[a] > loaded || (h->born[a] < loading && gm_requested(h, a) / HEAVIER >= heaviest)))
             ok = GM_VEC_PUSH(&slots, ((struct first){gm_requested(h, a), a}));
     }
-    claim_alike(w, slots.v, slots.n, GM_CLAIM_SLOTS);
+    if (steps->row_count > 0 || are_of_one_size(slots.v, slots.n))
+        claim_alike(w, slots.v, slots.n, GM_CLAIM_SLOTS);
     free(slots.v);
     return ok;
 }
