@@ -784,6 +784,34 @@ class Mistakes(unittest.TestCase):
         self.expect(infer(True), "hooks-keep-features", 150, 250)
         self.expect_none(infer(False), "hooks-keep-features")
 
+    def test_out_of_memory_in_the_first_forward(self):
+        """What waits for a backward pass that never came: no features, no cache of keys and values, 9 tenths in use."""
+        def first_forward(is_short):
+            t, call = Trace(), ("render", "train.py", 40)
+            batch = [t.alloc(24, [("<module>", "train.py", 30)]) for _ in range(2)]
+            for _ in range(8):
+                t.alloc(32, [("load_state_dict", TORCH + "nn/modules/module.py", 3), ("<module>", "train.py", 5)])
+            batch += [t.alloc(24, [("<module>", "train.py", 31)]) for _ in range(2)]
+            outputs = []
+            for _ in range(4):
+                rows = t.alloc(48, [("forward", "net.py", 8), *FORWARD[1:-1], call])
+                for _ in range(8):
+                    linear = t.alloc(48, [("forward", "net.py", 10), *FORWARD[1:-1], call])
+                    outputs.append(t.alloc(48, [("relu", "net.py", 11), ("forward", "net.py", 12), *FORWARD[1:-1], call]))
+                    t.free(linear)
+                t.free(rows)
+            if is_short:
+                t.trace.append({"action": "oom", "device_free": 10 * MIB, "size": 49 * MIB, "stream": 0, "time_us": t.clock(),
+                                "frames": [{"name": "relu", "filename": "net.py", "line": 11}]})
+            return t
+        found = analysed(first_forward(True))
+        lines = {line["label"]: line["text"] for line in found["headline"]}
+        self.assertNotIn("KV cache", json.dumps(found["headline"]) + json.dumps(found["timeline"]["devices"][0]["roles_at_peak"]))
+        self.assertTrue(lines["Do this"].startswith("smaller batches, checkpointing"), lines)
+        self.assertIn("% in use", lines["Why"])
+        self.expect_none(first_forward(True), "hooks-keep-features")
+        self.assertIn("forward-only", diagnosed(first_forward(False)))
+
     def test_giant_tensor(self):
         def fail(mib):
             t = Trace()

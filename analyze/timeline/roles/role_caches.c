@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 enum { ROUNDS = 3, LAYERS = 2, NEAR = 16 /* sizes */, LEAST_SLOTS = 1 << 20 /* bytes */ };
-enum { SLOTS = 4, LEAST_WEIGHT = 1 << 18 /* bytes */, MANY_TIMES = 16, HEAVIER = 4 };
+enum { SLOTS = 4, MANY_SLOTS = 2 * SLOTS, LEAST_WEIGHT = 1 << 18 /* bytes */, MANY_TIMES = 16, HEAVIER = 4 };
 
 /* ---- without stacks: sizes that grow by the same number of bytes, as many of each ------------------------------- */
 
@@ -169,8 +169,14 @@ static uint64_t slots_beside_weights(struct gm_role_work *w, uint32_t first)
     return count >= SLOTS && other >= LEAST_WEIGHT && largest / MANY_TIMES >= other ? largest : 0;
 }
 
-/* Whether SLOTS of one size make three quarters of the bytes: else, as long as no forward has ended, they may as well
- * be batches, or copies of the weights. Sorts them. */
+/* No round has ended: what is there for many layers need not be there for many rounds. */
+static bool is_of_first_round(const struct gm_role_work *w)
+{
+    return w->pass->out->steps.row_count == 0;
+}
+
+/* Whether MANY_SLOTS of one size make three quarters of the bytes: else they may as well be batches, or copies of the
+ * weights. Sorts them. */
 static bool are_of_one_size(struct first *firsts, size_t n)
 {
     uint64_t all = 0, most = 0;
@@ -179,7 +185,7 @@ static bool are_of_one_size(struct first *firsts, size_t n)
     for (size_t i = 0, of_size = 0; i < n; i++) {
         of_size = i > 0 && firsts[i].bytes == firsts[i - 1].bytes ? of_size + 1 : 1;
         all += firsts[i].bytes;
-        most = of_size >= SLOTS ? gm_max(most, of_size * firsts[i].bytes) : most;
+        most = of_size >= MANY_SLOTS ? gm_max(most, of_size * firsts[i].bytes) : most;
     }
     return most > 0 && most >= all / 4 * 3;
 }
@@ -214,7 +220,7 @@ static bool claim_early(struct gm_role_work *w)
                  (h->born[a] > loaded || (h->born[a] < loading && gm_requested(h, a) / HEAVIER >= heaviest)))
             ok = GM_VEC_PUSH(&slots, ((struct first){gm_requested(h, a), a}));
     }
-    if (steps->row_count > 0 || are_of_one_size(slots.v, slots.n))
+    if (!is_of_first_round(w) || are_of_one_size(slots.v, slots.n))
         claim_alike(w, slots.v, slots.n, GM_CLAIM_SLOTS);
     free(slots.v);
     return ok;
@@ -398,7 +404,8 @@ bool gm_role_caches(struct gm_role_work *w)
 {
     if (w->world != GM_WORLD_INFERENCE)
         return true;
-    if (!claim_series(w) || !claim_firsts(w) || !claim_early(w) || !claim_served(w))
+    const bool was_cut = is_of_first_round(w) && w->pass->report->devices[w->pass->index].trace.ooms > 0;
+    if (!claim_series(w) || !claim_firsts(w) || !claim_early(w) || (!was_cut && !claim_served(w)))
         return false;
     claim_pool(w);
     return true;
