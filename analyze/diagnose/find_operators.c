@@ -755,7 +755,7 @@ static const struct gm_rule rules[] = {
      .fix = "Call torch.nn.functional.scaled_dot_product_attention(q, k, v), with is_causal=True for a causal mask, "
             "with types and masks that its fused kernels take",
      .snippet = "- out = softmax(q @ k.transpose(-2, -1) * scale + mask) @ v\n"
-                "+ out = F.scaled_dot_product_attention(q, k, v)  # is_causal=True if the mask is causal",
+                "+ out = F.scaled_dot_product_attention(q, k, v)  # or is_causal=True",
      .cost = "none; it is faster, too",
      .when =
          "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
