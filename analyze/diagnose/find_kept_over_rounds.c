@@ -390,6 +390,16 @@ static bool may_be_kept(const struct gm_lives *l, size_t a)
            (gm_is_of_round(l, a) || (is_set_up(l, a) && is_made(l, a)));
 }
 
+/* Whether one of a set is made while another is there: else each only takes the place of the one before. */
+static bool is_pile(const struct gm_history *h, const struct gm_set *set)
+{
+    uint32_t gone = 0;
+    size_t i = 0;
+    for (; i < set->n && h->born[set->v[i].allocation] >= gone; i++)
+        gone = (uint32_t)gm_max(gone, h->freed[set->v[i].allocation]);
+    return i < set->n;
+}
+
 static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *set)
 {
     struct gm_lives *l = c->lives;
@@ -400,7 +410,10 @@ static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *s
     if (l->habits != NULL && l->kinds == NULL)
         l->kinds = classify(l, l->habits);
     c->failed |= l->kinds == NULL;
-    return l->kinds == NULL ? SINGLE : collect(c, l->kinds, l->habits, kind, set);
+    const enum shape shape = l->kinds == NULL ? SINGLE : collect(c, l->kinds, l->habits, kind, set);
+    if (kind == PILED && !is_pile(l->h, set))
+        set->n = 0;
+    return shape;
 }
 
 /* What holds a graph is made last: the line that made the last tensor of most rounds that outlives its round. */
