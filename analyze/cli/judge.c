@@ -127,7 +127,7 @@ enum gm_status gm_judge_end(struct gm_judged *judged, const struct gm_snapshot *
     struct gm_report *report = &judged->report;
     struct gm_kept *kept = &judged->kept;
     struct gm_diagnosing *diagnosing;
-    enum gm_status status = gm_diagnose_begin(&diagnosing, report, snapshot, kept->count > 0 ? kept : NULL, true, err);
+    enum gm_status status = gm_diagnose_begin(&diagnosing, report, snapshot, kept->count > 0 ? kept : NULL, GM_ASK_AHEAD, err);
     if (status == GM_OK && judged->needs_replay)
         status = gm_advice_replay(report, snapshot, kept, judged->threads, err);
     report->oom_card = card_of_oom(report);

@@ -141,11 +141,9 @@ static uint64_t least_of_mistake(const struct gm_case *c)
     return gm_max(c->lives->at_peak / GM_LEAST_SHARE, (uint64_t)GM_LEAST_REMEDY_MIB << 20);
 }
 
-bool gm_case_asks_all;
-
 bool gm_case_may_accuse(const struct gm_case *c, bool (*may_be)(const struct gm_lives *, size_t))
 {
-    return gm_case_asks_all || gm_lives_sum_at_peak(c->lives, may_be) >= least_of_mistake(c);
+    return c->asks_all || gm_lives_sum_at_peak(c->lives, may_be) >= least_of_mistake(c);
 }
 
 struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
@@ -389,15 +387,15 @@ static bool start_lives(struct gm_diagnosing *d, const struct gm_snapshot *snaps
 }
 
 enum gm_status gm_diagnose_begin(struct gm_diagnosing **begun, struct gm_report *report,
-                                 const struct gm_snapshot *snapshot, const struct gm_kept *kept, bool is_ahead,
-                                 struct gm_error *err)
+                                 const struct gm_snapshot *snapshot, const struct gm_kept *kept,
+                                 enum gm_asking asking, struct gm_error *err)
 {
     struct gm_diagnosing *d = *begun = calloc(1, sizeof *d);
     if (d == NULL)
         return gm_no_memory(err);
-    d->c = (struct gm_case){.report = report, .room = 1};
+    d->c = (struct gm_case){.report = report, .room = 1, .asks_all = asking == GM_ASK_ALL};
     find_view(&d->c);
-    d->c.failed = !start_lives(d, snapshot, kept, is_ahead);
+    d->c.failed = !start_lives(d, snapshot, kept, asking == GM_ASK_AHEAD);
     return end(&d->c, err);
 }
 
@@ -449,7 +447,7 @@ enum gm_status gm_diagnose(struct gm_report *report, const struct gm_snapshot *s
                            struct gm_error *err)
 {
     struct gm_diagnosing *d;
-    enum gm_status status = gm_diagnose_begin(&d, report, snapshot, kept, false, err);
+    enum gm_status status = gm_diagnose_begin(&d, report, snapshot, kept, GM_ASK_IN_TURN, err);
     GM_THEN(status, gm_diagnose_end(d, err));
     gm_diagnosing_free(d);
     return status;

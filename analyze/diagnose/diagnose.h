@@ -19,12 +19,14 @@ struct gm_snapshot;
 enum gm_status gm_diagnose(struct gm_report *report, const struct gm_snapshot *snapshot, const struct gm_kept *kept,
                            struct gm_error *err);
 
-/* The same in two steps: with `is_ahead` mistakes are looked for from the first one on in another thread, too
- * (ahead.h), beside replays of what `kept` has. Free also after failure; NULL is fine. */
+/* The same in two steps. With GM_ASK_AHEAD mistakes are looked for from the first one on in another thread, too
+ * (ahead.h), beside replays of what `kept` has; GM_ASK_ALL asks also rules that nothing can come of, for tests. Free
+ * also after failure; NULL is fine. */
+enum gm_asking { GM_ASK_IN_TURN, GM_ASK_AHEAD, GM_ASK_ALL };
 struct gm_diagnosing;
 enum gm_status gm_diagnose_begin(struct gm_diagnosing **begun, struct gm_report *report,
-                                 const struct gm_snapshot *snapshot, const struct gm_kept *kept, bool is_ahead,
-                                 struct gm_error *err);
+                                 const struct gm_snapshot *snapshot, const struct gm_kept *kept,
+                                 enum gm_asking asking, struct gm_error *err);
 enum gm_status gm_diagnose_end(struct gm_diagnosing *begun, struct gm_error *err);
 void gm_diagnosing_free(struct gm_diagnosing *begun);
 

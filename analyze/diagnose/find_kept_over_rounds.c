@@ -575,9 +575,9 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
     if (f == NULL || root == NULL || (kind == PILED && number == 0 && is_bystander(c, root)))
         return;
-    const char *from = number != 0 ? strstr(f->site, ", from ") : NULL;
+    const char *from = number != 0 ? strstr(f->site, GM_SITE_FROM) : NULL;
     f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root,
-                             from != NULL ? from + strlen(", from ") : f->site);
+                             from != NULL ? from + strlen(GM_SITE_FROM) : f->site);
 }
 
 /* Whether its call of a model makes more after it: it is no output, which somebody may want. */

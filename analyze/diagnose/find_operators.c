@@ -686,9 +686,9 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
             gm_set_drop(&set, a);
     }
     free(pairs.v);
-    const uint32_t end = gm_lives_freer(l, &set, GM_BY_AUTOCAST); /* of the region */
+    uint32_t end; /* of the region */
     struct gm_blame blame = {.bytes = 0};
-    c->failed |= !gm_lives_blame(c->lives, &set, &blame);
+    c->failed |= !gm_lives_freer(l, &set, GM_BY_AUTOCAST, &end) || !gm_lives_blame(c->lives, &set, &blame);
     const bool is_late = l->has_backward && let_go_in_backward(l, &set);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,

@@ -227,7 +227,8 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
     if (!gm_is_share(useless_at_peak(l, &set), l->at_peak, 1.0 / GM_LEAST_SHARE))
         set.n = 0;
     bool are_two = false;
-    const uint32_t freer = gm_lives_freer(c->lives, &set, 0);
+    uint32_t freer;
+    c->failed |= !gm_lives_freer(c->lives, &set, 0, &freer);
     const char *freed = freer == 0 ? NULL : gm_lives_own_line(c->lives, freer);
     const char *evidence = is_forward && set.n > 0
                                ? tell_older(c, &are_two)

@@ -216,7 +216,7 @@ static void add_largest(struct gm_case *c, struct gm_heading *line, const struct
 /* So many bytes of a place as name the line, and the one that it was called from, if that comes next. */
 static size_t with_caller(const char *site)
 {
-    static const char from[] = ", from ";
+    static const char from[] = GM_SITE_FROM;
     const size_t n = gm_site_innermost(site);
     return gm_begins_with(site + n, strlen(site + n), from)
                ? n + sizeof from - 1 + strcspn(site + n + sizeof from - 1, ",")

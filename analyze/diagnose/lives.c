@@ -679,8 +679,6 @@ void gm_set_shrink(struct gm_set *set, size_t a, uint64_t bytes)
     change(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, bytes);
 }
 
-#define FROM ", from "
-
 /* The label, and the line of the program's own that it was called from, of frames[0, n) outside of it: the innermost.
  * Of the program's own code that is a module it is the innermost outside of modules, which is the call of the model. */
 static const char *with_origin(struct gm_lives *l, const char *label, const uint32_t *frames, size_t n, bool is_library)
@@ -692,7 +690,7 @@ static const char *with_origin(struct gm_lives *l, const char *label, const uint
             from = i;
     if (from == n)
         return label;
-    return gm_arena_printf(l->names.arena, "%s" FROM "%s:%llu", label,
+    return gm_arena_printf(l->names.arena, "%s" GM_SITE_FROM "%s:%llu", label,
                            gm_path_base(string_of(&l->names, f->filename[frames[from]])),
                            (unsigned long long)f->line[frames[from]]);
 }
@@ -766,11 +764,11 @@ const char *gm_lives_place(struct gm_lives *l, uint32_t stack)
 const char *gm_lives_own_line(struct gm_lives *l, uint32_t stack)
 {
     const struct gm_frame_row *telling = gm_names_telling_frame(&l->names, (struct gm_stack_id){stack});
-    const char *place = gm_lives_place(l, stack), *from = place == NULL ? NULL : strstr(place, FROM);
+    const char *place = gm_lives_place(l, stack), *from = place == NULL ? NULL : strstr(place, GM_SITE_FROM);
     if (from == NULL || telling == NULL || telling->filename == NULL)
         return place;
     return (gm_file_kind(telling->filename) & GM_FILE_IS_INSTALLED) != 0
-               ? from + strlen(FROM)
+               ? from + strlen(GM_SITE_FROM)
                : gm_arena_printf(l->names.arena, "%.*s", (int)(from - place), place);
 }
 
@@ -922,7 +920,7 @@ bool gm_lives_is_within_backward(const struct gm_lives *l, uint32_t event)
            (a != GM_NEVER && (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0);
 }
 
-uint32_t gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsigned by)
+bool gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsigned by, uint32_t *freer)
 {
     uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes), all = 0;
     uint32_t most = 0;
@@ -936,7 +934,7 @@ uint32_t gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsi
         bytes[stack] += stack == gm_stack_of(l->h, a) || (l->by[stack] & by) != by ? 0 : gm_requested(l->h, a);
         most = (l->by[stack] & GM_BY_NOBODY) == 0 && bytes[stack] > bytes[most] ? stack : most;
     }
-    most = bytes != NULL && bytes[most] >= all / 2 ? most : 0;
+    *freer = bytes != NULL && bytes[most] >= all / 2 ? most : 0;
     free(bytes);
-    return most;
+    return bytes != NULL;
 }

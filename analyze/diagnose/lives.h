@@ -239,8 +239,8 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
 bool gm_lives_is_within_backward(const struct gm_lives *l, uint32_t event);
 
 /* The stack of a line of the program, with those bits, that lets go of most of them (half of the bytes), outside of
- * backward passes; 0: none is known to, or there is no memory. */
-uint32_t gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsigned by);
+ * backward passes; 0: none is known to. false: no memory. */
+bool gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsigned by, uint32_t *freer);
 
 struct gm_case;
 /* find_weights.c: where no optimizer of PyTorch's is there, sets of the weights' sizes beside them, which nothing else

@@ -23,6 +23,7 @@ struct gm_case {
     struct gm_finding *findings;
     size_t n, room;
     bool failed;            /* there is no memory */
+    bool asks_all;          /* GM_ASK_ALL */
     bool has_view, has_oom; /* of the device that ran out of memory first, or has the highest peak */
     struct gm_view view;
     struct gm_lives *lives;         /* of that device; NULL: there is no history to look at */
@@ -94,7 +95,6 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
 /* Whether there can be a mistake that is accused of part of those which may be of it, and none that costs more than it
  * holds: they have as much at the peak. So what is dear need not be asked of most runs. */
 bool gm_case_may_accuse(const struct gm_case *c, bool (*may_be)(const struct gm_lives *, size_t));
-extern bool gm_case_asks_all; /* for tests: rules are asked in any case */
 /* The same, of the line that called backward() last before that moment, if there is one. */
 struct gm_finding *gm_case_accuse_backward(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
                                            uint32_t moment, const char *evidence);

@@ -254,7 +254,7 @@ const char *gm_to_do_brief(const struct gm_finding *f)
 
 size_t gm_site_innermost(const char *site)
 {
-    static const char *const others[] = {", which keeps ", ", which frees ", ", looked up in ", ", around ", ", from "};
+    static const char *const others[] = {", which keeps ", ", which frees ", ", looked up in ", ", around ", GM_SITE_FROM};
     size_t length = strlen(site);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         const char *end = strstr(site, others[i]);

@@ -30,6 +30,9 @@ enum gm_to_do_rank {
     GM_RANK_OTHERS /* 0 */
 };
 
+/* Between a place and the line that it was called from: "forward  layers.py:12, from train.py:30". */
+#define GM_SITE_FROM ", from "
+
 struct gm_finding {
     const char *id; /* stable, kebab-case: "large-unused-blocks" */
     enum gm_severity severity;

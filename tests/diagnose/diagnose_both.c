@@ -5,7 +5,6 @@
  * code 1: it differs.
  */
 #include "analyze/diagnose/diagnose.h"
-#include "analyze/diagnose/rules.h"
 #include "analyze/formats/load.h"
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/state/categories.h"
@@ -19,17 +18,16 @@ enum { TIMES = 8 };
 
 /* As programs do it: ahead means beside the replays, whose settings some rules tell. */
 static enum gm_status diagnose(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
-                               bool is_ahead, struct gm_error *err)
+                               enum gm_asking asking, struct gm_error *err)
 {
     struct gm_diagnosing *d = NULL;
     bool needs_replay;
     enum gm_status status = gm_advice_begin(report, false, &needs_replay, err);
     report->diagnosis = (struct gm_diagnosis){0};
-    if (is_ahead)
-        GM_THEN(status, gm_diagnose_begin(&d, report, snapshot, kept, true, err));
+    GM_THEN(status, gm_diagnose_begin(&d, report, snapshot, kept, asking, err));
     if (needs_replay)
         GM_THEN(status, gm_advice_replay(report, snapshot, kept, 1, err));
-    GM_THEN(status, is_ahead ? gm_diagnose_end(d, err) : gm_diagnose(report, snapshot, kept, err));
+    GM_THEN(status, gm_diagnose_end(d, err));
     gm_diagnosing_free(d);
     return status;
 }
@@ -62,18 +60,16 @@ int main(int argc, char **argv)
         gm_snapshot_load(&snapshot, argv[1], &load, &err) != GM_OK)
         return 3;
     const struct gm_timeline_options options = {.rules = rules};
-    gm_case_asks_all = true; /* in order, though nothing can come of most */
     int code = gm_timeline_keep(&report, &kept, &snapshot, &options, &err) == GM_OK &&
-                       diagnose(&report, &snapshot, &kept, false, &err) == GM_OK
+                       diagnose(&report, &snapshot, &kept, GM_ASK_ALL, &err) == GM_OK
                    ? 0
                    : 5;
     const struct gm_diagnosis plain = report.diagnosis;
-    gm_case_asks_all = false;
     size_t mistakes = 0;
     for (size_t i = 0; i < plain.finding_count; i++)
         mistakes += plain.findings[i].rank == GM_RANK_MISTAKE;
     for (int i = 0; i < TIMES && code == 0; i++)
-        code = diagnose(&report, &snapshot, &kept, true, &err) != GM_OK ? 5
+        code = diagnose(&report, &snapshot, &kept, GM_ASK_AHEAD, &err) != GM_OK ? 5
                : are_same(&plain, &report.diagnosis)                    ? 0
                                                                         : 1;
     printf("%zu %zu\n", mistakes, plain.finding_count);

@@ -111,7 +111,7 @@ bool gm_growth_begins(const struct gm_history *h, uint32_t event);
 struct gm_pool_growth gm_growth_at(const struct gm_history *h, const struct gm_rules *rules, uint32_t first);
 /* The driver may have refused: segments went back directly before, in the same operation. That is seen by the stack, so
  * it is false for events without one. */
-bool gm_growth_is_retry(const struct gm_history *h, uint32_t first);
+bool gm_growth_may_be_retry(const struct gm_history *h, uint32_t first);
 /* The stack of the request, else of the growth's first event; absent if neither has one. */
 struct gm_stack_id gm_growth_stack(const struct gm_history *h, const struct gm_pool_growth *growth);
 

@@ -414,7 +414,7 @@ static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_
         struct gm_pool_growth g = gm_growth_at(h, &pass->watch->rules, i);
         const struct gm_watch_look *look = h->is_reconstructed ? gm_watch_growth(pass->watch, i) : NULL;
         count_growth(pass, &g, look, &avoided, out);
-        struct sized sized = {.bytes = g.bytes, .first = i, .is_retry = gm_growth_is_retry(h, i)};
+        struct sized sized = {.bytes = g.bytes, .first = i, .is_retry = gm_growth_may_be_retry(h, i)};
         if (look != NULL) {
             sized.before = gm_sat_add(look->reserved, back);
             sized.after = gm_sat_add(look->reserved, g.bytes);

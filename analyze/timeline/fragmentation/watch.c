@@ -127,7 +127,7 @@ struct gm_pool_growth gm_growth_at(const struct gm_history *h, const struct gm_r
     return g;
 }
 
-bool gm_growth_is_retry(const struct gm_history *h, uint32_t first)
+bool gm_growth_may_be_retry(const struct gm_history *h, uint32_t first)
 {
     const struct gm_events *e = &h->snapshot->events;
     uint32_t stack = e->stack[h->first + first].v;
