@@ -34,25 +34,21 @@ void gm_canvas_forget_glyphs(struct gm_canvas *canvas)
     canvas->glyph_count = 0;
 }
 
-/* A pixel of a surface of the kind ARGB32. */
-static uint32_t pixel_at(cairo_surface_t *surface, int x, int y)
-{
-    uint32_t pixel;
-    memcpy(&pixel, cairo_image_surface_get_data(surface) + y * cairo_image_surface_get_stride(surface) + 4 * x, 4);
-    return pixel;
-}
-
-/* From what is drawn in black, without what is empty around it. false: it has colours, or there is no memory. */
+/* From what is drawn in black on a surface of the kind ARGB32, without what is empty around it. false: it has colours,
+ * or there is no memory. */
 static bool take_shares(struct gm_glyph *glyph, cairo_surface_t *surface)
 {
+    const unsigned char *data = cairo_image_surface_get_data(surface);
+    const int stride = cairo_image_surface_get_stride(surface);
     int x1 = glyph->width, y1 = glyph->height, x2 = 0, y2 = 0;
     uint32_t all = 0;
     for (int y = 0; y < glyph->height; y++)
         for (int x = 0; x < glyph->width; x++) {
-            const uint32_t pixel = pixel_at(surface, x, y);
-            all |= pixel;
+            uint32_t pixel;
+            memcpy(&pixel, data + y * stride + 4 * x, 4);
             if (pixel == 0)
                 continue;
+            all |= pixel;
             x1 = x < x1 ? x : x1;
             x2 = x + 1 > x2 ? x + 1 : x2;
             y1 = y < y1 ? y : y1;
@@ -66,8 +62,11 @@ static bool take_shares(struct gm_glyph *glyph, cairo_surface_t *surface)
     glyph->height = y2 - y1;
     glyph->shares = malloc((size_t)glyph->width * (size_t)glyph->height);
     for (int y = y1; glyph->shares != NULL && y < y2; y++)
-        for (int x = x1; x < x2; x++)
-            glyph->shares[(y - y1) * glyph->width + x - x1] = (uint8_t)(pixel_at(surface, x, y) >> 24);
+        for (int x = x1; x < x2; x++) {
+            uint32_t pixel;
+            memcpy(&pixel, data + y * stride + 4 * x, 4);
+            glyph->shares[(y - y1) * glyph->width + x - x1] = (uint8_t)(pixel >> 24);
+        }
     return glyph->shares != NULL && (all & 0xffffff) == 0;
 }
 
@@ -189,6 +188,8 @@ static void put(struct gm_canvas *canvas, const struct gm_pixels *to, const stru
         const uint8_t *shares = glyph->shares + line * glyph->width;
         uint8_t *row = gm_pixels_row(to, (size_t)(top + line));
         for (long i = begin; i < end; i++) {
+            if (shares[i] == 0)
+                continue;
             if (row[left + i] != ink->under)
                 ink = ink_of(canvas, color, row[left + i]);
             row[left + i] = ink_index(ink, &canvas->palette, shares[i]);

@@ -155,6 +155,7 @@ enum gm_status gm_analysis_begin(struct gm_judged *judged, const struct gm_snaps
         timeline.beside = &beside;
         timeline.wants_joined = gm_exports_have(options->exports, GM_EXPORT_JOINED);
     }
+    judged->threads = of->threads;
     GM_THEN(status, gm_judge_begin(judged, snapshot, &timeline, options->usual.device, is_partial(options), err));
     gm_snapshot_free(&beside);
     gm_sources_free(sources);
@@ -166,7 +167,6 @@ enum gm_status gm_analysis_end(struct gm_judged *judged, const struct gm_snapsho
 {
     const struct gm_gpu *card = card_of(of->options);
     enum gm_status status = gm_ignore_ask(of->ignore, &judged->report, err);
-    judged->threads = of->threads;
     GM_THEN(status, gm_judge_end(judged, snapshot, err));
     if (status == GM_OK && card != NULL && judged->kept.count > 0)
         status = gm_advice_plan(&judged->report, snapshot, &judged->kept, of->threads, card, err);

@@ -7,7 +7,6 @@
 #include "analyze/state/categories.h"
 #include "analyze/state/shown_names.h"
 #include "analyze/state/state.h"
-#include "replay/trials/settings_advice.h"
 #include "replay/whatif/gpus.h"
 
 #include <string.h>
@@ -80,7 +79,7 @@ static enum gm_status replay_remedies(struct gm_judged *judged, const struct gm_
             if (kept->v[d].history.device == list[i]->device &&
                 !drop_site(list[i], report, snapshot, &kept->v[d].history))
                 return gm_no_memory(err);
-    enum gm_status status = n == 0 ? GM_OK : gm_advice_remedies(report, snapshot, kept, judged->threads, list, n, err);
+    enum gm_status status = n == 0 ? GM_OK : gm_advice_remedies(report, kept, judged->threads, list, n, err);
     return status == GM_OK && n > 0 ? gm_diagnose_tell(report, err) : status;
 }
 
@@ -112,8 +111,11 @@ enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot
     const struct gm_gpu *card = options.serving.card == NULL ? NULL : gm_gpu_find(options.serving.card);
     if (status == GM_OK && snapshot->profile != NULL)
         status = gm_profile_analyze(report, snapshot->profile, card == NULL ? 0 : card->total, err);
+    const struct gm_history_reader follower = {gm_advice_follow, &judged->followed};
     if (status == GM_OK && !is_partial)
         options.keep = &judged->kept;
+    if (!is_partial && judged->threads > 1)
+        options.reader = &follower;
     GM_THEN(status, gm_timeline_analyze(report, snapshot, &options, err));
     if (status == GM_OK && report->join != NULL && report->join->reason == NULL)
         status = gm_profile_analyze(report, options.beside->profile, card == NULL ? 0 : card->total, err);
@@ -129,7 +131,7 @@ enum gm_status gm_judge_end(struct gm_judged *judged, const struct gm_snapshot *
     struct gm_diagnosing *diagnosing;
     enum gm_status status = gm_diagnose_begin(&diagnosing, report, snapshot, kept->count > 0 ? kept : NULL, GM_ASK_AHEAD, err);
     if (status == GM_OK && judged->needs_replay)
-        status = gm_advice_replay(report, snapshot, kept, judged->threads, err);
+        status = gm_advice_replay(report, kept, &judged->followed, judged->threads, err);
     report->oom_card = card_of_oom(report);
     GM_THEN(status, gm_diagnose_end(diagnosing, err));
     gm_diagnosing_free(diagnosing);

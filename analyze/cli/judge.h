@@ -10,13 +10,15 @@
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/timeline/trace_analyze.h"
+#include "replay/trials/settings_advice.h"
 
 /* Zero-initialise; gm_report_free and gm_kept_free, whatever failed. */
 struct gm_judged {
     struct gm_report report;
     struct gm_kept kept; /* the histories; none of a part of a trace */
+    struct gm_followed followed;
     bool needs_replay;
-    unsigned threads; /* for replays, set by the caller; 0: one */
+    unsigned threads; /* for replays, set by the caller before all else; 0: one */
 };
 
 /* All that charts are made of. Of `timeline` the classifier and `keep` are filled in; `device`: this one only, -1: all;

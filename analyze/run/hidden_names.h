@@ -12,6 +12,7 @@
 
 #include "analyze/base/error.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #define GM_RUN_PREFIX ".gm-run-"
@@ -28,7 +29,7 @@ struct gm_run {
     char final[GM_FINAL_NAME]; /* YYYYMMDD_HHMMSS_NAME, later with _N */
     char *path;                /* results/final; room for any suffix */
     bool is_committed;
-    unsigned unfinished_files; /* open, or not written in full: the run cannot be committed */
+    atomic_uint unfinished_files; /* open, or not written in full: the run cannot be committed */
 };
 
 /* "cannot DO PATH: REASON"; of a long path its end, so that the reason is never what is cut. */

@@ -27,7 +27,7 @@ enum gm_status gm_run_check(const char *results, struct gm_error *err);
  * run_names.h) at local time `when`. Nothing visible is made. */
 enum gm_status gm_run_begin(struct gm_run **out, const char *results, const char *name, time_t when,
                             struct gm_error *err);
-/* Adds one file, complete: written, flushed and closed, or an error. */
+/* Adds one file, complete: written, flushed and closed, or an error. Several threads may at once. */
 enum gm_status gm_run_add(struct gm_run *run, const char *file_name, const void *data, size_t length,
                           struct gm_error *err);
 

@@ -4,6 +4,7 @@
  */
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
+#include "analyze/timeline/roles/role_work.h"
 #include "analyze/timeline/trace_pass.h"
 
 #include <pthread.h>
@@ -146,14 +147,23 @@ static bool run_both(struct gm_trace_pass *pass, bool (*first)(struct gm_trace_p
     return ok && other.is_done;
 }
 
+static void *let_read(void *argument)
+{
+    struct gm_trace_pass *pass = argument;
+    pass->options->reader->read(pass->options->reader->self, &pass->history);
+    return NULL;
+}
+
 static bool reconstruct(struct gm_trace_pass *pass)
 {
     return gm_history_reconstruct(&pass->history, &pass->watcher);
 }
 
-/* What needs only the events that belong together. */
+/* What needs only the events that belong together; and what roles will ask of stacks, which is remembered. */
 static bool look_at_events(struct gm_trace_pass *pass)
 {
+    for (size_t a = 0; pass->role_stacks != NULL && a < pass->history.allocation_count; a++)
+        (void)gm_stack_ask(pass->role_stacks, (struct gm_stack_id){gm_stack_of(&pass->history, a)});
     return hide(pass) && categorize(pass) && gm_trace_find_steps(pass) &&
            (pass->options->is_brief || gm_trace_calls(pass));
 }
@@ -169,22 +179,35 @@ static bool look_at_allocations(struct gm_trace_pass *pass)
     return gm_trace_steps(pass) && find_window(pass) && (pass->options->has_peaks_only || gm_trace_roles(pass));
 }
 
+/* What the levels and the roles are for. */
+static bool conclude(struct gm_trace_pass *pass, struct gm_memory_summary *memory)
+{
+    const struct gm_timeline_options *options = pass->options;
+    bool ok = gm_trace_curves(pass) && gm_trace_peak(pass) && (options->has_peaks_only || gm_trace_ooms(pass)) &&
+              gm_trace_reconciliation(pass);
+    if (!options->is_brief)
+        ok = ok && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_modules(pass) &&
+             gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) &&
+             gm_trace_memory(pass, memory) && gm_trace_serving(pass) && gm_trace_dims(pass) && gm_trace_join(pass);
+    return ok;
+}
+
 static enum gm_status run_passes(struct gm_trace_pass *pass, struct gm_memory_summary *memory, struct gm_error *err)
 {
     const struct gm_timeline_options *options = pass->options;
+    pthread_t reader;
     pass->watch = gm_watch_new(&pass->watcher, &pass->history, pass->snapshot, options->is_brief);
     bool ok = pass->watch != NULL &&
               gm_history_pair(&pass->history, pass->snapshot, (size_t)pass->report->devices[pass->index].device) &&
               run_both(pass, look_at_events, reconstruct, false);
     pass->to = (uint32_t)pass->history.count;
     ok = ok && gm_trace_begin_curves(pass) &&
-         run_both(pass, look_at_allocations, walk_levels, gm_has_window(options) || options->every_event != NULL) &&
-         gm_trace_curves(pass) && gm_trace_peak(pass) && (options->has_peaks_only || gm_trace_ooms(pass)) &&
-         gm_trace_reconciliation(pass);
-    if (!options->is_brief)
-        ok = ok && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_modules(pass) &&
-             gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) &&
-             gm_trace_memory(pass, memory) && gm_trace_serving(pass) && gm_trace_dims(pass) && gm_trace_join(pass);
+         run_both(pass, look_at_allocations, walk_levels, gm_has_window(options) || options->every_event != NULL);
+    const bool is_read = ok && options->reader != NULL && pass->history.count >= WORTH_A_THREAD &&
+                         pthread_create(&reader, NULL, let_read, pass) == 0;
+    ok = ok && conclude(pass, memory);
+    if (is_read)
+        pthread_join(reader, NULL);
     return ok ? GM_OK : gm_no_memory(err);
 }
 

@@ -97,6 +97,12 @@ struct gm_wanted_dims {
 bool gm_dims_parse(const char *text, void *value);
 void gm_dims_words(struct gm_text *out); /* "infer", "batch=" ...: a line each */
 
+/* Who reads the history of a device while passes do: in a thread of its own, from when the history is reconstructed. */
+struct gm_history_reader {
+    void (*read)(void *self, struct gm_history *history);
+    void *self;
+};
+
 struct gm_timeline_options {
     const struct gm_category_rules *rules;
     struct gm_classifier *classifier; /* of these rules and the snapshot */
@@ -120,6 +126,7 @@ struct gm_timeline_options {
     bool is_brief;                    /* peaks, steps, roles and what is kept, without what only a whole report tells */
     bool has_peaks_only;              /* of what is brief peaks with their categories, and phases: no roles, no curves,
                                        * no call sites */
+    const struct gm_history_reader *reader; /* not called for a short trace; NULL: none */
 };
 
 /* Adds to a report that gm_state_analyze made of the same snapshot: peaks and timelines of every device with events,

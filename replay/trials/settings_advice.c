@@ -153,6 +153,7 @@ struct advising {
     struct gm_refused refused[DEVICES_MOST];  /* likewise, if it was */
     struct gm_search_device searched[DEVICES_MOST];
     struct gm_search search;
+    const struct gm_followed *followed; /* NULL: nothing was */
     struct gm_conf recorded;
     struct gm_trial trials[2 * SETTINGS_MOST]; /* the recorded settings and others, with unlimited memory; again, with
                                                 * the devices' limits */
@@ -200,19 +201,27 @@ static bool is_on_with(struct advising *a, enum gm_status status)
     return status == GM_OK;
 }
 
-/* The recorded settings; where the file lists none, what the first growth shows. */
-static void find_settings(struct advising *a, const struct gm_snapshot *snapshot)
+/* The recorded settings; where the file lists none, what the first growth shows. What of them is not understood, the
+ * replay's own check shows. */
+static struct gm_conf settings_of(struct gm_history *history)
 {
-    a->recorded = gm_settings_recorded(snapshot, NULL); /* what is not understood, the replay's own check shows */
+    struct gm_conf conf = gm_settings_recorded(history->snapshot, NULL);
+    if (!history->snapshot->has_settings)
+        conf.expandable_segments = gm_follow_expandable_at_start(history, false);
+    return conf;
+}
+
+static void find_settings(struct advising *a)
+{
+    for (size_t d = 0; d < a->advice->device_count; d++) {
+        const struct gm_conf conf = settings_of(a->history[d]);
+        if (d > 0 && conf.expandable_segments != a->recorded.expandable_segments)
+            a->reason = "the devices differ in expandable_segments";
+        a->recorded = conf;
+    }
     if (a->recorded.backend == GM_BACKEND_ASYNC) {
         a->reason = "cudaMallocAsync is CUDA's own allocator";
         return;
-    }
-    for (size_t d = 0; !snapshot->has_settings && d < a->advice->device_count; d++) {
-        bool is_on = gm_follow_expandable_at_start(a->history[d], false);
-        if (d > 0 && is_on != a->recorded.expandable_segments)
-            a->reason = "the devices differ in expandable_segments";
-        a->recorded.expandable_segments = is_on;
     }
     a->advice->recorded = settings_text(a, &a->recorded);
 }
@@ -228,6 +237,29 @@ static const char *unknown_setting(const struct gm_verify_result *result)
     return NULL;
 }
 
+void gm_advice_follow(void *followed, struct gm_history *history)
+{
+    struct gm_followed *f = followed;
+    struct gm_error ignored;
+    const uint64_t recorded = (uint64_t)history->stats.reserved_bytes[GM_STAT_ALL].peak;
+    const uint64_t requested = (uint64_t)history->stats.requested_bytes[GM_STAT_ALL].peak;
+    const struct gm_conf conf = settings_of(history);
+    if (f->is_there || history->count > GM_ADVICE_EVENTS || conf.backend == GM_BACKEND_ASYNC ||
+        gm_sat_sub(recorded, requested) < threshold_of(recorded)) /* then nobody will ask */
+        return;
+    f->is_there = true;
+    f->device = history->device;
+    f->status = gm_verify(&f->result, history, &conf, &ignored);
+}
+
+static enum gm_status verify(struct advising *a, size_t d, struct gm_verify_result *result)
+{
+    if (a->followed == NULL || !a->followed->is_there || a->followed->device != a->devices[d].device)
+        return gm_verify(result, a->history[d], &a->recorded, &a->err);
+    *result = a->followed->result;
+    return a->followed->status;
+}
+
 /* Whether the model chooses as recorded; and what that shows of private pools, which the replays then know. */
 static void follow(struct advising *a, size_t d)
 {
@@ -235,7 +267,7 @@ static void follow(struct advising *a, size_t d)
     struct gm_verify_result result;
     if (device->exact != GM_REPORT_NONE) /* that was done before */
         return;
-    if (!is_on_with(a, gm_verify(&result, a->history[d], &a->recorded, &a->err)) ||
+    if (!is_on_with(a, verify(a, d, &result)) ||
         !is_on_with(a, gm_verify_settle_pools(a->history[d], &a->recorded, &a->err)))
         return;
     device->allocs = result.allocs;
@@ -257,25 +289,35 @@ static void follow(struct advising *a, size_t d)
     }
 }
 
-/* What the recording shows of a device, and what is replayed of it. */
-static void list_device(struct advising *a, size_t d)
+static void find_limit(struct advising *a, size_t d)
 {
     struct gm_advice_device *device = &a->devices[d];
     struct gm_recorded_limit limit;
-    device->was_refused = gm_bound_refused(&a->refused[d], a->history[d], &a->recorded.rules);
     a->has_no_memory |= !gm_bound_limit(&limit, a->history[d], &a->recorded);
+    if (a->has_no_memory || limit.bytes == GM_ABSENT)
+        return;
+    device->limit = limit.bytes;
+    device->is_limit_exact = limit.is_exact;
+    device->limit_event = limit.event;
+    device->limit_reserved = limit.reserved;
+    device->limit_left = limit.left;
+}
+
+/* What the recording shows of a device, unless that is known, and what is replayed of it. */
+static void list_device(struct advising *a, size_t d, bool is_known)
+{
+    struct gm_advice_device *device = &a->devices[d];
+    if (!is_known)
+        find_limit(a, d);
+    device->was_refused = gm_bound_refused(&a->refused[d], a->history[d], &a->recorded.rules);
     a->searched[d] = (struct gm_search_device){.history = a->history[d],
                                                .baseline = a->recorded,
                                                .capacity = UINT64_MAX,
                                                .recorded = device->was_refused ? UINT64_MAX : device->recorded,
                                                .refused = device->was_refused ? &a->refused[d] : NULL};
-    if (a->has_no_memory || limit.bytes == GM_ABSENT)
+    if (device->limit == GM_REPORT_NONE)
         return;
-    a->searched[d].capacity = device->limit = limit.bytes;
-    device->is_limit_exact = limit.is_exact;
-    device->limit_event = limit.event;
-    device->limit_reserved = limit.reserved;
-    device->limit_left = limit.left;
+    a->searched[d].capacity = device->limit;
     a->advice->is_limited = true;
 }
 
@@ -409,7 +451,7 @@ static const char *not_from_the_trace(struct advising *a, uint64_t replayed)
 }
 
 /* What is replayed: the recorded settings, and the devices with what is known of them. */
-static void prepare(struct advising *a, const struct gm_snapshot *snapshot, struct gm_kept *kept, unsigned threads)
+static void prepare(struct advising *a, struct gm_kept *kept, unsigned threads)
 {
     size_t n = 0;
     for (size_t i = 0; i < kept->count; i++)
@@ -419,11 +461,12 @@ static void prepare(struct advising *a, const struct gm_snapshot *snapshot, stru
     if (n != a->advice->device_count)
         a->reason = "it has too many devices";
     else
-        find_settings(a, snapshot);
+        find_settings(a);
+    const bool is_known = n > 0 && a->devices[0].exact != GM_REPORT_NONE; /* all was done before */
     for (size_t d = 0; d < n && goes_on(a); d++)
         follow(a, d);
     for (size_t d = 0; d < n && goes_on(a); d++)
-        list_device(a, d);
+        list_device(a, d, is_known);
 }
 
 static void advise(struct advising *a)
@@ -452,11 +495,12 @@ static enum gm_status end(const struct advising *a, struct gm_error *err)
     return a->has_no_memory ? gm_no_memory(err) : GM_OK;
 }
 
-enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
+enum gm_status gm_advice_replay(struct gm_report *report, struct gm_kept *kept, const struct gm_followed *followed,
                                 unsigned threads, struct gm_error *err)
 {
-    struct advising a = {.report = report, .advice = report->advice, .devices = report->advice->devices};
-    prepare(&a, snapshot, kept, threads);
+    struct advising a = {
+        .report = report, .advice = report->advice, .devices = report->advice->devices, .followed = followed};
+    prepare(&a, kept, threads);
     if (goes_on(&a))
         advise(&a);
     a.advice->reason = a.reason;
@@ -472,7 +516,7 @@ enum gm_status gm_advice_plan(struct gm_report *report, const struct gm_snapshot
     if (a.advice == NULL || a.advice->reason != NULL)
         return GM_OK;
     a.devices = a.advice->devices;
-    prepare(&a, snapshot, kept, threads);
+    prepare(&a, kept, threads);
     for (size_t i = 0; i < kept->count && goes_on(&a); i++)
         if (kept->v[i].history.count > 0)
             roles[n++] = kept->v[i].role;
@@ -488,16 +532,15 @@ enum gm_status gm_advice_plan(struct gm_report *report, const struct gm_snapshot
     return goes_on(&a) ? gm_card_plan_make(&task, err) : end(&a, err);
 }
 
-enum gm_status gm_advice_remedies(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
-                                  unsigned threads, struct gm_remedy *const *remedies, size_t count,
-                                  struct gm_error *err)
+enum gm_status gm_advice_remedies(struct gm_report *report, struct gm_kept *kept, unsigned threads,
+                                  struct gm_remedy *const *remedies, size_t count, struct gm_error *err)
 {
     struct advising a = {.report = report, .advice = report->advice};
     const uint64_t events = sum(report).events;
     if (a.advice == NULL || a.advice->reason != NULL || count == 0 || events > GM_ADVICE_EVENTS)
         return GM_OK;
     a.devices = a.advice->devices;
-    prepare(&a, snapshot, kept, threads);
+    prepare(&a, kept, threads);
     for (size_t d = 0; d < a.search.device_count && goes_on(&a); d++)
         a.search.is_open |= a.devices[d].was_refused;
     const size_t most = events == 0 ? count : GM_ADVICE_PLAYED / (2 * events);

@@ -17,28 +17,38 @@
 
 #include "analyze/base/error.h"
 #include "analyze/timeline/trace_analyze.h"
+#include "replay/verify/verify.h"
 
 /* So many events are played for remedies, if more than one is replayed: they take less time than charts do. */
 enum { GM_ADVICE_PLAYED = 100000, GM_ADVICE_LEAST = 4 /* remedies, however long, of a trace of at most so many */ };
 /* Traces with more events, all devices together, are not replayed: it would take longer than the rest of a report. */
 enum { GM_ADVICE_EVENTS = 1000000 };
 
-/* After the analysis of the timeline: adds report->advice if any device has events. Its verdict is final unless *needs_replay says
- * otherwise. GM_E_NOMEM is the only error here and below. */
+/* After the analysis of the timeline: adds report->advice if any device has events. Its verdict is final unless
+ * *needs_replay says otherwise. GM_E_NOMEM is the only error here and below. */
 enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *needs_replay, struct gm_error *err);
 
+/* What following a history shows, found before there is a report: gm_advice_follow is the `read` of a
+ * gm_history_reader, with one of these, zero-initialised, as its self. Of several devices the first one. */
+struct gm_followed {
+    bool is_there;
+    int64_t device;
+    enum gm_status status;
+    struct gm_verify_result result;
+};
+void gm_advice_follow(void *followed, struct gm_history *history);
+
 /* Replays, in up to `threads` threads (0: 1), which change nothing of it; then the verdict is final. `kept` are the
- * histories of the report's devices. Does not touch what charts are made of. */
-enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
+ * histories of the report's devices. Does not touch what charts are made of. `followed` may be NULL. */
+enum gm_status gm_advice_replay(struct gm_report *report, struct gm_kept *kept, const struct gm_followed *followed,
                                 unsigned threads, struct gm_error *err);
 
 /* After gm_advice_begin: replays what the remedies do to the allocations, with those histories; those that cannot be
  * judged, for the reasons for which settings cannot, and those for which there is no time (GM_ADVICE_PLAYED) have no
  * saving. */
 struct gm_remedy;
-enum gm_status gm_advice_remedies(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
-                                  unsigned threads, struct gm_remedy *const *remedies, size_t count,
-                                  struct gm_error *err);
+enum gm_status gm_advice_remedies(struct gm_report *report, struct gm_kept *kept, unsigned threads,
+                                  struct gm_remedy *const *remedies, size_t count, struct gm_error *err);
 
 /* Likewise, after the diagnosis: adds report->plan. Nothing of a run that cannot be judged. */
 struct gm_gpu;

@@ -26,7 +26,7 @@ static enum gm_status diagnose(struct gm_report *report, const struct gm_snapsho
     report->diagnosis = (struct gm_diagnosis){0};
     GM_THEN(status, gm_diagnose_begin(&d, report, snapshot, kept, asking, err));
     if (needs_replay)
-        GM_THEN(status, gm_advice_replay(report, snapshot, kept, 1, err));
+        GM_THEN(status, gm_advice_replay(report, kept, NULL, 1, err));
     GM_THEN(status, gm_diagnose_end(d, err));
     gm_diagnosing_free(d);
     return status;

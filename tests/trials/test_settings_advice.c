@@ -20,14 +20,25 @@ static void begin(bool is_partial, bool expect_replay)
     assert_int_equal(needs_replay, expect_replay);
 }
 
+static void see_nothing(void *self, enum gm_occasion occasion, const struct gm_space *space, uint32_t moment)
+{
+    (void)self, (void)occasion, (void)space, (void)moment;
+}
+
+/* With what a thread beside the passes has found. */
 static const struct gm_settings_advice *judge(void)
 {
     struct gm_kept_device device = {.step_count = 0};
     struct gm_kept kept = {&device, 1};
+    struct gm_followed followed = {.is_there = false};
+    const struct gm_watcher watcher = {.see = see_nothing, .counts = true};
     struct gm_error err = {0};
     begin(false, true);
-    assert_int_equal(gm_history_build(&device.history, &traced.snapshot, 0, NULL, &err), GM_OK);
-    assert_int_equal(gm_advice_replay(&traced.report, &traced.snapshot, &kept, 2, &err), GM_OK);
+    assert_int_equal(gm_history_build(&device.history, &traced.snapshot, 0, &watcher, &err), GM_OK);
+    gm_advice_follow(&followed, &device.history);
+    assert_true(followed.is_there); /* whatever is replayed */
+    assert_int_equal(followed.status, GM_OK);
+    assert_int_equal(gm_advice_replay(&traced.report, &kept, &followed, 2, &err), GM_OK);
     assert_int_equal(gm_diagnose(&traced.report, NULL, NULL, &err), GM_OK);
     gm_history_free(&device.history);
     assert_non_null(traced.report.advice);
@@ -152,6 +163,25 @@ TEST(pools_are_as_verified)
 }
 
 /* 31 + 31 + 62: the program asks for 62, so no setting can save 64. Nothing is replayed. */
+/* What was followed before is what is followed in turn. */
+TEST(followed_before)
+{
+    struct gm_kept_device device = {.step_count = 0};
+    struct gm_kept kept = {&device, 1};
+    struct gm_error err = {0};
+    two_then_one(MIB(300));
+    const struct gm_settings_advice before = *judge();
+    const struct gm_advice_device known = before.devices[0];
+    two_then_one(MIB(300));
+    begin(false, true);
+    assert_int_equal(gm_history_build(&device.history, &traced.snapshot, 0, NULL, &err), GM_OK);
+    assert_int_equal(gm_advice_replay(&traced.report, &kept, NULL, 2, &err), GM_OK);
+    assert_int_equal(traced.report.advice->verdict, before.verdict);
+    assert_int_equal(traced.report.advice->devices[0].allocs, known.allocs);
+    assert_int_equal(traced.report.advice->devices[0].exact, known.exact);
+    gm_history_free(&device.history);
+}
+
 TEST(no_room)
 {
     two_then_one(MIB(31));
