@@ -331,7 +331,7 @@ static struct members list_weights(struct gm_case *c, bool is_read)
             (by & (GM_BY_NOBODY | GM_BY_OPTIMIZER | GM_BY_COPYING)) == 0 &&
             (gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
              (gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE) && l->h->born[a] > 0 && l->h->born[a] < read));
-        if (((by & GM_BY_LOADING) != 0) == is_read && (is_read || is_weight) && !l->taken[a] &&
+        if (((by & GM_BY_LOADING) != 0) == is_read && (is_read || is_weight) && l->taken[a] != GM_TAKEN &&
             gm_lives_at_peak(l, a) && gm_requested(l->h, a) >= l->at_peak / 5000)
             c->failed |=
                 !GM_VEC_PUSH(&found, ((struct member){.bytes = gm_requested(l->h, a), .allocation = (uint32_t)a}));

@@ -2723,6 +2723,38 @@ class Mistakes(unittest.TestCase):
             self.assertRegex(found["site"], r"^answer +serve\.py:8, around answer +serve\.py:9" if is_told else r"^forward +net\.py:12")
             self.assertNotIn(", around ", found["snippet"])
 
+    def test_frozen_weights_that_are_cast_at_each_use(self):
+        """In the backward pass that runs layers again, too; not activations that are as large as half a weight by chance, nor weights that are trained."""
+        cast = [("forward", TORCH + "nn/modules/linear.py", 134), *FORWARD]
+
+        def tuned(out, is_trained=False, others=0):
+            def forward(t, r):
+                made = []
+                for k in range(6):
+                    half = t.alloc(64 if k < 4 else 16, cast)
+                    made.append(t.alloc(out, cast))
+                    t.free(half)
+                for _ in range(others):  # as large, and of no layer's own call
+                    t.free(t.alloc(64, FORWARD))
+                return made
+
+            def backward(t, r):
+                half = t.alloc(64, cast)
+                t.free(t.alloc(8, AUTOGRAD), half)
+                return []
+            t = Trace()
+            for _ in range(2):
+                t.alloc(32, WEIGHTS)
+            return train(4, forward, backward, size=128, width=12, t=t,
+                         gradients=None if is_trained else lambda t, r: [t.alloc(3, AUTOGRAD)])
+        self.expect(tuned(24), "autocast-weight-casts", 280, 350, "train.py:5")
+        found = diagnosed(tuned(24))
+        self.assertEqual(found["autocast-weight-casts"]["severity"], "warning")
+        self.assertRegex(found["Do this"], r"^weights in bf16 saves 2")
+        self.expect_none(tuned(64), "autocast-weight-casts")
+        self.expect_none(tuned(24, others=4), "autocast-weight-casts")
+        self.expect_none(tuned(24, is_trained=True), "autocast-weight-casts")
+
     def test_capacity_without_a_stack_names_the_largest_site(self):
         t = Trace()
         for _ in range(8):
