@@ -25,69 +25,117 @@ static bool is_kept_by_pass(const struct gm_lives *l, size_t a)
            (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
 }
 
-/* A pass ends where the next one begins: what it keeps is passes->set from `begun` on. */
-static size_t end_pass(struct passes *p, const struct gm_lives *l, size_t begun, size_t before, uint32_t end)
+/* A module may be a whole step, with losses of its own. */
+static bool is_loss(const struct gm_lives *l, size_t a)
 {
-    const size_t n = p->set.n - begun;
-    if (n == 0)
-        return before;
+    return gm_requested(l->h, a) <= GM_LOSS_BYTES &&
+           ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 || (gm_lives_by(l, a) & GM_BY_LOSS) != 0);
+}
+
+/* The first of the stacks of the peak's round that make most again after a loss, of what is there: passes begin with it,
+ * for what others have begun a backward pass may have used since. 0: there is none, or no memory. */
+static uint32_t anchor_of(struct gm_case *c)
+{
+    const struct gm_lives *l = c->lives;
+    const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
+    uint32_t *met = calloc(2 * stacks, sizeof *met), losses = 1, most = 0, *times = met == NULL ? NULL : met + stacks;
+    c->failed |= met == NULL;
+    for (size_t a = l->h->allocation_count; met != NULL && a-- > 0;) {
+        const uint32_t s = gm_stack_of(l->h, a);
+        if (l->h->born[a] == 0 || gm_lives_round(l, l->h->born[a]) != gm_lives_round(l, l->peak) ||
+            gm_lives_is_of_engine(l, a))
+            continue;
+        losses += is_loss(l, a);
+        if (is_loss(l, a) || !gm_lives_at_peak(l, a) || !is_kept_by_pass(l, a) || met[s] == losses)
+            continue;
+        met[s] = losses;
+        times[s]++;
+        most = times[s] >= times[most] ? s : most;
+    }
+    free(met);
+    return most;
+}
+
+/* A pass ends where the next one begins: what it keeps is passes->set from `begun` on, of which it made the first `n`
+ * before its loss. */
+static size_t end_pass(struct passes *p, const struct gm_lives *l, size_t begun, size_t n, size_t before, uint32_t end)
+{
     for (size_t i = begun; i < p->set.n; i++)
         p->set.v[i].gone = end;
-    if (!gm_lives_at_peak(l, p->set.v[begun].allocation))
+    if (begun == p->set.n || !gm_lives_at_peak(l, p->set.v[begun].allocation))
         return before;
     p->are_alike &= n >= LEAST_OF_PASS && (p->at_peak == 0 || (n * 10 >= before * 9 && n * 9 <= before * 10));
     p->at_peak++;
     return n;
 }
 
-static void find_passes(const struct gm_lives *l, struct passes *p)
+/* What a backward pass frees there of what forward passes have kept; GM_NEVER: nothing. */
+static uint32_t used_up(const struct gm_lives *l, uint32_t e)
 {
+    const uint32_t a = l->h->of_event[e];
+    const bool is_used = l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD && a != GM_NEVER;
+    return is_used && l->h->freed[a] == e + 1 && is_kept_by_pass(l, a) ? a : GM_NEVER;
+}
+
+static void find_passes(struct gm_case *c, struct passes *p)
+{
+    const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
-    bool has_loss = false, is_open = false, was_backward = false;
-    size_t begun = 0, before = 0;
+    bool has_loss = false, is_open = false, was_backward = false, was_own = false, was_other = false;
+    size_t begun = 0, before = 0, n = 0;
     uint32_t last = 0;
-    *p = (struct passes){.are_alike = true};
-    for (uint32_t e = 0; e < h->count && !p->set.failed; e++) {
-        const uint32_t a = gm_made_by(h, e);
+    *p = (struct passes){.are_alike = true, .anchor = anchor_of(c)};
+    for (uint32_t e = 0; e < h->count && p->anchor != 0 && !p->set.failed; e++) {
+        const uint32_t a = gm_made_by(h, e), used = used_up(l, e);
+        const bool is_own = used != GM_NEVER && n > 0 && used >= p->set.v[begun].allocation &&
+                            used <= p->set.v[begun + n - 1].allocation;
+        was_own |= is_own;
+        was_other |= used != GM_NEVER && !is_own; /* gradients on the way, of another graph */
         was_backward |= l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD;
         if (a == GM_NEVER || gm_lives_is_of_engine(l, a))
             continue;
-        if (is_kept_by_pass(l, a)) {
-            p->anchor = p->anchor == 0 ? gm_stack_of(h, a) : p->anchor;
+        if (is_loss(l, a)) {
+            last = n > 0 && (!has_loss || p->set.n == begun + n) ? gm_stack_of(h, a) : last;
+            has_loss = is_open;
+        } else if (is_kept_by_pass(l, a)) {
             if ((!is_open || has_loss) && gm_stack_of(h, a) == p->anchor) {
                 p->loss = has_loss && h->freed[p->set.v[begun].allocation] > e ? last : p->loss;
-                has_loss = false;
-                p->are_alike &= !was_backward || e >= l->peak || p->set.n == begun ||
+                p->are_alike &= !was_backward || (was_other && !was_own) || e >= l->peak || p->set.n == begun ||
                                 !gm_lives_at_peak(l, p->set.v[begun].allocation);
-                was_backward = false;
-                before = end_pass(p, l, begun, before, e);
+                was_backward = was_own = was_other = has_loss = false;
+                before = end_pass(p, l, begun, n, before, e);
                 begun = p->set.n;
+                n = 0;
                 is_open = true;
             }
+            n += is_open && !has_loss;
             gm_set_end(&p->set, a, GM_REMEDY_NEVER);
-        } else if ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_requested(h, a) <= GM_LOSS_BYTES && is_open) {
-            has_loss = true;
-            last = gm_stack_of(h, a);
         } else if ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_requested(h, a) >= l->at_peak / INPUT_PART &&
                    has_loss) {
             is_open = has_loss = false;
             p->loss = h->freed[p->set.v[begun].allocation] > e ? last : p->loss;
         }
     }
-    end_pass(p, l, begun, before, GM_REMEDY_NEVER);
+    end_pass(p, l, begun, n, before, GM_REMEDY_NEVER);
 }
 
 void gm_find_sum(struct gm_case *c, const struct gm_rule *rule)
 {
     struct passes passes = {0};
+    struct gm_rule of_sum = *rule;
     if (c->lives->has_backward)
-        find_passes(c->lives, &passes);
+        find_passes(c, &passes);
     if (passes.at_peak < LEAST_PASSES || !passes.are_alike)
         passes.set.n = 0;
-    struct gm_finding *f = gm_case_accuse(c, rule, &passes.set, false,
+    of_sum.title = "Graphs of several forward passes wait for one backward pass";
+    of_sum.brief = "backward() after each loss";
+    of_sum.fix = "Call backward() on each loss in the loop, where gradients add up, and detach() those that nothing uses";
+    of_sum.snippet = "- total = total + loss\n"
+                     "+ (loss / n).backward()  # gradients add up";
+    of_sum.cost = "none, unless the losses hang together";
+    struct gm_finding *f = gm_case_accuse(c, &of_sum, &passes.set, false,
                                           "several forward passes, each with a loss of its own, wait for one backward "
-                                          "pass, as where losses are added up; "
-                                          " unless they hang together, call backward() after each");
+                                          "pass, as where losses are added up");
     gm_case_is_choice(f);
     if (f != NULL)
         f->site =

@@ -749,7 +749,7 @@ static const struct gm_rule rules[] = {
              "modules in rounds with a backward pass; if that is a fifth of what the same calls of the model made (in "
              "training, where a number made after it is held, too: a fifth of what they made from its first to its "
              "last), and backward passes use little between. Info: at least 3 forward passes, each with a loss, are "
-             "there at the peak",
+             "there at the peak, and no backward pass since has used what they made before it",
      .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
     {.id = "tensors-in-a-list",
      .grows = true,

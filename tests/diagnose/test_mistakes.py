@@ -2064,6 +2064,43 @@ class Mistakes(unittest.TestCase):
         self.expect(steps(True, False), "loss-keeps-graph", 270, 300, "train.py:12")
         self.assertEqual(diagnosed(steps(True))["loss-keeps-graph"]["severity"], "info")  # they may hang together
         self.expect_none(steps(False), "loss-keeps-graph")
+        self.assertIn("backward() after each loss", diagnosed(steps(True))["Do this"])
+
+    def test_graphs_of_tasks_that_wait_for_one_backward_pass(self):
+        """Each task has gradients of its own on the way, and a module is the whole step; what waits is no list. Where the gradients use the same graph, it waits for nothing."""
+        meta = [("_call_impl", TORCH + "nn/modules/module.py", 1), ("<module>", "train.py", 20)]
+        call = [("_call_impl", TORCH + "nn/modules/module.py", 1)]
+
+        def layers(line):
+            return [[("forward", "net.py", 10 + n), *call, ("forward", "meta.py", line), *meta] for n in range(4)]
+
+        def learn(waits):
+            t = Trace()
+            for _ in range(3):
+                t.alloc(4, WEIGHTS)
+            for _ in range(3):
+                kept = []
+                for _ in range(8):
+                    inner = [t.alloc(12, stack) for stack in layers(30)]
+                    t.free(t.alloc(4 / MIB, [("cross_entropy", TORCH + "nn/functional.py", 9), ("forward", "meta.py", 31), *meta]))
+                    t.free(t.alloc(1 / 1024, ROOT))
+                    for block in reversed(inner):
+                        t.free(t.alloc(1, AUTOGRAD), block)
+                    query = [t.alloc(24, stack) for stack in layers(34)]
+                    kept += query if waits else []
+                    kept.append(t.alloc(4 / MIB, [("cross_entropy", TORCH + "nn/functional.py", 9), ("forward", "meta.py", 35), *meta]))
+                    t.free(*([] if waits else query))
+                root = t.alloc(1 / 1024, ROOT)
+                grads = [t.alloc(4, AUTOGRAD) for _ in range(3)]
+                for block in reversed(kept):
+                    t.free(t.alloc(1 / 1024, AUTOGRAD), block)
+                t.free(root)
+                t.free(t.alloc(1 / 1024, STEP), *grads)
+            return t
+        self.expect(learn(True), "loss-keeps-graph", 560, 700, "meta.py:35")
+        self.expect_none(learn(True), "tensors-in-a-list")
+        self.assertIn("backward() after each loss", diagnosed(learn(True))["Do this"])
+        self.expect_none(learn(False), "loss-keeps-graph")
 
     def test_graph_of_what_comes_after_the_step(self):
         """A second view of each batch, after the optimizer's step and before the next round of the loop."""
