@@ -4,7 +4,6 @@
  */
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
-#include "analyze/timeline/roles/role_work.h"
 #include "analyze/timeline/trace_pass.h"
 
 #include <pthread.h>
@@ -159,11 +158,10 @@ static bool reconstruct(struct gm_trace_pass *pass)
     return gm_history_reconstruct(&pass->history, &pass->watcher);
 }
 
-/* What needs only the events that belong together; and what roles will ask of stacks, which is remembered. */
+/* What needs only the events that belong together. */
 static bool look_at_events(struct gm_trace_pass *pass)
 {
-    for (size_t a = 0; pass->role_stacks != NULL && a < pass->history.allocation_count; a++)
-        (void)gm_stack_ask(pass->role_stacks, (struct gm_stack_id){gm_stack_of(&pass->history, a)});
+    gm_trace_ask_roles(pass);
     return hide(pass) && categorize(pass) && gm_trace_find_steps(pass) &&
            (pass->options->is_brief || gm_trace_calls(pass));
 }

@@ -165,7 +165,8 @@ static inline bool gm_has_window(const struct gm_timeline_options *options)
 enum gm_status gm_trace_window(struct gm_trace_pass *pass, struct gm_error *err);
 bool gm_trace_filter(struct gm_trace_pass *pass, bool has_window); /* window.c: what the command line left out */
 void gm_trace_forget_steps(struct gm_trace_pass *pass);            /* frees step_work; fine if there is none */
-bool gm_trace_roles(struct gm_trace_pass *pass);                   /* roles/: role and reason of every allocation */
+void gm_trace_ask_roles(struct gm_trace_pass *pass); /* early: what gm_trace_roles will ask of stacks is remembered */
+bool gm_trace_roles(struct gm_trace_pass *pass);     /* roles/: role and reason of every allocation */
 /* curves.c: all four peaks, the curve, samples; part_curves.c: curves of streams and pools. Both walks over the levels
  * need only what gm_trace_begin_curves made, and the window, and may run beside other passes; the others follow them.
  */

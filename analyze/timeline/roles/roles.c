@@ -85,6 +85,12 @@ enum gm_says gm_stack_ask(struct gm_role_stacks *s, struct gm_stack_id stack)
     return (enum gm_says) * answer;
 }
 
+void gm_trace_ask_roles(struct gm_trace_pass *pass)
+{
+    for (size_t a = 0; pass->role_stacks != NULL && a < pass->history.allocation_count; a++)
+        (void)gm_stack_ask(pass->role_stacks, (struct gm_stack_id){gm_stack_of(&pass->history, a)});
+}
+
 /* Paul Tol's "muted" scheme: told apart with any colour-blindness; its grey is for what is unknown. */
 static const struct {
     const char *name;
