@@ -176,6 +176,7 @@ enum {
     OF_GIANT = 4 /* parts of the largest: what is less is only made of it */,
     GAP = 8 /* no other is as large */,
     PIECES = 32,
+    SOURCE = 4096 /* parts of it: less is no source */,
     MOST_AT_ONCE = 6,
     MOST_IN_ROW = 16
 };
@@ -220,7 +221,18 @@ static void add_smaller(struct gm_case *c, struct gm_set *set)
     free(has);
 }
 
-/* false: something else is as large, or there are many. */
+/* Whether something is on the device that it may be made of; a filter or a table that stays is too small to be it. Else
+ * it is a piece that the program brings there. */
+static bool has_source(const struct gm_lives *l, uint32_t a)
+{
+    bool has = false;
+    for (size_t of = 0; !has && of < l->h->allocation_count; of++)
+        has = of != a && gm_history_is_active(l->h, of, l->h->born[a]) &&
+              (!gm_lives_is_lasting(l, of) || gm_requested(l->h, of) >= gm_requested(l->h, a) / SOURCE);
+    return has;
+}
+
+/* false: something else is as large, there are many, or they come from elsewhere. */
 static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants *g)
 {
     const struct gm_lives *l = c->lives;
@@ -258,7 +270,7 @@ static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants 
         gm_set_shrink(set, a, bytes / PIECES);
     }
     return size > 0 && !has_others && g->at_once <= MOST_AT_ONCE && g->in_round <= MOST_IN_CALL &&
-           gm_is_share(g->at_peak, l->at_peak, 0.5);
+           gm_is_share(g->at_peak, l->at_peak, 0.5) && has_source(l, g->first);
 }
 
 /* Whether it may well be wanted as a whole: what a backward pass uses has to be made again in pieces; outputs of a
@@ -369,8 +381,8 @@ static const struct gm_rule rules[] = {
          "that call had made and asked for is twice what else was in use, and no state; what it would have made "
          "next is taken from the last call that got it; or, where it did not run out, half of the peak are at most "
          "6 tensors, the largest made by no layer with a weight and in at most 3 goes in its round, that are made in "
-         "a row and gone before the round after the next, and nothing made by itself is larger than an eighth of "
-         "it; the saving is that of 32 pieces",
+         "a row and gone before the round after the next, nothing made by itself is larger than an eighth of it, and "
+         "there is something to make the first of; the saving is that of 32 pieces",
      .what_to_do = "`for part in x.split(n)`; an index in place of a one-hot row; a fused operator"},
 };
 const struct gm_theme gm_theme_odd = GM_THEME(rules);
