@@ -282,6 +282,36 @@ static size_t collect_groups(struct gm_case *c, struct gm_set *set, const struct
     return held;
 }
 
+static bool may_go_at_once(const struct gm_lives *l, size_t a)
+{
+    return l->h->freed[a] != GM_NEVER && !(l->has_backward && gm_lives_goes_in_backward(l, a)) && is_of_forward(l, a);
+}
+
+/* What is small goes with a graph, too, and there is a lot of it in long ones: what was made since the first of those
+ * of the set that go at the same time. */
+static void add_small(struct gm_case *c, struct gm_set *set, const struct large *large)
+{
+    const struct gm_lives *l = c->lives;
+    const struct gm_history *h = l->h;
+    uint32_t *first = calloc(h->count + 1, sizeof *first); /* by what is made next; 0: nothing of the set goes then */
+    c->failed |= first == NULL;
+    for (size_t i = 0; !c->failed && i < set->n; i++) {
+        const uint32_t a = set->v[i].allocation;
+        uint32_t *of = &first[gm_next_made(h, h->freed[a])];
+        *of = *of == 0 || h->born[a] < *of ? h->born[a] : *of;
+    }
+    for (size_t a = 0; !c->failed && set->n > 0 && a < h->allocation_count; a++) {
+        const uint64_t bytes = gm_requested(h, a);
+        if (bytes >= l->at_peak / 1000 || bytes < l->at_peak / 100000 || !may_go_at_once(l, a) ||
+            h->freed[a] > h->count)
+            continue;
+        const uint32_t begun = first[gm_next_made(h, h->freed[a])], at = born_before(large, l, h->born[a]) + USED_FOR;
+        if (begun > 0 && h->born[a] > begun && at < large->n && h->born[large->v[at]] < h->freed[a])
+            gm_set_end(set, a, h->born[large->v[at]] - 1);
+    }
+    free(first);
+}
+
 /* Returns whether it is graphs, which have most of what the forward pass makes: features are few. `may_be_held`: also
  * while layers use up what they read, or functions most of it, as no graph lets them; then a function's variables hold
  * it, or a list. */
@@ -299,14 +329,12 @@ static bool collect_graphs(struct gm_case *c, struct gm_set *set, bool may_be_he
         held = collect_groups(c, set, &large, &weights, may_be_held);
     for (uint32_t i = 0; !c->failed && i < large.n; i++)
         passing += l->h->freed[large.v[i]] != GM_NEVER && l->h->freed[large.v[i]] > l->h->born[large.v[i]] + WORKSPACE;
+    const bool are_graphs = l->has_backward || (set->n * GRAPH_PARTS >= passing && 2 * held <= set->n);
+    if (!c->failed && are_graphs && !may_be_held)
+        add_small(c, set, &large);
     gm_sizes_free(&weights);
     free(large.v);
-    return l->has_backward || (set->n * GRAPH_PARTS >= passing && 2 * held <= set->n);
-}
-
-static bool may_go_at_once(const struct gm_lives *l, size_t a)
-{
-    return l->h->freed[a] != GM_NEVER && !(l->has_backward && gm_lives_goes_in_backward(l, a)) && is_of_forward(l, a);
+    return are_graphs;
 }
 
 static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
