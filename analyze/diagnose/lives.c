@@ -743,7 +743,7 @@ bool gm_lives_mark_lines(struct gm_lives *l, bool *marked)
     return ok;
 }
 
-/* The site of a stack, and where it was called from, by the first n of its frames. */
+/* The site of a stack, and where it was called from, by the first n of its frames; if these do not tell, by all. */
 static const char *place_of(struct gm_lives *l, uint32_t stack, const uint32_t *frames, size_t all, size_t n)
 {
     const char *site = gm_names_site(&l->names, (struct gm_stack_id){stack});
@@ -751,7 +751,9 @@ static const char *place_of(struct gm_lives *l, uint32_t stack, const uint32_t *
     if (site == NULL || telling == NULL || telling->filename == NULL)
         return site;
     const bool is_library = (gm_file_kind(telling->filename) & GM_FILE_IS_INSTALLED) != 0;
-    return with_origin(l, site, frames, above_telling(l, telling, frames, is_library ? all : n), is_library);
+    const char *place =
+        with_origin(l, site, frames, above_telling(l, telling, frames, is_library ? all : n), is_library);
+    return place != site ? place : with_origin(l, site, frames, above_telling(l, telling, frames, all), is_library);
 }
 
 const char *gm_lives_place(struct gm_lives *l, uint32_t stack)
