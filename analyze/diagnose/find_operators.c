@@ -537,6 +537,25 @@ static bool is_of_pairs(const struct gm_lives *l, uint64_t size)
     return false;
 }
 
+/* The line where copies of the logits begin, in the function that makes most of them: of the round of the peak the
+ * first one but for the logits. NULL: no memory, or there is none. */
+static const char *first_copy(struct gm_lives *l, const struct gm_set *set)
+{
+    struct gm_blame blame;
+    uint32_t first = GM_NEVER, logits = GM_NEVER;
+    if (set->n == 0 || !gm_lives_blame(l, set, &blame))
+        return NULL;
+    for (size_t i = 0; i < set->n; i++) /* by birth */
+        if (gm_lives_round(l, l->h->born[set->v[i].allocation]) == gm_lives_round(l, l->peak)) {
+            const uint32_t a = set->v[i].allocation;
+            if (logits == GM_NEVER)
+                logits = a;
+            else if (first == GM_NEVER && gm_lives_is_beside(l, blame.stack, gm_stack_of(l->h, a)))
+                first = a;
+        }
+    return first == GM_NEVER ? NULL : gm_lives_place(l, gm_stack_of(l->h, first));
+}
+
 static void find_logits(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -568,10 +587,13 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
             gm_set_shrink(&set, a, gm_requested(l->h, a) / CHUNKS);
     free(sizes);
     free(makes);
+    const char *line = first_copy(c->lives, &set);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false,
                        "logits of all positions, their logarithms, casts and gradients are there at once, each as "
                        "large as the vocabulary times the positions");
+    if (f != NULL && line != NULL)
+        f->site = line;
     if (of_forward <= PLAIN) /* as every such loss has it */
         gm_case_is_choice(f);
 }
@@ -580,7 +602,8 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
 
 enum { CASTS = 4 /* fewer may be there by chance */, AT_USE = 4 /* allocations: a bias, an output, a workspace */ };
 
-/* Of one size: the weights, what is half as large beside them at the peak, and at any time; of that what is read once. */
+/* Of one size: the weights, what is half as large beside them at the peak, and at any time; of that what is read once.
+ */
 struct pair {
     uint64_t weight;
     uint32_t weights, casts;
@@ -671,8 +694,8 @@ static void count_uses(struct gm_case *c, struct pairs *pairs)
     }
 }
 
-/* Most of the weights that nothing trains are cast at each use: none of them need be there in more bits. Returns whether
- * they are told. */
+/* Most of the weights that nothing trains are cast at each use: none of them need be there in more bits. Returns
+ * whether they are told. */
 static bool find_frozen(struct gm_case *c, const struct gm_rule *rule, const struct pairs *pairs)
 {
     const struct gm_lives *l = c->lives;

@@ -850,6 +850,21 @@ class Mistakes(unittest.TestCase):
         self.expect_none(simulate(line=("forward", TORCH + "nn/modules/conv.py", 9)), "giant-tensor")
         self.expect_none(simulate(keep=True), "giant-tensor")
 
+    def test_pieces_that_a_program_brings_are_no_giant_tensor(self):
+        def sort(table, keys=0):
+            """Pieces of a column are moved to the device, sorted there, and go; or keys, of which the pieces are made."""
+            t, main = Trace(), ("<module>", "sort.py", 30)
+            if table:
+                t.alloc(table, [("read", "sort.py", 3), main])
+            for _ in range(5):
+                made = [t.alloc(keys, [("read", "sort.py", 9), main])] if keys else []
+                made += [t.alloc(64, [("runs", "sort.py", line), main]) for line in (10, 11, 11)]
+                t.free(t.alloc(1, [main]), *made)
+            return t
+        self.expect_none(sort(0), "giant-tensor")
+        self.expect_none(sort(1 / 256), "giant-tensor")  # the same for all pieces
+        self.expect(sort(0, keys=1), "giant-tensor", 150, 190, "sort.py:10")
+
     def test_giant_tensor_of_a_line_of_several_steps(self):
         """One line makes five in a row, in three calls of a round, and another layer smaller ones of the same line."""
         def kernels(calls, sums=False):
@@ -947,7 +962,7 @@ class Mistakes(unittest.TestCase):
                 t.alloc(2 if line < 60 else 3, [("forward", "net.py", line), ("main", "run.py", 7 if line < 60 else 9)])
             return []
         site = diagnosed(train(8, left))["loss-keeps-graph"]["site"]
-        self.assertRegex(site, r"net\.py:60$")
+        self.assertRegex(site, r"net\.py:60, from run\.py:9$")
 
     def test_passes_after_another_loop(self):
         """A loop that was over before the first pass has no rounds for them; modules make all there is."""
@@ -2003,15 +2018,17 @@ class Mistakes(unittest.TestCase):
     def test_what_a_layer_leaves_at_its_end_is_no_graph(self):
         call = ("_call_impl", TORCH + "nn/modules/module.py", 1)
 
-        def layers(keep, data=4):
+        def layers(keep, data=4, small=0, calls=1):
             t = Trace()
             t.alloc(10, WEIGHTS)
-            for _ in range(6):
+            for r in range(6):
+                main = [call, ("<module>", "train.py", 20 + r % calls)]
                 if data:
                     t.alloc(data, [("read", "serve.py", 8), ("<module>", "serve.py", 20)])
-                made = [t.alloc(10, [("first", "net.py", 9)] + FORWARD[1:])]
+                made = [t.alloc(10, [("first", "net.py", 9)] + main)]
                 for _ in range(6):
-                    made += [t.alloc(10, [("layer", "net.py", 11 + n), call, ("forward", "net.py", 30)] + FORWARD[1:]) for n in range(10)]
+                    made += [t.alloc(10, [("layer", "net.py", 11 + n), call, ("forward", "net.py", 30)] + main) for n in range(10)]
+                    made += [t.alloc(0.5, [("norm", "net.py", 27), call, ("forward", "net.py", 30)] + main) for _ in range(small)]
                     if not keep:
                         t.free(*made[1:])
                         del made[1:]
@@ -2020,6 +2037,8 @@ class Mistakes(unittest.TestCase):
         self.expect(layers(True), "no-inference-mode", 300, 640)
         self.expect(layers(True, data=0), "no-inference-mode", 300, 640)  # the same input, again and again
         self.expect_none(layers(False), "no-inference-mode")
+        self.expect(layers(True, small=100), "no-inference-mode", 760, 900)  # a third of it in pieces of half a thousandth
+        self.expect(layers(True, calls=2), "no-inference-mode", 300, 640, ", from train.py:2")  # one of two
 
     def test_graphs_of_rounds_without_backward(self):
         def evaluate(sums):
@@ -2633,6 +2652,11 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(diagnosed(shifted)["vocabulary-copies"]["severity"], "warning")
         plain = diagnosed(model(600, 600))["vocabulary-copies"]  # every such loss has them
         self.assertEqual(plain["severity"], "info")
+        lines = [("log_softmax", TORCH + "nn/functional.py", 9)], [("cross_entropy", TORCH + "nn/functional.py", 9)]
+        own = [head + [("kl", "net.py", 3 + i), FORWARD[-1]] for i, head in enumerate([[], *lines])]
+        copies = train(5, lambda t, r: [t.alloc(mib, frames) for mib, frames in zip((300, 600, 600, 600), (own[0], own[1], own[2], own[2]))],
+                       lambda t, r: [t.alloc(600, AUTOGRAD)], weights=2)
+        self.expect(copies, "vocabulary-copies", 1500, 3100, "net.py:4")  # where copies begin, not where there are most
 
     def test_a_library_s_line_tells_the_nearest_line_of_the_program(self):
         outer = [("loss_of", "tune.py", 30), ("<module>", "tune.py", 43)]
