@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SHOWN_DEVICES = 8 };
 
@@ -101,37 +102,72 @@ enum {
 struct variety {
     uint64_t all, varied;
     uint32_t rounds, most; /* in which most is varied; the stack of Python that makes most of it */
+    uint32_t largest;      /* the round that makes most again */
 };
+
+/* Rounds of two kinds, as steps of a generator and of its critic are, share lines that say so; what has no line says
+ * nothing where these do not. */
+static void add_up(const uint64_t (*of_round)[2][2], size_t rounds, struct variety *found)
+{
+    uint64_t most = 0;
+    for (uint32_t r = 0; r <= rounds; r++) {
+        const uint64_t *by_lines = of_round[r][0], *by_nobody = of_round[r][1];
+        const uint64_t all = by_lines[0] + by_nobody[0];
+        found->largest = all > most ? r : found->largest;
+        most = gm_max(most, all);
+        const uint64_t varied = by_lines[1] + (by_lines[1] > by_lines[0] / LEAST_VARIED ? by_nobody[1] : 0);
+        found->all += all;
+        found->varied += varied;
+        found->rounds += varied > all / LEAST_VARIED;
+    }
+}
+
+/* As if each had the size that its like has in the round that makes most. Returns the first of that round that has
+ * another size elsewhere, of those that a line makes: where the sizes come from. GM_NEVER: there is none. */
+static uint32_t pad(const struct gm_lives *l, const struct gm_roster *roster, uint32_t largest, struct gm_set *set)
+{
+    uint32_t first = GM_NEVER;
+    for (size_t i = 0; i < roster->n; i++) {
+        const struct gm_roster_row *row = &roster->v[i];
+        const uint32_t stack = gm_stack_of(l->h, row->allocation);
+        const struct gm_roster_row *like = gm_roster_find(roster, stack, largest, row->place);
+        const uint64_t bytes = like == NULL ? 0 : gm_requested(l->h, like->allocation);
+        if (bytes == 0 || bytes == gm_requested(l->h, row->allocation))
+            continue;
+        gm_set_shrink(set, row->allocation, bytes);
+        if ((l->by[stack] & GM_BY_NOBODY) == 0)
+            first = (uint32_t)gm_min(first, like->allocation);
+    }
+    return first;
+}
 
 /* false: no memory. */
 static bool look_at_shapes(struct gm_lives *l, struct variety *found)
 {
     const struct gm_roster *roster = gm_lives_roster(l);
     uint64_t *of_stack = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *of_stack);
-    uint64_t *of_round = calloc(2 * (l->rounds.n + 1), sizeof *of_round);
+    uint64_t(*of_round)[2][2] = calloc(l->rounds.n + 1, sizeof *of_round); /* of lines, or of nobody: all, varied */
     const bool ok = roster != NULL && of_stack != NULL && of_round != NULL;
     *found = (struct variety){0};
     for (size_t i = 0; ok && i < roster->n; i++) {
         const struct gm_roster_row *row = &roster->v[i];
         const uint64_t bytes = gm_requested(l->h, row->allocation);
         const uint32_t stack = gm_stack_of(l->h, row->allocation);
+        const bool is_of_nobody = (l->by[stack] & GM_BY_NOBODY) != 0;
         const struct gm_roster_row *before =
             row->round > 1 ? gm_roster_find(roster, stack, row->round - 1, row->place) : NULL;
         if (before == NULL)
             continue;
-        of_round[2 * (size_t)row->round] += bytes;
+        of_round[row->round][is_of_nobody][0] += bytes;
         if (gm_requested(l->h, before->allocation) == bytes)
             continue;
-        of_round[2 * (size_t)row->round + 1] += bytes;
+        of_round[row->round][is_of_nobody][1] += bytes;
         of_stack[stack] += bytes;
-        if ((l->by[stack] & GM_BY_NOBODY) == 0 && of_stack[stack] > of_stack[found->most])
+        if (!is_of_nobody && of_stack[stack] > of_stack[found->most])
             found->most = stack;
     }
-    for (size_t r = 0; ok && r <= l->rounds.n; r++) {
-        found->all += of_round[2 * r];
-        found->varied += of_round[2 * r + 1];
-        found->rounds += of_round[2 * r + 1] > of_round[2 * r] / LEAST_VARIED;
-    }
+    if (ok)
+        add_up((const uint64_t(*)[2][2])of_round, l->rounds.n, found);
     free(of_stack);
     free(of_round);
     return ok;
@@ -148,6 +184,7 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_settings_advice *advice = gm_case_advice(c);
     struct variety shapes;
+    struct gm_set set = {.v = NULL};
     char share[GM_NUMBER_TEXT], change[GM_SIZE_CHANGE_TEXT];
     if (advice == NULL || advice->verdict != GM_ADVICE_GIVEN || gm_case_found(c, "kv-cache-by-cat") != NULL ||
         is_pinned(gm_case_found(c, "pinned-segments")) || gm_case_found(c, "empty-cache-in-loop") != NULL)
@@ -167,12 +204,20 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
                     gm_share_format(share, shapes.varied, shapes.all), rule->fix, gm_settings_name(best->settings),
                     gm_size_format_change(change, before, best->roomy.peak));
     gm_case_is_mistake(f, rule, NULL);
-    f->brief =
-        gm_case_printf(c, "%s, or %s", gm_settings_name(best->settings), rule->brief); /* what was replayed first */
-    f->site = gm_lives_place(c->lives, shapes.most);
-    f->remedy = remedy_of(c, advice, best->settings);
-    if (f->remedy != NULL)
-        f->remedy->of_mistake = true;
+    f->brief = gm_case_printf(c, "%s, or %s", rule->brief, gm_settings_name(best->settings));
+    const uint32_t first = pad(c->lives, gm_lives_roster(c->lives), shapes.largest, &set),
+                   from = first == GM_NEVER ? shapes.most : gm_stack_of(c->lives->h, first);
+    const char *own = gm_lives_own_line(c->lives, from), *use = gm_lives_parting(c->lives, shapes.most, from);
+    f->site = own == NULL || use == NULL || strncmp(own, use, strlen(own)) == 0
+                  ? gm_lives_place(c->lives, shapes.most)
+                  : gm_case_printf(c, "%s, used in %s", own, use);
+    f->remedy = gm_case_remedy_with(c, &set);
+    gm_case_free_set(c, &set);
+    if (f->remedy == NULL)
+        return;
+    f->remedy->of_mistake = true;
+    f->remedy->settings = best->settings;
+    f->remedy->settings_save = best->saved;
 }
 
 static void find_replayed(struct gm_case *c, const struct gm_rule *rule)
@@ -231,7 +276,8 @@ static const struct gm_rule rules[] = {
      .when =
          "of what a round makes again half has another size than in the round before, in at least 3 rounds; that is "
          "a quarter of what all make again, and 3 times what a replay with another setting saves, a tenth of peak "
-         "reserved memory at least",
+         "reserved memory at least. The saving is that of sizes of all rounds as in the one that makes most, or of the "
+         "setting where that is more than twice as much",
      .what_to_do = "Few lengths; or the setting that it names"},
     {.id = "replayed-settings",
      .title = "Another allocator setting lowers peak reserved memory",

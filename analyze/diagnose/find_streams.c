@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LEAST_STREAMS = 3, WORKSPACES_MOST = 256, AT_ONCE = 2 /* events */, LEAST_POOLS = 2 };
 
@@ -57,19 +58,23 @@ static void find_workspaces(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
     uint32_t *made = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *made), most = 0, own = GM_NEVER;
+    uint32_t last = 0, before = 0; /* stacks of Python: the last one; before the first workspace that has none */
     struct gm_set set = {.v = NULL};
     uint64_t streams;
     char size[GM_SIZE_TEXT];
     const uint64_t common = common_size(l, &streams);
     c->failed |= made == NULL;
     for (size_t a = 0; !c->failed && common > 0 && a < h->allocation_count; a++) {
+        const uint32_t stream = gm_history_stream(h, a).v, stack = gm_stack_of(h, a);
+        const bool is_of_nobody = (l->by[stack] & GM_BY_NOBODY) != 0;
+        last = is_of_nobody ? last : stack;
         if (gm_requested(h, a) != common || !is_workspace(l, a))
             continue;
-        const uint32_t stream = gm_history_stream(h, a).v, stack = gm_stack_of(h, a);
         const bool is_kept = h->freed[a] - h->born[a] > AT_ONCE;
         own = own == GM_NEVER ? stream : own;
-        made[stack] += (l->by[stack] & GM_BY_NOBODY) == 0;
-        most = made[stack] > made[most] || most == 0 ? stack : most;
+        before = before == 0 && is_of_nobody ? last : before;
+        made[stack] += !is_of_nobody;
+        most = made[stack] > made[most] ? stack : most;
         if (stream != own)
             gm_set_shrink(&set, a, is_kept ? 0 : (uint64_t)GM_REMEDY_AS_RECORDED);
     }
@@ -84,7 +89,7 @@ static void find_workspaces(struct gm_case *c, const struct gm_rule *rule)
         return;
     f->remedy->on_one_stream = true;
     f->bytes = (streams - 1) * common;
-    f->site = gm_lives_place(c->lives, most);
+    f->site = gm_lives_place(c->lives, most > 0 ? most : before);
 }
 
 /* ---- private pools ----------------------------------------------------------------------------------------------- */
@@ -135,7 +140,11 @@ static const char *line_of_capture(struct gm_lives *l, const struct gm_set *set)
         const uint32_t of = l->snapshot->events.stack[l->h->first + e].v;
         stack = gm_made_by(l->h, e) == GM_NEVER && (l->by[of] & GM_BY_CAPTURE) != 0 ? of : stack;
     }
-    return stack > 0 ? gm_lives_place(l, stack) : gm_lives_caller(l, set, true);
+    const char *caller = gm_lives_caller(l, set, true), *own = stack > 0 ? gm_lives_own_line(l, stack) : NULL;
+    return own == NULL ? caller
+           : caller == NULL || strncmp(own, caller, strlen(own)) == 0
+               ? gm_lives_place(l, stack)
+               : gm_arena_printf(l->names.arena, "%s, around %s", own, caller);
 }
 
 /* One after the other they could use the same memory: that of the one that needs most. */

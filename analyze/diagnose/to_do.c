@@ -254,7 +254,8 @@ const char *gm_to_do_brief(const struct gm_finding *f)
 
 size_t gm_site_innermost(const char *site)
 {
-    static const char *const others[] = {", which keeps ", ", which frees ", ", looked up in ", ", around ", GM_SITE_FROM};
+    static const char *const others[] = {", which keeps ", ", which frees ", ", looked up in ",
+                                         ", used in ",     ", around ",      GM_SITE_FROM};
     size_t length = strlen(site);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         const char *end = strstr(site, others[i]);
@@ -279,7 +280,7 @@ static const char *why_other(const struct gm_finding *f)
     enum { APART = 10 };
     const uint64_t bytes = f->bytes;
     if (f->rank != GM_RANK_MISTAKE || !is_replayed(f) || f->remedy->is_of_end || f->remedy->settings != NULL ||
-        gm_is_choice(f) || bytes == GM_REPORT_NONE || bytes == 0)
+        f->remedy->of_mistake || gm_is_choice(f) || bytes == GM_REPORT_NONE || bytes == 0)
         return NULL;
     const uint64_t saved = f->remedy->saving.alone;
     if (saved > bytes + bytes / APART)
@@ -303,6 +304,11 @@ static const char *detail_of(struct gm_case *c, const struct gm_finding *f)
                                     "more if what stays is on the host.",
                               f->detail, gm_bytes_format(all, saving->end_before),
                               gm_bytes_format(less, saving->at_end));
+    }
+    if (f->remedy != NULL && f->remedy->of_mistake && f->remedy->settings == NULL && is_replayed(f)) {
+        char less[GM_NUMBER_TEXT];
+        return gm_case_printf(c, "%s With each round as large as the one that makes most: %s less.", f->detail,
+                              gm_bytes_format(less, f->remedy->saving.alone));
     }
     const char *why = why_other(f);
     const bool is_open = c->has_oom && f->rank == GM_RANK_MISTAKE && is_replayed(f) && f->remedy->settings == NULL;

@@ -72,14 +72,15 @@ struct gm_remedy {
     size_t count;
     const char *site;     /* a call site, all allocations of which are dropped: the program makes changes of it; NULL */
     const char *settings; /* as in PYTORCH_ALLOC_CONF; NULL: as recorded */
-    bool of_mistake;      /* those make up for a mistake that was found, and are not just better ones */
-    bool on_one_stream;   /* all that the device does is done on one stream */
-    bool is_guess;        /* a call site that is worth a look, which nothing else accuses */
-    bool is_of_holes;     /* it spares no bytes but holes: whether that saves any, only a replay tells */
-    bool is_of_end;       /* it is about what is reserved at the end: after empty_cache(), unless it is one itself; */
-    uint64_t stays; /* bytes of it that are there all the same, elsewhere; what saves less is in vain */
-    bool has_price; /* it costs time or accuracy: a choice, not a mistake that is mended */
-    bool grows;     /* what it mends takes more the longer the program runs, however little it is yet */
+    uint64_t settings_save; /* if they would do instead of the changes, which then have to save half of that; 0: both */
+    bool of_mistake;        /* those make up for a mistake that was found, and are not just better ones */
+    bool on_one_stream;     /* all that the device does is done on one stream */
+    bool is_guess;          /* a call site that is worth a look, which nothing else accuses */
+    bool is_of_holes;       /* it spares no bytes but holes: whether that saves any, only a replay tells */
+    bool is_of_end;         /* it is about what is reserved at the end: after empty_cache(), unless it is one itself; */
+    uint64_t stays;         /* bytes of it that are there all the same, elsewhere; what saves less is in vain */
+    bool has_price;         /* it costs time or accuracy: a choice, not a mistake that is mended */
+    bool grows;             /* what it mends takes more the longer the program runs, however little it is yet */
     struct gm_remedy_saving saving;
 };
 

@@ -326,9 +326,30 @@ static enum gm_status replay_on_top(struct work *w, struct gm_error *err)
     return status;
 }
 
+/* Changes or settings, where either would do. */
+static enum gm_status choose(struct gm_remedy *remedy, const struct gm_search *search, const uint64_t *baseline,
+                             struct gm_error *err)
+{
+    const struct gm_remedy both = *remedy;
+    remedy->settings = NULL;
+    remedy->settings_save = 0;
+    enum gm_status status = gm_remedies_replay(&remedy, 1, search, baseline, err);
+    if (status == GM_OK && (remedy->saving.alone == UINT64_MAX || remedy->saving.alone < both.settings_save / 2)) {
+        remedy->settings = both.settings;
+        remedy->count = 0;
+    }
+    return status;
+}
+
 enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t count, const struct gm_search *search,
                                   const uint64_t *baseline, struct gm_error *err)
 {
+    for (size_t r = 0; r < count; r++) {
+        const enum gm_status status =
+            remedies[r]->settings_save == 0 ? GM_OK : choose(remedies[r], search, baseline, err);
+        if (status != GM_OK)
+            return status;
+    }
     struct work w = {.remedies = remedies, .count = count, .search = search};
     const size_t all = (count + 1) * search->device_count + 1;
     w.trials = calloc(count + 2, sizeof *w.trials);

@@ -743,6 +743,15 @@ class Mistakes(unittest.TestCase):
             t.free(activations)
         self.expect(t, "workspaces-per-stream", 3 * 92, 3 * 92 + 16, "net.py:10")
 
+    def test_workspaces_of_backward_passes_only(self):
+        """No line makes any: the one that ran last before is told."""
+        t = Trace()
+        t.alloc(100, WEIGHTS)
+        for stream in range(5):
+            t.free(t.alloc(1 / 1024, ROOT, stream=stream + 7))
+            t.free(t.alloc(32, AUTOGRAD, stream=stream + 7))
+        self.expect(t, "workspaces-per-stream", 120, 180, "train.py:22")
+
     def test_pools_of_graphs(self):
         enter = [("empty_cache", TORCH + "cuda/memory.py", 3), ("__enter__", TORCH + "cuda/graphs.py", 9),
                  ("record", "serve.py", 29), ("<module>", "serve.py", 60)]
@@ -760,7 +769,7 @@ class Mistakes(unittest.TestCase):
                 t.free(*passing)
             return t
         self.expect(capture(True), "cuda-graph-pools", 235, 245, "serve.py:30, from serve.py:60")
-        self.expect(capture(True, True), "cuda-graph-pools", 235, 245, "serve.py:29, from serve.py:60")
+        self.expect(capture(True, True), "cuda-graph-pools", 235, 245, "serve.py:29, around record  serve.py:30, from serve.py:60")
         self.expect_none(capture(False), "cuda-graph-pools")
 
     def test_hooks(self):
@@ -2478,12 +2487,37 @@ class Mistakes(unittest.TestCase):
         twice = [length for length in (200, 232, 264, 296, 328, 360, 392, 424) for _ in range(2)]
         self.expect(model(twice), "variable-shapes", 700, 4000, "net.py:10")  # two rounds of each
 
+        def batches(lengths):
+            """The line at which the sizes come is told, and the one that uses them; replayed as if all were as long as the longest."""
+            def made(t, r):
+                batch = t.alloc(lengths[r] / 16, [("<module>", "train.py", 17)])
+                return [batch] + [t.alloc(lengths[r] * (1 + n) / 8, FORWARD) for n in range(6)]
+            return train(len(lengths), made)
+        lengths = [200, 232, 264, 296, 328, 360, 392, 424]
+        padded, found = analysed(batches([424] * 8)), diagnosed(batches(lengths))["variable-shapes"]
+        self.assertIn("train.py:17, used in <module>  train.py:20", found["site"])
+        self.assertNotIn("expandable_segments", found["snippet"])
+        self.assertAlmostEqual(found["peak_reserved_then_bytes"], padded["totals"]["reserved_bytes"], delta=40 * MIB)
+
         def beside(t, r):
             if r == 0:
                 t.alloc(5000, WEIGHTS)
             return [t.alloc((25 + 4 * r) * (1 + n), FORWARD) for n in range(6)]
         found = diagnosed(train(8, beside))["variable-shapes"]
         self.assertLess(found["saves_bytes"] * 5, found["saves_bytes"] + found["peak_reserved_then_bytes"])  # a tenth is enough
+
+    def test_steps_of_two_models_in_turn(self):
+        """What a backward pass makes has no line: it differs since the other model's step comes before, not for shapes that vary."""
+        t = Trace()
+        for r in range(12):
+            line = ("<module>", "train.py", 20 + r % 2)
+            made = [t.alloc(40, [*FORWARD[:-1], line]) for _ in range(2)] + [t.alloc(1 / 1024, [*ROOT[:-1], line])]
+            made += [t.alloc(200 + 50 * n if r % 2 else 190 - 40 * n, AUTOGRAD) for n in range(4)]
+            t.free(*made)
+            t.free(t.alloc(1 / 1024, STEP))
+        found = diagnosed(t)
+        self.assertIn("replayed-settings", found)
+        self.assertNotIn("variable-shapes", found)
 
     def test_uneven_devices(self):
         def both_of(traces):

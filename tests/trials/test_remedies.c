@@ -204,6 +204,24 @@ TEST(ranked)
     }
 }
 
+/* Either changes or a setting: the setting, where the changes save less than half as much. */
+TEST(either)
+{
+    setup(false);
+    const struct gm_remedy_change no_kept = change(of_mib(100), 0, GM_NEVER, GM_NEVER);
+    const struct gm_remedy both = {.changes = &no_kept, .count = 1, .settings = "expandable_segments:True"};
+    struct gm_remedy remedies[] = {both, both};
+    remedies[0].settings_save = MIB(200);
+    remedies[1].settings_save = MIB(201) + 1;
+    replay(remedies, 1);
+    assert_null(remedies[0].settings);
+    assert_int_equal(remedies[0].saving.alone, MIB(100));
+    replay(remedies + 1, 1);
+    assert_string_equal(remedies[1].settings, "expandable_segments:True");
+    assert_int_equal(remedies[1].count, 0);
+    assert_int_equal(remedies[1].saving.alone, MIB(200));
+}
+
 /* What has a price stands behind what has none, and settings that save less than a tenth behind both. */
 TEST(priced)
 {
