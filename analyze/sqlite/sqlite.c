@@ -9,15 +9,18 @@
  */
 #include "analyze/sqlite/sqlite.h"
 
+#include "analyze/base/beside.h"
 #include "analyze/base/utf8.h"
 #include "analyze/snapshot/profile.h"
+#include "analyze/sqlite/sqlite_module.h"
 #include "analyze/state/shown_names.h"
 
-#include <sqlite3.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 struct work {
+    const struct gm_sqlite_module *sqlite;
     sqlite3 *db;
     const struct gm_sqlite_source *of;
     const struct gm_snapshot *snapshot;
@@ -129,22 +132,22 @@ static int prepare(struct work *w, const struct value *row)
     for (int i = 1; row[i].type != END; i++)
         n += snprintf(sql + n, sizeof sql - (size_t)n, ",?");
     snprintf(sql + n, sizeof sql - (size_t)n, ")");
-    return sqlite3_prepare_v2(w->db, sql, -1, &w->insert, NULL);
+    return w->sqlite->prepare_v2(w->db, sql, -1, &w->insert, NULL);
 }
 
-static int bind(sqlite3_stmt *insert, int column, const struct value *value)
+static int bind(const struct work *w, int column, const struct value *value)
 {
     switch (value->type) {
     case INTEGER:
-        return sqlite3_bind_int64(insert, column, value->integer);
+        return w->sqlite->bind_int64(w->insert, column, value->integer);
     case REAL:
-        return sqlite3_bind_double(insert, column, value->real);
+        return w->sqlite->bind_double(w->insert, column, value->real);
     case TEXT:
         return is_plain_text(value->text, value->length)
-                   ? sqlite3_bind_text64(insert, column, value->text, value->length, SQLITE_STATIC, SQLITE_UTF8)
-                   : sqlite3_bind_blob64(insert, column, value->text, value->length, SQLITE_STATIC);
+                   ? w->sqlite->bind_text64(w->insert, column, value->text, value->length, SQLITE_STATIC, SQLITE_UTF8)
+                   : w->sqlite->bind_blob64(w->insert, column, value->text, value->length, SQLITE_STATIC);
     default:
-        return sqlite3_bind_null(insert, column);
+        return w->sqlite->bind_null(w->insert, column);
     }
 }
 
@@ -153,11 +156,11 @@ static void put(struct work *w, const struct value *row)
     if (w->code == SQLITE_OK && w->insert == NULL)
         w->code = prepare(w, row);
     for (int i = 0; w->code == SQLITE_OK && row[i].type != END; i++)
-        w->code = bind(w->insert, i + 1, &row[i]);
+        w->code = bind(w, i + 1, &row[i]);
     if (w->code != SQLITE_OK)
         return;
-    (void)sqlite3_step(w->insert); /* what went wrong is what reset returns */
-    w->code = sqlite3_reset(w->insert);
+    (void)w->sqlite->step(w->insert); /* what went wrong is what reset returns */
+    w->code = w->sqlite->reset(w->insert);
 }
 #define PUT(w, ...) put(w, (const struct value[]){__VA_ARGS__, {.type = END}})
 
@@ -487,7 +490,7 @@ static const char after[] =
 static void run(struct work *w, const char *sql)
 {
     if (w->code == SQLITE_OK)
-        w->code = sqlite3_exec(w->db, sql, NULL, NULL, NULL);
+        w->code = w->sqlite->exec(w->db, sql, NULL, NULL, NULL);
 }
 
 static void make(struct work *w)
@@ -500,7 +503,7 @@ static void make(struct work *w)
         w->table = tables[i].name;
         w->is_host = strncmp(w->table, "host_", strlen("host_")) == 0;
         tables[i].add(w);
-        (void)sqlite3_finalize(w->insert); /* what went wrong is in w->code */
+        (void)w->sqlite->finalize(w->insert); /* what went wrong is in w->code */
         w->insert = NULL;
     }
     run(w, after);
@@ -511,20 +514,37 @@ static int asks_to_stop(void *gives_up)
     return (*(bool (**)(void))gives_up)();
 }
 
-static enum gm_status failed(int code, struct gm_error *err)
+static enum gm_status failed(const struct gm_sqlite_module *sqlite, int code, struct gm_error *err)
 {
     const bool is_outside = code == SQLITE_FULL || code == SQLITE_IOERR || code == SQLITE_CANTOPEN ||
                             code == SQLITE_READONLY || code == SQLITE_INTERRUPT;
     if (code == SQLITE_NOMEM)
         return gm_no_memory(err);
     return gm_fail(err, is_outside ? GM_E_WRITE : GM_E_INTERNAL, GM_NO_OFFSET, GM_SQLITE_FILE ": %s",
-                   sqlite3_errstr(code));
+                   sqlite->errstr(code));
+}
+
+/* It stays open. */
+static enum gm_status open_module(const struct gm_sqlite_module **sqlite, struct gm_error *err)
+{
+    char path[PATH_MAX];
+    const bool is_there = gm_find_beside(path, GM_PRIVATE_PARTS GM_SQLITE_MODULE_FILE) ||
+                          gm_find_beside(path, "../gmanalyze/" GM_SQLITE_MODULE_FILE); /* as render/paint_open.c says */
+    void *library = is_there ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    *sqlite = library == NULL ? NULL : dlsym(library, GM_SQLITE_MODULE_SYMBOL);
+    if (*sqlite != NULL && strcmp((*sqlite)->version, GM_VERSION) == 0)
+        return GM_OK;
+    const char *reason = !is_there         ? "there is no " GM_PRIVATE_PARTS GM_SQLITE_MODULE_FILE " beside the program"
+                         : *sqlite != NULL ? "it is of another version"
+                                           : dlerror();
+    return gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "--export sqlite: SQLite cannot be opened: %s",
+                   reason != NULL ? reason : GM_SQLITE_MODULE_FILE);
 }
 
 enum gm_status gm_sqlite_check(struct gm_error *err)
 {
-    (void)err;
-    return GM_OK;
+    const struct gm_sqlite_module *sqlite;
+    return open_module(&sqlite, err);
 }
 
 enum gm_status gm_sqlite_write(const char *path, const struct gm_sqlite_source *source, bool (*gives_up)(void),
@@ -533,17 +553,19 @@ enum gm_status gm_sqlite_write(const char *path, const struct gm_sqlite_source *
     enum { STEPS_BETWEEN = 1 << 16 };
     struct work w = {.of = source, .snapshot = source->snapshot};
     struct gm_arena arena = {0};
+    GM_TRY(open_module(&w.sqlite, err));
     /* Nobody else has the file, and not every file system has locks. */
-    w.code = sqlite3_open_v2(path, &w.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "unix-none");
+    w.code = w.sqlite->open_v2(path, &w.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "unix-none");
     if (w.code == SQLITE_OK && !gm_names_init(&w.names, source->snapshot, &arena))
         w.code = SQLITE_NOMEM;
     if (w.code == SQLITE_OK) {
         if (gives_up != NULL)
-            sqlite3_progress_handler(w.db, STEPS_BETWEEN, asks_to_stop, &gives_up);
+            w.sqlite->progress_handler(w.db, STEPS_BETWEEN, asks_to_stop, &gives_up);
         make(&w);
     }
-    const int code = sqlite3_close(w.db);
+    const int code = w.sqlite->close(w.db);
     gm_names_free(&w.names);
     gm_arena_free(&arena);
-    return w.code == SQLITE_OK && code == SQLITE_OK ? GM_OK : failed(w.code != SQLITE_OK ? w.code : code, err);
+    return w.code == SQLITE_OK && code == SQLITE_OK ? GM_OK
+                                                    : failed(w.sqlite, w.code != SQLITE_OK ? w.code : code, err);
 }

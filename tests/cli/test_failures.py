@@ -303,7 +303,7 @@ class Outputs(Case):
             self.assertEqual(file.read(), "mine")
 
     def test_what_draws_is_not_there(self):
-        """Pango and cairo are behind a file of their own; without it there are no charts, and all else."""
+        """Pango and cairo are behind a file of their own; without it there are no charts, and all else. SQLite likewise."""
         os.makedirs(self.at("place/bin"))
         os.makedirs(self.at("place/lib/gmanalyze"))
         program, module = shutil.copy(BINARY, self.at("place/bin")), self.at("place/lib/gmanalyze/gmpaint.so")
@@ -320,6 +320,9 @@ class Outputs(Case):
             self.assert_one_error(done, words)
             self.assertFalse(os.path.lexists(self.at("results")))
         self.assertEqual(run("--no-charts").returncode, 0)
+        done = run("--no-charts", "--export", "sqlite")  # nor is there gmsqlite.so
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assert_one_error(done, "--export sqlite")
 
     def test_read_only_results(self):
         os.mkdir(self.at("locked"), 0o555)

@@ -21,7 +21,8 @@ FILES = ["lib/gmanalyze/gmpaint.so", "lib/gmanalyze/libgmdry.so", "lib/gmanalyze
          "share/man/man1/gm_record.1", "share/doc/gmanalyze/copyright", "share/doc/gmanalyze/LICENSE", "share/doc/gmanalyze/README.md",
          "share/doc/gmanalyze/docs/cli.md", "share/gmanalyze/python/gmanalyze/__init__.py"]
 # What is built only where its tools are.
-PERHAPS = {"lib/gmanalyze/libgmrecord.so": "libgmrecord.so", "share/gmanalyze/memory.html": "memory.html"}
+PERHAPS = {"lib/gmanalyze/libgmrecord.so": "libgmrecord.so", "lib/gmanalyze/gmsqlite.so": "gmsqlite.so",
+           "share/gmanalyze/memory.html": "memory.html"}
 
 
 def run(*command, **options):
