@@ -820,6 +820,15 @@ const char *gm_lives_parting(struct gm_lives *l, uint32_t stack, uint32_t other)
     const char *label = line_of(l, frames, all, &n, true, &is_library);
     if (label == NULL)
         return gm_lives_place(l, stack);
+    bool is_other = is_library; /* rather than a line of a library one of the program's own, behind where they part */
+    for (size_t i = n - 1; is_library && i > d; i--) {
+        const char *outer = line_of(l, frames, all, &i, true, &is_other);
+        if (outer == NULL || i <= d)
+            break;
+        label = is_other ? label : outer;
+        n = is_other ? n : i;
+        is_library = is_other;
+    }
     size_t to = gm_min(d + 1, n - 1);
     while (to > 0 && l->snapshot->frames.line[frames[to - 1]] == l->snapshot->frames.line[frames[n - 1]])
         to--; /* of a comprehension, twice */

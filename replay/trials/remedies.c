@@ -281,7 +281,7 @@ static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, str
         set_saving(w, w->remedies[r], peak(w, &w->trials[0], w->remedies[r]), peak(w, &w->trials[i], w->remedies[r]));
         if (w->remedies[r]->is_of_end) {
             struct gm_remedy_saving *saving = &w->remedies[r]->saving;
-            saving->end_before = at_end(w, &w->trials[0], w->remedies[r]);
+            saving->end_before = before_of(w->remedies[r], at_end(w, &w->trials[0], w->remedies[r]));
             saving->at_end = gm_sat_sub(saving->end_before, at_end(w, &w->trials[i], w->remedies[r]));
         }
         put_in_order(w, r); /* writes only where what was there has been read */

@@ -2005,6 +2005,8 @@ class Mistakes(unittest.TestCase):
         self.assertEqual((told["bytes"], told["saves_at_end_bytes"]), (430 * MIB, 430 * MIB))
         self.assertIn("the peak stays, but of 514.0 MiB that are reserved from then on", told["detail"])
         self.assertEqual(told["site"], "index  job.py:4, from job.py:20")  # not the line of the layer
+        library = FORWARD[:2] + [("encode", "/opt/site-packages/diffusers/models/autoencoder_kl.py", 164)]  # calls its modules by itself
+        self.assertEqual(diagnosed(job(20, forward=library))["cache-of-finished-phase"]["site"], told["site"])
         without = diagnosed(job(20, forward=[]))["cache-of-finished-phase"]  # a simulation, before a model
         self.assertEqual((without["site"], without["saves_at_end_bytes"]), (told["site"], 430 * MIB))
         for other in job(2), job(20, 360):  # it is soon over; the cache is of use

@@ -262,6 +262,9 @@ TEST(of_what_the_recording_did_with)
     device.recorded = MIB(400);
     replay(remedies, 2);
     assert_int_equal(remedies[0].saving.alone, 0);
+    remedies[0].is_of_end = true; /* nor was more reserved in the end than ever */
+    replay(remedies, 1);
+    assert_int_equal(remedies[0].saving.end_before, MIB(400));
 }
 
 /* A recording that ended out of memory does not show what it would have needed: no card is enough for certain. And what
