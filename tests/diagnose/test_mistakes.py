@@ -566,6 +566,16 @@ class Mistakes(unittest.TestCase):
         self.expect_none(looked_up(64), "dense-embedding-gradients")
         self.expect_none(looked_up(8, states=2, head=True), "dense-embedding-gradients")
 
+    def test_backward_pass_of_a_gradient_that_is_handed_over(self):
+        """It begins with nothing of its own: the optimizer tells that somebody trains."""
+        t = Trace()
+        t.alloc(256, WEIGHTS)
+        for _ in range(6):
+            made = [t.alloc(8, LOOKUP), t.alloc(1, [("<module>", "train.py", 21)])]
+            table, lists = t.alloc(256, AUTOGRAD), [t.alloc(1 / 4, AUTOGRAD) for _ in range(3)]
+            t.free(t.alloc(8, AUTOGRAD), *lists, *made, t.alloc(1 / 1024, STEP), table)
+        self.expect(t, "dense-embedding-gradients", 230, 260, "train.py:5, looked up in")
+
     def test_flat_gradient_of_a_recurrent_network_is_of_no_table(self):
         def recurrent(t, r):  # all its weights' in one, before that of the table
             return [t.alloc(256, AUTOGRAD), t.alloc(100, AUTOGRAD)]

@@ -237,8 +237,13 @@ void gm_stack_classes_learn(struct gm_stack_classes *c, const struct gm_history 
         c->calls_backward[root_of(c, stack).v] |= begins;
         c->has_caller |= begins && gm_stack_is_of_caller(c, stack);
     }
+    for (size_t e = 0; backward == 0 && native == 0 && python > 0 && e < h->count;
+         e++) /* zero_grad() and step() free, too */
+        backward +=
+            (gm_stack_class(c, h->snapshot->events.stack[h->first + e].v) & GM_STACK_KIND) == GM_STACK_OPTIMIZER;
     /* Recorded with Python frames only, a stack of the threads that run backward is there but empty. That it is theirs
-     * is believed only if somebody called backward or grad, which shows on the thread that did. */
+     * is believed only if somebody called backward or grad, which shows on the thread that did, or an optimizer runs:
+     * backward() of a gradient that is handed over makes nothing there. */
     c->empty_is_backward = native == 0 && python > 0 && backward > 0;
     if (c->empty_is_backward)
         c->of_stack[GM_STACK_EMPTY] = GM_STACK_ASKED | GM_STACK_BACKWARD;
