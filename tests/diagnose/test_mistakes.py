@@ -2437,6 +2437,23 @@ class Mistakes(unittest.TestCase):
         self.assertNotIn("fused=True", plain["fix"] + plain["snippet"])
         self.assertEqual((fused["saves_bytes"] - plain["saves_bytes"]) // MIB // 32, 2)
 
+    def test_states_of_short_runs_are_no_copies(self):
+        """Each phase has an optimizer of its own for two steps."""
+        t = Trace()
+        for _ in range(6):
+            t.alloc(32, WEIGHTS)
+        for _ in range(3):
+            states = []
+            for _ in range(2):
+                hidden, root = [t.alloc(16, FORWARD) for _ in range(6)], t.alloc(1 / 1024, ROOT)
+                grads = [t.alloc(32, AUTOGRAD) for _ in range(6)]
+                t.free(*hidden, root)
+                states += [] if states else [t.alloc(32, STEP) for _ in range(12)]
+                t.free(t.alloc(1 / 1024, STEP), *grads)
+            t.free(*states)
+        self.expect_none(t, "foreach-transients")
+        self.expect(t, "optimizer-state-dominates", 370, 400)
+
     def test_gradients_of_kernels_that_python_chooses(self):
         """They have frames of PyTorch's own Python in autograd's thread, and are no copies that a program makes."""
         chosen = [("eager_router", "/opt/" + TORCH + "_native/registry.py", 5)]
