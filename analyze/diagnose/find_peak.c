@@ -216,14 +216,36 @@ static bool has_other_weights(const struct gm_case *c, size_t one, size_t other)
     return a > gm_sat_add(b, b / 4) || b > gm_sat_add(a, a / 4);
 }
 
-/* The line that made nearly all weights of that device, but for single ones, if it has a quarter more of them than the
- * other one: layers were dealt out, and no batch. NULL: it has not, or no line did. */
+/* Where weights were moved from the one device to the other, most of those that are there. NULL: they were not. */
+static const char *moved_at(struct gm_case *c, size_t least)
+{
+    struct gm_lives *l = c->lives;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        const uint32_t freed = l->h->let_go[a] > l->h->count ? 0 : l->h->let_go[a];
+        const struct gm_stack_id stack =
+            freed == 0 ? (struct gm_stack_id){GM_STACK_EMPTY} : l->snapshot->events.stack[l->h->first + freed - 1];
+        if ((l->by[stack.v] & GM_BY_MOVING) == 0)
+            continue;
+        const char *site = gm_names_site(&l->names, stack);
+        c->failed |= site == NULL;
+        const struct gm_group_row *row = site == NULL ? NULL : site_named(&c->report->timelines[least], site);
+        if (row != NULL && row->bytes > weights_at_peak(c, least) / 2)
+            return gm_lives_place(l, stack.v);
+    }
+    return NULL;
+}
+
+/* The line that made nearly all weights of that device, but for single ones, or moved those of the other one away, if
+ * it has a quarter more of them: layers were dealt out, and no batch. NULL: it has not, or no line did. */
 static const char *dealt_at(struct gm_case *c, size_t most, size_t least)
 {
     struct gm_set set = {.v = NULL};
     if (!has_other_weights(c, most, least) || weights_at_peak(c, most) < weights_at_peak(c, least) ||
         c->lives == NULL || c->view.index != most)
         return NULL;
+    const char *moved = moved_at(c, least);
+    if (moved != NULL)
+        return moved;
     uint32_t *made = calloc((size_t)c->lives->snapshot->stacks.count + 1, sizeof *made), most_made = 0;
     c->failed |= made == NULL;
     for (size_t a = 0; !c->failed && a < c->lives->h->allocation_count; a++) {
@@ -331,7 +353,8 @@ static void shrink_all(const struct gm_lives *l, struct gm_set *set, double part
 
 /* What makes it even: without the call sites that no other device has, if they make three quarters of the difference,
  * and all devices do the rest; else with everything as much smaller as the mean is, or, of two, the best cut. */
-static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, size_t other, uint64_t mean, bool is_pair)
+static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, size_t other, uint64_t mean, bool is_pair,
+                     bool is_dealt)
 {
     const uint64_t peak = c->report->peaks[most].requested, least = (peak - mean) / PART_OF_OWN;
     const struct gm_peak_detail *detail = &c->report->timelines[most].peak;
@@ -343,17 +366,20 @@ static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, size_
             own += detail->sites[i].bytes;
             largest = largest == NULL ? &detail->sites[i] : largest;
         }
-    if (own >= (peak - mean) / 2)
+    const bool are_weights = largest != NULL && largest->role != NULL && strcmp(largest->role, "Parameter") == 0;
+    if (own >= (peak - mean) / 2 && !(is_dealt && are_weights))
         f->site = largest->label;
     if (c->lives == NULL || c->view.index != most)
         return;
-    const bool is_apart = own >= (peak - mean) / 4 * 3 && c->report->peaks[other].requested >= peak / IDLE;
+    const uint64_t others = c->report->peaks[other].requested;
+    const bool is_apart =
+        own >= (peak - mean) / 4 * 3 && others >= peak / IDLE && !(are_weights && peak - own < others / 2);
     if (is_apart)
         drop_own(c, &set, most, least);
     else
         mean = gm_max(mean, largest_lasting(c->lives));
     if (!is_apart && is_pair)
-        mean = gm_max(mean, after_moving(c, peak, c->report->peaks[other].requested, most < other));
+        mean = gm_max(mean, after_moving(c, peak, others, most < other));
     if (!is_apart)
         shrink_all(c->lives, &set, (double)mean / (double)peak);
     f->remedy = gm_case_remedy_of(c, &set);
@@ -429,7 +455,7 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
     }
     const char *dealt = dealt_at(c, most, least);
     f->site = dealt != NULL ? dealt : site;
-    put_even(c, f, most, least, mean, n == 2 && has_other_weights(c, most, least));
+    put_even(c, f, most, least, mean, n == 2 && has_other_weights(c, most, least), dealt != NULL);
 }
 
 static const struct gm_rule rules[] = {

@@ -2587,6 +2587,34 @@ class Mistakes(unittest.TestCase):
                         t.free(t.alloc(1 / 16, AUTOGRAD), block)
                 traces.append(t.snapshot())
             return both_of(traces)
+        def moved():
+            """All are made on the one device, and some go on to the other one."""
+            first, second = Trace(), Trace()
+            to = [("_apply", TORCH + "nn/modules/module.py", 9), ("plan", "train.py", 8), ("<module>", "train.py", 9)]
+            blocks = [first.alloc(64, WEIGHTS) for _ in range(10)]
+            for block in blocks[8:]:
+                second.alloc(64, to)
+                before = len(first.trace)
+                first.free(block)
+                for event in first.trace[before:]:
+                    event["frames"] = [dict(zip(("name", "filename", "line"), frame)) for frame in to]
+            for t in (first, second):
+                for _ in range(5):
+                    t.free(t.alloc(4, FORWARD), t.alloc(2, FORWARD))
+            return both_of([first.snapshot(), second.snapshot()])
+
+        def tables():
+            """The tables are on the one device, and what is made of them on the other one: these and those are even."""
+            first, second = Trace(), Trace()
+            for _ in range(8):
+                first.alloc(128, [("__init__", "net.py", 7)] + WEIGHTS[1:])
+            second.alloc(200, WEIGHTS)
+            for t in (first, second):
+                for _ in range(10):
+                    t.free(t.alloc(4, FORWARD), t.alloc(2, FORWARD))
+            return both_of([first.snapshot(), second.snapshot()])
+        self.expect(moved(), "uneven-devices", 150, 260, "train.py:8")
+        self.expect(tables(), "uneven-devices", 380, 450, "net.py:7")
         self.expect(cut(6, 3), "uneven-devices", 180, 340, "train.py:5")  # whole layers; half of what they differ by is 405 MiB
         self.expect(split(600, 10, held=[1]), "uneven-devices", 580, 610, "train.py:5")  # the other one is small, but works
         self.expect(split(1000, 10, held=[0.2]), "uneven-devices", 190, 240, "train.py:5")  # nobody splits that tensor
