@@ -198,13 +198,12 @@ static bool is_near(uint64_t a, uint64_t b)
 }
 
 /* Of communication (DistributedDataParallel's), or made by one line of the program, there for good, and together as
- * large as all gradients. What has the size of a gradient is a weight. */
-static bool is_bucket(const struct gm_lives *l, size_t a, const struct gm_sizes *weights)
+ * large as all gradients. */
+static bool is_bucket(const struct gm_lives *l, size_t a)
 {
     return gm_lives_at_peak(l, a) && !is_gradient(l, a) &&
            (gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) ||
-            (gm_lives_is_lasting(l, a) && (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 &&
-             !gm_sizes_has(weights, gm_requested(l->h, a))));
+            (gm_lives_is_lasting(l, a) && (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0));
 }
 
 /* The stack whose sum is asked; those of communication are one. */
@@ -295,30 +294,32 @@ static bool find_copies(struct gm_set *set, const struct gm_lives *l, const stru
     return ok;
 }
 
+/* What one stack made of them; of that what has no gradient's size, and is no weight. A large weight may fill one. */
+struct buckets {
+    uint64_t bytes, others;
+};
+
 /* Buffers that last: of communication, or of the stack that made the last of them. Weights that lie in one are none:
  * those of gradients must be there by themselves. */
 static bool find_kept_buckets(struct gm_set *set, const struct gm_lives *l, const struct gm_sizes *gradients)
 {
-    uint64_t may_be = 0;
-    for (size_t i = 0; i < l->there.n; i++)
-        may_be += is_bucket(l, l->there.v[i], gradients) ? gm_requested(l->h, l->there.v[i]) : 0;
-    if (may_be < GM_MIB)
-        return true;
     const uint64_t all = all_gradients(l, 0), lasting = all_gradients(l, BRIEF); /* not added to others at once */
-    uint64_t *sums = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *sums), weights = 0;
+    struct buckets *buckets = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *buckets);
+    uint64_t weights = 0;
     uint32_t born = 0;
     size_t last = SIZE_MAX;
-    bool ok = sums != NULL;
+    bool ok = buckets != NULL;
     for (size_t a = 0; ok && a < l->h->allocation_count; a++) {
-        weights +=
-            gm_lives_is_lasting(l, a) && !gm_lives_is_of_engine(l, a) && gm_sizes_has(gradients, gm_requested(l->h, a))
-                ? gm_requested(l->h, a)
-                : 0;
-        if (is_bucket(l, a, gradients))
-            sums[bucket_of(l, a)] += gm_requested(l->h, a);
+        const bool is_weight = gm_sizes_has(gradients, gm_requested(l->h, a));
+        weights += gm_lives_is_lasting(l, a) && !gm_lives_is_of_engine(l, a) && is_weight ? gm_requested(l->h, a) : 0;
+        if (is_bucket(l, a)) {
+            buckets[bucket_of(l, a)].bytes += gm_requested(l->h, a);
+            buckets[bucket_of(l, a)].others += is_weight ? 0 : gm_requested(l->h, a);
+        }
     }
     for (size_t a = 0; ok && a < l->h->allocation_count; a++) {
-        const uint64_t sum = is_bucket(l, a, gradients) ? sums[bucket_of(l, a)] : 0;
+        const struct buckets *of = is_bucket(l, a) ? &buckets[bucket_of(l, a)] : NULL;
+        const uint64_t sum = of == NULL || of->others <= of->bytes / 2 ? 0 : of->bytes;
         if ((is_near(sum, all) || is_near(sum, lasting)) && sum >= GM_MIB && weights >= sum / 2 &&
             l->h->born[a] >= born) {
             born = l->h->born[a];
@@ -801,7 +802,7 @@ static const struct gm_rule rules[] = {
      .when =
          "what lasts of communication, or what one line makes that lasts, where weights lie elsewhere, is as large as "
          "all gradients at a time (within 2 %), or as those that are there when that line has made it, and it goes "
-         "again; no part of it is less than a twentieth, or has the size of a gradient",
+         "again, no part of it less than a twentieth; most of it has no gradient's size",
      .what_to_do = "`DistributedDataParallel(model, gradient_as_bucket_view=True)`"},
     {.id = "dense-embedding-gradients",
      .title = "Gradients of whole tables, of which little was looked up",

@@ -1170,9 +1170,11 @@ class Mistakes(unittest.TestCase):
     def test_flat_gradients(self):
         def flat(mib):
             t = train(5)
-            return t if mib == 0 else self.with_flat(mib)
+            return t if mib == 0 else self.with_flat(*mib if isinstance(mib, list) else [mib])
         self.expect(flat(128), "flat-gradient-buckets", 60, 70, "train.py:6")  # two gradients are there beside it
+        self.expect(flat([32, 96]), "flat-gradient-buckets", 60, 70, "train.py:6")  # a weight fills one
         self.expect_none(flat(0), "flat-gradient-buckets")
+        self.expect_none(flat([32] * 4), "flat-gradient-buckets")  # weights that are not trained
         self.expect_none(flat(80), "flat-gradient-buckets")
         self.expect_none(flat(128), "data-set-on-gpu")
 
@@ -1294,12 +1296,12 @@ class Mistakes(unittest.TestCase):
         self.assertIn("frozen-gradients", found)
 
     @staticmethod
-    def with_flat(mib):
+    def with_flat(*parts):
         whole = []
 
         def once(t, r):
             if not whole:
-                whole.append(t.alloc(mib, [("<module>", "train.py", 6)]))
+                whole.extend([t.alloc(mib, [("<module>", "train.py", 6)]) for mib in parts])
             return []
         return train(5, once)
 
