@@ -99,6 +99,16 @@ static bool is_for_nobody(const struct gm_lives *l, size_t a, const uint32_t *la
            gm_lives_round(l, h->freed[a] == GM_NEVER ? (uint32_t)h->count : h->freed[a]) == round;
 }
 
+/* Whether all that is made while it is there goes before it does: a bias is summed up in more than one. */
+static bool is_workspace(const struct gm_lives *l, size_t a)
+{
+    const struct gm_history *h = l->h;
+    bool is = h->freed[a] - h->born[a] <= BRIEF;
+    for (uint32_t e = gm_next_made(h, h->born[a]); is && e + 1 < h->freed[a]; e = gm_next_made(h, e + 1))
+        is = h->freed[gm_made_by(h, e)] <= h->freed[a];
+    return is;
+}
+
 /* What the forward pass kept only for gradients that are left behind, as the input of a layer, goes when one of these
  * has been made: its node makes at most one more. Where a gradient of what is trained came since something went last,
  * it is the input of that layer, too. Gradients under autocast are half as large at first. */
@@ -122,7 +132,7 @@ static void add_inputs(struct gm_set *set, const struct gm_lives *l, const struc
             left_last = size;
         } else if (gm_made_by(h, e) != GM_NEVER) {
             const bool is_bias = since == 0 && size < left_last / TINY; /* of the layer whose weight is not trained */
-            since += h->freed[a] > gm_next_made(h, e + 1);              /* no workspace */
+            since += !is_workspace(l, a);
             has_trained |= is_gradient(l, a) && !is_bias;
         } else if (h->freed[a] == e + 1 && gm_lives_is_role(l, a, GM_ROLE_ACTIVATION)) {
             if (since <= 1 && !has_trained)
@@ -327,9 +337,9 @@ static bool find_kept_buckets(struct gm_set *set, const struct gm_lives *l, cons
         }
     }
     for (size_t a = 0; ok && last != SIZE_MAX && a < l->h->allocation_count; a++)
-        if (is_bucket(l, a, gradients) && bucket_of(l, a) == last)
+        if (is_bucket(l, a) && bucket_of(l, a) == last)
             gm_set_drop(set, a);
-    free(sums);
+    free(buckets);
     return ok;
 }
 

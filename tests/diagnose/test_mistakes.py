@@ -3010,7 +3010,7 @@ class Mistakes(unittest.TestCase):
 
     def test_inputs_that_only_frozen_weights_need(self):
         """They would not be kept either, unless the input of a layer is that of its adapter, too."""
-        def adapted(is_shared, has_bias=False):
+        def adapted(is_shared, has_bias=False, is_summed=False):
             t = Trace()
             for _ in range(4):
                 t.alloc(20, WEIGHTS)
@@ -3026,11 +3026,14 @@ class Mistakes(unittest.TestCase):
                         trained.append(t.alloc(4, AUTOGRAD))
                     gradient = t.alloc(20, AUTOGRAD)
                     t.free(t.alloc(3, AUTOGRAD))  # a workspace
+                    if is_summed:
+                        bias, parts = t.alloc(0.02, AUTOGRAD), t.alloc(6, AUTOGRAD)
+                        t.free(t.alloc(1 / 1024, AUTOGRAD), parts, x, bias)
                     if has_bias:
                         trained.append(t.alloc(0.02, AUTOGRAD))
                         t.free(x)
                     beyond = t.alloc(30, AUTOGRAD)
-                    if not has_bias:
+                    if not has_bias and not is_summed:
                         t.free(x)
                     if r:
                         t.free(gradient)
@@ -3041,6 +3044,7 @@ class Mistakes(unittest.TestCase):
         self.expect(adapted(False), "frozen-gradients", 240, 340, "train.py:22")
         self.expect(adapted(True), "frozen-gradients", 90, 150)
         self.expect(adapted(False, has_bias=True), "frozen-gradients", 200, 340)  # a trained bias needs no input
+        self.expect(adapted(False, is_summed=True), "frozen-gradients", 240, 340)  # in several parts first
 
 
 if __name__ == "__main__":
