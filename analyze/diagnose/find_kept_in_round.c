@@ -132,7 +132,7 @@ void gm_find_sum(struct gm_case *c, const struct gm_rule *rule)
     of_sum.fix = "Call backward() on each loss in the loop, where gradients add up, and detach() those that nothing uses";
     of_sum.snippet = "- total = total + loss\n"
                      "+ (loss / n).backward()  # gradients add up";
-    of_sum.cost = "none, unless the losses hang together";
+    of_sum.cost = "losses that hang together must wait for one another";
     struct gm_finding *f = gm_case_accuse(c, &of_sum, &passes.set, false,
                                           "several forward passes, each with a loss of its own, wait for one backward "
                                           "pass, as where losses are added up");

@@ -78,6 +78,18 @@ static void add_use(struct gm_case *c, struct gm_heading *line, const struct gm_
         gm_headline_add(c, line, "%s %% in use", gm_share_format(share, then.active, then.reserved));
 }
 
+static bool is_free(const char *cost)
+{
+    return cost == NULL || strncmp(cost, "none", strlen("none")) == 0;
+}
+
+/* Whether it is told as a choice: not what costs next to nothing and is half of the peak. */
+static bool is_told_as_choice(const struct gm_finding *f)
+{
+    return gm_is_choice(f) && !(is_free(f->cost) && f->remedy->saving.alone != GM_REPORT_NONE &&
+                                f->remedy->saving.alone >= f->remedy->saving.before / 2);
+}
+
 static void make_why(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f,
                      const struct gm_to_do *told, const struct gm_view *highest)
 {
@@ -85,7 +97,7 @@ static void make_why(struct gm_case *c, struct gm_heading *line, const struct gm
     line->are_sentences = true;
     if (c->has_oom)
         add_oom(c, line, highest);
-    if (c->report->diagnosis.is_healthy && f != NULL && (gm_is_choice(f) || gm_is_minor(f)))
+    if (c->report->diagnosis.is_healthy && f != NULL && (is_told_as_choice(f) || gm_is_minor(f)))
         gm_headline_add(c, line, "No %s mistake; %c%s", gm_is_minor(f) ? "large" : "known",
                         tolower((unsigned char)told->title[0]), told->title + 1);
     else if (f != NULL && !c->has_oom)
@@ -102,7 +114,7 @@ static void make_why(struct gm_case *c, struct gm_heading *line, const struct gm
 /* In few words. */
 static void add_price(struct gm_case *c, struct gm_heading *line, const char *cost)
 {
-    if (cost != NULL && strncmp(cost, "none", strlen("none")) != 0)
+    if (!is_free(cost))
         gm_headline_add(c, line, "price: %.*s", (int)strcspn(cost, ":;"), cost);
 }
 
@@ -124,8 +136,6 @@ static const struct gm_finding *larger_one(const struct gm_case *c, const struct
     const struct gm_finding *most = NULL;
     if (first->rank != GM_RANK_MISTAKE && !gm_is_much_of_setting(first))
         return NULL;
-    if (first->remedy != NULL && gm_remedy_tells_end(first->remedy))
-        return NULL;
     for (size_t i = 0; i < c->to_do_count; i++) {
         const struct gm_finding *f = &c->to_do[i];
         if (f != first && is_told_beside(f, first) &&
@@ -141,8 +151,12 @@ static void add_both(struct gm_case *c, struct gm_heading *line, const struct gm
                      const struct gm_finding *other)
 {
     char size[GM_NUMBER_TEXT];
+    const struct gm_remedy *r = f->remedy;
+    const bool is_of_end = r != NULL && gm_remedy_tells_end(r);
     const char *saves =
-        f->remedy == NULL ? "" : gm_case_printf(c, " saves %s", gm_bytes_format(size, f->remedy->saving.alone));
+        r == NULL ? ""
+                  : gm_case_printf(c, " saves %s%s", gm_bytes_format(size, is_of_end ? r->saving.at_end : r->saving.alone),
+                                   is_of_end ? " at the end" : "");
     gm_headline_add(c, line, "%s%s%s; %s%s %s", gm_is_choice(f) ? "by choice: " : "", gm_to_do_brief(f), saves,
                     gm_is_choice(other) ? "by choice " : "", gm_to_do_brief(other),
                     gm_bytes_format(size, other->remedy->saving.alone));
@@ -153,7 +167,7 @@ static void add_both(struct gm_case *c, struct gm_heading *line, const struct gm
 static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f)
 {
     const struct gm_remedy_saving *saving = f == NULL || f->remedy == NULL ? NULL : &f->remedy->saving;
-    const bool is_choice = f != NULL && gm_is_choice(f) && !c->has_oom;
+    const bool is_choice = f != NULL && is_told_as_choice(f) && !c->has_oom;
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], change[GM_SIZE_CHANGE_TEXT];
     line->label = "Do this";
     if (f == NULL) {

@@ -111,6 +111,8 @@ static uint64_t weight_of(const struct gm_finding *f)
         return gm_remedy_weight(f->remedy);
     if (f->rank != GM_RANK_MISTAKE || f->bytes == GM_REPORT_NONE)
         return 0;
+    if (f->remedy != NULL && gm_remedy_is_of_cache(f->remedy))
+        return f->bytes / GM_LEAST_OF_LEFT;
     return f->remedy != NULL && f->remedy->grows ? gm_sat_add(f->bytes, f->bytes) : f->bytes;
 }
 
@@ -135,11 +137,23 @@ bool gm_is_large_choice(const struct gm_finding *f)
            (!is_replayed(f) || f->remedy->saving.alone >= f->remedy->saving.before / GM_LARGE_CHOICE);
 }
 
+static bool has_large_choice(const struct gm_case *c)
+{
+    bool has = false;
+    for (size_t i = 0; i < c->report->diagnosis.finding_count; i++)
+        has |= gm_is_large_choice(&c->report->diagnosis.findings[i]);
+    return has;
+}
+
 /* Mistakes, by what they save, then what has a price, and settings that save much; what saves little for its price
  * comes after that nothing is wrong. */
 static int place_of(const struct gm_case *c, const struct gm_finding *f)
 {
-    const int place = is_replayed(f) ? (int)gm_remedy_place(f->remedy) : f->severity == GM_INFO;
+    const bool is_late = f->remedy != NULL && gm_remedy_is_of_cache(f->remedy) && /* the peak is what people look for */
+                         (!is_replayed(f) || (gm_remedy_tells_end(f->remedy) && has_large_choice(c)));
+    const int place = is_late         ? GM_STANDS_CHOICE
+                      : is_replayed(f) ? (int)gm_remedy_place(f->remedy)
+                                       : f->severity == GM_INFO;
     const bool is_of_list = f->rank == GM_RANK_MISTAKE || (is_setting(f) && is_replayed(f));
     if (c->report->diagnosis.is_healthy && gm_is_choice(f) && !gm_is_large_choice(f))
         return PLACES * GM_RANK_OTHERS + 1;

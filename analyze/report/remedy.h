@@ -131,8 +131,9 @@ enum { GM_LARGE_CHOICE = 5, GM_MINOR_MISTAKE = 20 };
 
 static inline bool gm_remedy_is_minor(const struct gm_remedy *r)
 {
-    return !r->has_price && !r->grows && !r->is_of_end && r->settings == NULL && r->saving.alone != UINT64_MAX &&
-           r->saving.alone < r->saving.before / GM_MINOR_MISTAKE;
+    const uint64_t at_end = r->is_of_end && r->saving.at_end != UINT64_MAX ? r->saving.at_end : 0;
+    return !r->has_price && !r->grows && r->settings == NULL && r->saving.alone != UINT64_MAX &&
+           gm_max(r->saving.alone, at_end) < r->saving.before / GM_MINOR_MISTAKE;
 }
 
 /* Where one stands that was replayed alone: mistakes; what has a price, minor mistakes, and settings that save much,

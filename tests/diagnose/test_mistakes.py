@@ -2877,6 +2877,31 @@ class Mistakes(unittest.TestCase):
             self.assertRegex(found["site"], r"^answer +serve\.py:8, around answer +serve\.py:9" if is_told else r"^forward +net\.py:12")
             self.assertNotIn(", around ", found["snippet"])
 
+    def test_what_is_free_and_half_of_the_peak_is_no_choice(self):
+        """Logits and their logarithms, as every such loss has them, are what the peak is made of, or a part."""
+        loss = [("log_softmax", TORCH + "nn/functional.py", 7), ("cross_entropy", TORCH + "nn/functional.py", 9), FORWARD[-1]]
+
+        def logits(mib):
+            def forward(t, r):
+                return [t.alloc(mib, FORWARD), t.alloc(mib, loss)]
+            return train(4, forward, lambda t, r: [t.alloc(mib, AUTOGRAD)], size=4, width=8)
+        self.assertRegex(diagnosed(logits(256))["Do this"], r"^loss in chunks, saves 8\d\d")
+        found = diagnosed(logits(24))
+        self.assertTrue(found["vocabulary-copies"]["is_choice"])
+        self.assertRegex(found["Do this"], r"by choice: ")
+
+    def test_cache_that_does_not_lower_the_peak_comes_after_what_does(self):
+        """Layers that could be checkpointed, then another phase that needs little."""
+        t = train(6, weights=16, size=4, width=100)
+        for _ in range(40):
+            frame = t.alloc(2, [("drive", "job.py", 8), ("<module>", "job.py", 21)])
+            for _ in range(4):
+                t.free(t.alloc(4, FORWARD[:2] + [("drive", "job.py", 9), ("<module>", "job.py", 21)]))
+            t.free(frame)
+        found = diagnosed(t)
+        self.assertIn("cache-of-finished-phase", found)
+        self.assertIn("checkpoint the layers", found["Do this"])
+
     def test_frozen_weights_that_are_cast_at_each_use(self):
         """In the backward pass that runs layers again, too; not activations that are as large as half a weight by chance, nor weights that are trained."""
         cast = [("forward", TORCH + "nn/modules/linear.py", 134), *FORWARD]
