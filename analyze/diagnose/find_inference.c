@@ -568,21 +568,30 @@ static void find_cache(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
+    struct gm_rule of_cache = *rule;
     uint64_t bytes = 0;
+    size_t blocks = 0; /* one: a pool, out of which all sequences have their part */
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         if (l->role[a] != GM_ROLE_KV_CACHE || l->taken[a])
             continue;
         bytes += gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
+        blocks += gm_lives_at_peak(l, a);
         gm_set_shrink(&set, a, gm_requested(l->h, a) / 2);
     }
     if (!gm_is_share(bytes, l->at_peak, 0.4))
         set.n = 0;
     char part[2][GM_SIZE_TEXT];
-    gm_case_accuse(c, rule, &set, false,
+    if (blocks == 1)
+        of_cache.fix = "If the pool was sized by the memory that was free, ask for less of the card "
+                       "(gpu_memory_utilization); else make it for fewer tokens, or keep it in 8 bits";
+    gm_case_accuse(c, &of_cache, &set, false,
                    gm_case_printf(c,
-                                  "the cache of keys and values is the largest part of the peak; 8 bits in place of 16 "
-                                  "save half of it, %s, and a model with a fourth of the heads of keys (grouped-query "
-                                  "attention) three quarters, %s",
+                                  "the cache of keys and values is the largest part of the peak%s; 8 bits in place of "
+                                  "16 save half of it, %s, and a model with a fourth of the heads of keys "
+                                  "(grouped-query attention) three quarters, %s",
+                                  blocks == 1 ? ", one pool: if it was sized by the memory that was free, it tells nothing "
+                                                "of the smallest card"
+                                              : "",
                                   gm_size_format(part[0], bytes / 2), gm_size_format(part[1], bytes - bytes / 4)));
 }
 

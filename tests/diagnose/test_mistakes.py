@@ -1012,6 +1012,9 @@ class Mistakes(unittest.TestCase):
         self.expect_none(serve(FORWARD), "kv-cache-dominates")
         self.expect(serve(FORWARD, mib=0.02), "kv-cache-dominates", 256, 256, "serve.py:4")  # word by word
         self.expect(serve(FORWARD, 2, 0.02), "kv-cache-dominates", 512, 512, "serve.py:4")  # keys, and values
+        for blocks, are_pages in (1, False), (2, True):
+            fix = diagnosed(serve(FORWARD, blocks, 0.02))["kv-cache-dominates"]["fix"]
+            self.assertEqual(("gpu_memory_utilization" in fix, "in pages" in fix), (not are_pages, are_pages))
 
     def test_pool_of_each_request(self):
         def serve(mib=0.02, words=12, stack=LOOKUP):
