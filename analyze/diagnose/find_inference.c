@@ -589,9 +589,10 @@ static void find_cache(struct gm_case *c, const struct gm_rule *rule)
                                   "the cache of keys and values is the largest part of the peak%s; 8 bits in place of "
                                   "16 save half of it, %s, and a model with a fourth of the heads of keys "
                                   "(grouped-query attention) three quarters, %s",
-                                  blocks == 1 ? ", one pool: if it was sized by the memory that was free, it tells nothing "
-                                                "of the smallest card"
-                                              : "",
+                                  blocks == 1
+                                      ? ", one pool: if it was sized by the memory that was free, it tells nothing "
+                                        "of the smallest card"
+                                      : "",
                                   gm_size_format(part[0], bytes / 2), gm_size_format(part[1], bytes - bytes / 4)));
 }
 

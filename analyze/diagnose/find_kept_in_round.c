@@ -32,8 +32,8 @@ static bool is_loss(const struct gm_lives *l, size_t a)
            ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 || (gm_lives_by(l, a) & GM_BY_LOSS) != 0);
 }
 
-/* The first of the stacks of the peak's round that make most again after a loss, of what is there: passes begin with it,
- * for what others have begun a backward pass may have used since. 0: there is none, or no memory. */
+/* The first of the stacks of the peak's round that make most again after a loss, of what is there: passes begin with
+ * it, for what others have begun a backward pass may have used since. 0: there is none, or no memory. */
 static uint32_t anchor_of(struct gm_case *c)
 {
     const struct gm_lives *l = c->lives;
@@ -129,7 +129,8 @@ void gm_find_sum(struct gm_case *c, const struct gm_rule *rule)
         passes.set.n = 0;
     of_sum.title = "Graphs of several forward passes wait for one backward pass";
     of_sum.brief = "backward() after each loss";
-    of_sum.fix = "Call backward() on each loss in the loop, where gradients add up, and detach() those that nothing uses";
+    of_sum.fix =
+        "Call backward() on each loss in the loop, where gradients add up, and detach() those that nothing uses";
     of_sum.snippet = "- total = total + loss\n"
                      "+ (loss / n).backward()  # gradients add up";
     of_sum.cost = "losses that hang together must wait for one another";

@@ -154,9 +154,10 @@ static void add_both(struct gm_case *c, struct gm_heading *line, const struct gm
     const struct gm_remedy *r = f->remedy;
     const bool is_of_end = r != NULL && gm_remedy_tells_end(r);
     const char *saves =
-        r == NULL ? ""
-                  : gm_case_printf(c, " saves %s%s", gm_bytes_format(size, is_of_end ? r->saving.at_end : r->saving.alone),
-                                   is_of_end ? " at the end" : "");
+        r == NULL
+            ? ""
+            : gm_case_printf(c, " saves %s%s", gm_bytes_format(size, is_of_end ? r->saving.at_end : r->saving.alone),
+                             is_of_end ? " at the end" : "");
     gm_headline_add(c, line, "%s%s%s; %s%s %s", gm_is_choice(f) ? "by choice: " : "", gm_to_do_brief(f), saves,
                     gm_is_choice(other) ? "by choice " : "", gm_to_do_brief(other),
                     gm_bytes_format(size, other->remedy->saving.alone));

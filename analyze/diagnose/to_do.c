@@ -151,7 +151,7 @@ static int place_of(const struct gm_case *c, const struct gm_finding *f)
 {
     const bool is_late = f->remedy != NULL && gm_remedy_is_of_cache(f->remedy) && /* the peak is what people look for */
                          (!is_replayed(f) || (gm_remedy_tells_end(f->remedy) && has_large_choice(c)));
-    const int place = is_late         ? GM_STANDS_CHOICE
+    const int place = is_late          ? GM_STANDS_CHOICE
                       : is_replayed(f) ? (int)gm_remedy_place(f->remedy)
                                        : f->severity == GM_INFO;
     const bool is_of_list = f->rank == GM_RANK_MISTAKE || (is_setting(f) && is_replayed(f));
