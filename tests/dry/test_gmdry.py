@@ -275,6 +275,8 @@ class Gmdry(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("does not fit on h100-80: out of memory at 20.00 MiB reserved", done.stdout)
         self.assertIn("100.0 MiB more wanted", done.stdout)
+        done = self.run_it(["--memory", "3GiB"], telling(lines=told, code=1))
+        self.assertIn("does not fit on h100-80 with 3.00 GiB: out of memory at 20.00 MiB reserved", done.stdout)
         done, said = self.json_of([], telling(lines=told))  # it went on without
         self.assertEqual((done.returncode, said["verdict"]), (0, "FITS"))
 

@@ -194,9 +194,11 @@ void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result)
     gm_size_format(allocated, most->peak_allocated);
     if (result->verdict == GM_DRY_OOM) {
         const struct gm_dry_process *process = out_of_memory(told);
-        gm_text_printf(out,
-                       "does not fit on %s: out of memory at %s reserved (peak %s allocated) of %s, %s more wanted\n",
-                       result->gpu->name, reserved, allocated, gm_size_format(other, usable),
+        gm_text_printf(out, "does not fit on %s", result->gpu->name);
+        if (result->options->memory > 0)
+            gm_text_printf(out, " with %s", gm_size_format(other, result->options->memory));
+        gm_text_printf(out, ": out of memory at %s reserved (peak %s allocated) of %s, %s more wanted\n", reserved,
+                       allocated, gm_size_format(other, usable),
                        process == NULL ? "some" : gm_size_format(more, process->wanted));
         return;
     }
