@@ -80,19 +80,27 @@ static uint64_t scores_of(const struct gm_lives *l, unsigned by, bool is_for_pea
 enum { PAIRS = 8 /* a feed-forward network's inner size is less */, ALIKE = 4, LAYERS = 2, MOST_IN_ROW = 8 };
 enum { TINY = 512 /* parts of the size */, BRIEF = 2 /* events: a workspace */ };
 
+/* Whether what is made just before is so long that a sum of each of its numbers with each other one is that matrix, as
+ * graph attention adds them: no product, so no fused call makes it. */
+static bool is_sum_of_pairs(uint64_t vector, uint64_t matrix)
+{
+    return vector < UINT32_MAX && (vector * vector == 4 * matrix || vector * vector == 2 * matrix);
+}
+
 /* The sizes that forward makes one after the other. */
 struct run {
-    uint64_t before, least;
-    uint32_t blocks, masks; /* masks: of a quarter of the size */
+    uint64_t before, least, vector; /* vector: just before it */
+    uint32_t blocks, masks;         /* masks: of a quarter of the size */
     bool is_counted;
     uint32_t stacks[MOST_IN_ROW];
 };
 
 static bool is_matrix(const struct run *run, uint64_t after)
 {
-    return !run->is_counted && run->blocks >= 2 && run->blocks <= MOST_IN_ROW && 3 * run->masks <= run->blocks &&
-           run->before > 0 && run->least / PAIRS >= run->before && run->least / PAIRS >= after &&
-           run->before / ALIKE <= after && after / ALIKE <= run->before;
+    return !run->is_counted && !is_sum_of_pairs(run->vector, run->least) && run->blocks >= 2 &&
+           run->blocks <= MOST_IN_ROW && 3 * run->masks <= run->blocks && run->before > 0 &&
+           run->least / PAIRS >= run->before && run->least / PAIRS >= after && run->before / ALIKE <= after &&
+           after / ALIKE <= run->before;
 }
 
 /* Whether it says nothing of what follows what. */
@@ -106,14 +114,14 @@ enum { OF_ROWS = 32 /* parts of the size: a number for each row of the scores, a
 
 /* Blocks of one size, one made after the other. */
 struct row {
-    uint64_t before, least;
-    uint32_t from, blocks, named; /* from: its first event; named: by the marked code */
+    uint64_t before, least, vector; /* as above */
+    uint32_t from, blocks, named;   /* from: its first event; named: by the marked code */
 };
 
 /* Scores and their softmax, after something smaller. A fused kernel makes one block, of its inputs' size. */
 static bool are_scores(const struct row *row, bool is_mixed)
 {
-    return row->before > 0 && row->blocks >= 2 &&
+    return row->before > 0 && row->blocks >= 2 && !is_sum_of_pairs(row->vector, row->least) &&
            (is_mixed ? row->named > 0 && row->before <= row->least / SCORES : row->before < row->least);
 }
 
@@ -124,27 +132,40 @@ static bool is_in_row(const struct gm_lives *l, size_t a, uint64_t size, unsigne
            (is_mixed || is_by(l, a, by)) && !gm_lives_is_of_weights(l, a);
 }
 
+/* Whether it is as large as the cast of a weight, or of a part of one that queries, keys and values share: that
+ * stands between rows, and is none. */
+static bool is_cast_of(const struct gm_sizes *weights, uint64_t bytes)
+{
+    return gm_sizes_has(weights, 2 * bytes) || gm_sizes_has(weights, 2 * 3 * bytes);
+}
+
 /* How many rows of scores of that size the marked code makes in one round; `is_mixed`: with what other code makes in
  * between. Marks the stacks that make them. */
-static uint32_t rows_of_scores(const struct gm_lives *l, uint64_t size, unsigned by, bool is_mixed, bool *makes)
+static uint32_t rows_of_scores(const struct gm_lives *l, const struct gm_sizes *weights, uint64_t size, unsigned by,
+                               bool is_mixed, bool *makes)
 {
     const struct gm_history *h = l->h;
     struct row row = {.least = size};
     uint32_t found = 0, most = 0, last = 0;
+    uint64_t made = 0, before = 0; /* by the last events, but workspaces */
     for (uint32_t e = 0; e <= h->count; e++) {
         const uint32_t a = e < h->count ? gm_made_by(h, e) : GM_NEVER;
         const bool is_new = a != GM_NEVER;
         if (!is_new && e < h->count)
             continue;
+        before = made;
+        made = is_new && h->freed[a] > h->born[a] + BRIEF ? gm_requested(h, a) : made;
         if (is_new && is_in_row(l, a, size, by, is_mixed) && (gm_requested(h, a) > size / 4 || row.blocks > 0)) {
             row.from = row.blocks == 0 ? e : row.from;
+            row.vector = row.blocks == 0 ? before : row.vector;
             row.blocks++;
             row.named += is_by(l, a, by);
             row.least =
                 gm_requested(h, a) > size / 4 && gm_requested(h, a) < row.least ? gm_requested(h, a) : row.least;
             continue;
         }
-        if (is_new && (is_aside(l, a, size) || (row.blocks > 0 && gm_requested(h, a) <= size / OF_ROWS)))
+        if (is_new && (is_aside(l, a, size) || is_cast_of(weights, gm_requested(h, a)) ||
+                       (row.blocks > 0 && gm_requested(h, a) <= size / OF_ROWS)))
             continue;
         const bool is_one = are_scores(&row, is_mixed);
         for (uint32_t i = row.from; is_one && i < e; i++) {
@@ -161,7 +182,7 @@ static uint32_t rows_of_scores(const struct gm_lives *l, uint64_t size, unsigned
 }
 
 /* Of code whose name tells. 0: it makes none. `makes` as above. */
-static uint64_t named_scores(const struct gm_lives *l, bool *makes)
+static uint64_t named_scores(const struct gm_lives *l, const struct gm_sizes *weights, bool *makes)
 {
     const unsigned by = GM_BY_ATTENTION | GM_BY_SOFTMAX;
     uint64_t size = scores_of(l, by, true);
@@ -170,8 +191,8 @@ static uint64_t named_scores(const struct gm_lives *l, bool *makes)
         size = scores_of(l, by, false);
         least = LAYERS;
     }
-    if (size == 0 || (rows_of_scores(l, size, by, false, makes) < least &&
-                      rows_of_scores(l, size, GM_BY_SOFTMAX, true, makes) < least))
+    if (size == 0 || (rows_of_scores(l, weights, size, by, false, makes) < least &&
+                      rows_of_scores(l, weights, size, GM_BY_SOFTMAX, true, makes) < least))
         return 0;
     for (size_t i = 0; i < l->snapshot->stacks.count; i++)
         makes[i] |= (l->by[i] & by) != 0;
@@ -194,9 +215,12 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
     const bool has_layers = calls_layers(l);
     struct run run = {.least = size};
     uint32_t found = 0, last = 0;
+    uint64_t made = 0, before = 0; /* by the last events, but workspaces */
     for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count && found < LAYERS; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = gm_made_by(l->h, e);
         const uint64_t bytes = gm_requested(l->h, a);
+        before = made;
+        made = l->h->freed[a] > l->h->born[a] + BRIEF ? bytes : made;
         const uint32_t round = gm_lives_round(l, e + 1);
         if ((gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_LOSS | GM_BY_OPTIMIZER)) != 0 ||
             (l->h->freed[a] == GM_NEVER && !l->has_oom) || gm_lives_is_role(l, a, GM_ROLE_INPUT) || round != last) {
@@ -210,6 +234,7 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
             if (run.blocks < MOST_IN_ROW)
                 run.stacks[run.blocks] = gm_stack_of(l->h, a);
             makes[gm_stack_of(l->h, a)] |= run.is_counted;
+            run.vector = run.blocks == 0 ? before : run.vector;
             run.blocks++;
             run.masks += bytes <= size / 4;
             run.least = bytes > size / 4 && bytes < run.least ? bytes : run.least;
@@ -353,8 +378,10 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
         return;
     }
     bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
-    c->failed |= makes == NULL;
-    uint64_t size = makes == NULL ? 0 : named_scores(l, makes);
+    struct gm_sizes weights;
+    c->failed |= !gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER) || makes == NULL;
+    uint64_t size = c->failed ? 0 : named_scores(l, &weights, makes);
+    gm_sizes_free(&weights);
     if (makes != NULL && size == 0)
         size = matrices_of(l, makes);
     collect_scores(c, &set, size, makes);
@@ -868,9 +895,10 @@ static const struct gm_rule rules[] = {
      .when =
          "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
          "largest size, at least twice at the peak, is 4 times its other sizes of that round and larger than what was "
-         "made before, two in a row (a fused kernel makes one, its output); or, of any code, two blocks of the largest "
-         "size in a "
-         "row, which no layer with a weight and no resizing makes, 8 times as large as those before and after them, "
+         "made before, but for casts of weights, two in a row (a fused kernel makes one, its output), and no sum of "
+         "each number with each other one of what is made just before; or, of any code, two blocks of the largest size "
+         "in a row, which no layer with a weight and no resizing makes, 8 times as large as those before and after "
+         "them, "
          "twice, if most of that very size stands so, there are weights, and a backward pass of what is trained uses "
          "them and does not go on with a weight's gradient; between layers with weights also with a bias or a mask of "
          "a quarter in the row",

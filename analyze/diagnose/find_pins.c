@@ -23,8 +23,8 @@ struct given_back {
     uint64_t stranded, reserved;
 };
 
-/* The last moment at which about most stays, and a tenth of what is reserved. The end counts as one, where no backward
- * pass may follow, which has use for all of it. */
+/* The last moment at which about most stays, and a tenth of what is reserved, if that much is unused when most is live
+ * after it: else it serves again. The end counts as one, where no backward pass may follow, which has use for all. */
 static struct given_back most_stranded(const struct gm_case *c)
 {
     const struct gm_history *h = c->lives->h;
@@ -33,11 +33,19 @@ static struct given_back most_stranded(const struct gm_case *c)
     struct gm_change change;
     uint32_t highest;
     uint64_t live = 0, reserved = c->lives->gives_back ? gm_case_reserved_at_start(c, &live, &highest) : 0;
-    bool is_back = false;
+    uint64_t busiest = 0; /* the most that is live since that moment */
+    bool is_back = false, is_used = false;
     while (c->lives->gives_back && gm_walk_next(&walk, &change)) {
         const uint64_t stranded = gm_sat_sub(reserved, live);
-        if (is_back && change.reserved >= 0 && stranded >= most.stranded / 4 * 3 && stranded >= reserved / LEAST_PINNED)
+        if (is_back && change.reserved >= 0 && stranded >= most.stranded / 4 * 3 &&
+            stranded >= reserved / LEAST_PINNED) {
             most = (struct given_back){change.event, stranded, reserved};
+            busiest = 0;
+        }
+        if (live > busiest) {
+            busiest = live;
+            is_used = stranded < reserved / LEAST_PINNED;
+        }
         is_back = change.reserved < 0;
         reserved += (uint64_t)change.reserved;
         if (change.kind == GM_CHANGE_FREE)
@@ -45,6 +53,8 @@ static struct given_back most_stranded(const struct gm_case *c)
         else if (change.kind == GM_CHANGE_ALLOC)
             live += gm_block_bytes(h, change.allocation);
     }
+    if (is_used)
+        most = (struct given_back){.moment = GM_NEVER};
     const uint64_t at_end = is_back ? gm_sat_sub(reserved, live) : c->report->evidence.stranded_fixed;
     if ((is_back || !c->lives->has_backward) && at_end > most.stranded &&
         gm_is_share(at_end, c->view.device->totals.reserved, 1.0 / LEAST_PINNED))
@@ -229,11 +239,11 @@ static const struct gm_rule rules[] = {
          "replayed",
      .when = "where the program gave its cache back, or in the end without a backward pass, 64 MiB and a tenth of what "
              "is reserved are not in use, and blocks of at most a 16th of that which were made until then, without "
-             "weights, gradients and states of optimizers, hold at most half of it. Or memory grew where holes that "
-             "were too small had half of what was asked for, and all of it together with such blocks that outlive the "
-             "next round, too. The saving is that of making them before all else. Else `cudaMalloc` segments with 10 "
-             "MiB or more inactive and at most a tenth as much active: together at least 64 MiB inactive and 2 % of "
-             "reserved",
+             "weights, gradients and states of optimizers, hold at most half of it, if a tenth is unused also when "
+             "most is live after that. Or memory grew where holes that were too small had half of what was asked for, "
+             "and all of it together with such blocks that outlive the next round, too. The saving is that of making "
+             "them before all else. Else `cudaMalloc` segments with 10 MiB or more inactive and at most a tenth as "
+             "much active: together at least 64 MiB inactive and 2 % of reserved",
      .what_to_do = "Allocate long-lived tensors before large temporary ones, or copy the survivors before "
                    "`empty_cache()`"},
 };

@@ -493,9 +493,10 @@ static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_
 }
 
 enum { DEEPEST = 4, LEAST_CALLS = 3 };
+#define WORTH 0.25 /* of the peak */
 
-/* Where layers do not repeat: what one call of a module makes, so many modules deep. Returns how many of the round of
- * the peak keep some; `*ok`: there is memory. */
+/* Where no layers repeat that hold enough: what one call of a module makes, so many modules deep. Returns how many of
+ * the round of the peak keep some; `*ok`: there is memory. */
 static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsigned level, bool *ok)
 {
     struct GM_VEC(uint32_t) layer = {.v = NULL};
@@ -544,13 +545,14 @@ static bool collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activat
         set->n = 0; /* what single passes begin with is too much of them */
         ok = collect_layers(set, l, anchor.stack, anchor.each * segments);
     }
-    for (unsigned level = 2; anchor.stack == 0 && level <= DEEPEST && ok; level++)
+    const bool is_repeated = anchor.stack != 0 && gm_is_share(gm_set_at_peak(l, set), l->at_peak, WORTH);
+    for (unsigned level = 2; !is_repeated && level <= DEEPEST && ok; level++)
         if (collect_calls(set, l, level, &ok) >= LEAST_CALLS)
             break;
     free(counts);
     free(bytes_of_count);
     c->failed |= !ok;
-    return anchor.stack != 0;
+    return is_repeated;
 }
 
 static void find_activations(struct gm_case *c, const struct gm_rule *rule)
@@ -566,7 +568,7 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
     }
     if (l->has_backward && gm_is_share(bytes, l->at_peak, 0.5))
         is_repeated = collect_kept(c, &set, bytes);
-    if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.25))
+    if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, WORTH))
         set.n = 0;
     const char *site = set.n == 0 || !is_repeated ? NULL : gm_lives_caller(c->lives, &set, false);
     char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];

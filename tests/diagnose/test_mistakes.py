@@ -1116,7 +1116,7 @@ class Mistakes(unittest.TestCase):
             t.free(*small)
             return t
         self.expect(study(1.5), "pinned-segments", 180, 190, "ice.py:8")
-        for other in study(0), study(1.5, gives_back=False), study(1.5, 1), study(14):
+        for other in study(0), study(1.5, gives_back=False), study(1.5, 1), study(14), study(1.5, 4000):
             self.expect_none(other, "pinned-segments")
 
     def test_pinned_segments_while_memory_grows(self):
@@ -1566,6 +1566,28 @@ class Mistakes(unittest.TestCase):
             return made
         for copies, key in ((0, 16), (3, 16), (0, 2)):
             self.expect_none(train(4, lambda t, r: fused(t, r, copies, key)), "unfused-attention")  # noqa: B023
+
+    def test_casts_between_queries_and_keys_are_no_rows(self):
+        """Autocast makes one of a part of a weight before each product of the fused attention's inputs."""
+        def fused(t, r):
+            call, made = [("attention", "net.py", 7), ("forward", "net.py", 9)] + FORWARD, []
+            for _ in range(4):
+                made += [t.alloc(mib, FORWARD) for mib in (80,)]
+                made += [t.alloc(mib, call) for mib in (4, 40, 4, 40, 4, 40, 40, 1)]
+            return made
+        self.expect_none(train(4, fused, size=24), "unfused-attention")
+
+    def test_graph_attention_is_a_sum(self):
+        """Each number of a vector and each other one: no product of queries and keys, so nothing to fuse."""
+        def heads(inputs):
+            def forward(t, r):
+                call, made = [("attention", "net.py", 7), ("forward", "net.py", 9)] + FORWARD, []
+                for _ in range(8):
+                    made += [t.alloc(mib, call) for mib in (0.5, inputs, inputs, 16, 16, 16)]
+                return made
+            return train(4, forward)
+        self.expect_none(heads(2048 * 4 / MIB), "unfused-attention")
+        self.assertIn("unfused-attention", diagnosed(heads(0.5)))
 
     def test_attention_whose_peak_is_before_its_softmax(self):
         """The scores and the same, scaled, of a line whose name does not tell; then their softmax."""
@@ -2422,6 +2444,23 @@ class Mistakes(unittest.TestCase):
             return []
         held = []
         self.expect(train(5, forward, backward, weights=4, size=8, width=1), "activations-dominate", 880, 940)
+
+    def test_layers_of_stages_that_differ(self):
+        """What repeats as often as the stem's three is no layer: those are calls of modules, in stages of their own."""
+        def call(*lines):
+            return [f for line in lines for f in (("forward", "net.py", line), FORWARD[1])] + FORWARD[2:]
+
+        def forward(t, r):
+            held[:] = [t.alloc(40, call(30, 10)) for _ in range(3)]
+            held.extend(t.alloc(16, call(24, 40 + n // 2, 11)) for n in range(8) for _ in range(3))
+            return []
+
+        def backward(t, r):
+            while held:
+                t.free(t.alloc(1, AUTOGRAD), held.pop())
+            return []
+        held = []
+        self.expect(train(5, forward, backward, weights=4, size=8, width=1), "activations-dominate", 250, 280)
 
     def test_lists_of_an_optimizer_without_a_fused_step(self):
         """foreach=False leaves two copies of a weight at a time; biases come between. Others pass fused=True."""
