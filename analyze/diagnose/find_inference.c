@@ -531,6 +531,7 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
     uint64_t longest = 0;
     uint32_t stack = 0; /* that makes the longest */
     struct growth *growths = look_at_growth(l);
+    uint32_t first = GM_NEVER, until = 0; /* of caches that are begun together: the first one, and what replaces it */
     bool *is_next = calloc(h->allocation_count + 1, sizeof *is_next);
     c->failed |= growths == NULL || is_next == NULL;
     for (uint32_t a = 0; !c->failed && a < h->allocation_count; a++) {
@@ -553,6 +554,11 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
         is_next[next] = true;
         set.v[set.n - 1].gone = h->born[next] - 1;
         set.v[set.n - 1].bytes = growths[gm_stack_of(h, next)].longest;
+        if (!is_next[a] && !is_of_growth) { /* what was taken up is not the cache */
+            first = first == GM_NEVER || h->born[until] < h->born[a] ? a : first;
+            until = first == a ? next : until;
+            gm_set_add(&set, a, h->born[first] - 1, h->born[first] - 1);
+        }
     }
     free(is_next);
     free(growths);

@@ -1764,6 +1764,22 @@ class Mistakes(unittest.TestCase):
         self.assertGreaterEqual(told["peak_reserved_then_bytes"], (20 + 2 * 160 + 400) * MIB)
         self.assertGreaterEqual(told["saves_bytes"], 150 * MIB)
 
+    def test_caches_that_are_made_once_are_made_before_the_first_layer(self):
+        """So none lies in what a layer has used in between."""
+        main = ("<module>", "serve.py", 20)
+        t, cache = Trace(), []
+        t.alloc(20, WEIGHTS)
+        for _ in range(4):
+            cache.append(t.alloc(84, [("prompt", "kv_cache.py", 7), main]))
+            t.free(t.alloc(190, FORWARD))
+        for length in range(88, 164, 4):
+            t.free(*[t.alloc(1, FORWARD) for _ in range(20)])
+            longer = [t.alloc(length, [("extend", "kv_cache.py", 9), main]) for _ in cache]
+            t.free(*cache)
+            cache = longer
+        t.free(*cache, t.alloc(1, FORWARD))
+        self.assertLessEqual(diagnosed(t)["kv-cache-by-cat"]["peak_reserved_then_bytes"], (20 + 4 * 160 + 190 + 20 + 2) * MIB)
+
     def test_line_of_what_is_called_wrapper(self):
         def served(inside):
             t = Trace()
