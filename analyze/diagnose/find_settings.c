@@ -186,7 +186,8 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
     struct variety shapes;
     struct gm_set set = {.v = NULL};
     char share[GM_NUMBER_TEXT], change[GM_SIZE_CHANGE_TEXT];
-    if (advice == NULL || advice->verdict != GM_ADVICE_GIVEN || gm_case_found(c, "kv-cache-by-cat") != NULL ||
+    if (advice == NULL || advice->verdict != GM_ADVICE_GIVEN ||
+        (gm_case_found(c, "kv-cache-by-cat") != NULL && !c->lives->has_backward) ||
         is_pinned(gm_case_found(c, "pinned-segments")) || gm_case_found(c, "empty-cache-in-loop") != NULL)
         return; /* which leaves nothing of a round that the next one could not use */
     const struct gm_advice_trial *best = &advice->tried[advice->best];

@@ -2595,6 +2595,17 @@ class Mistakes(unittest.TestCase):
         found = diagnosed(train(8, beside))["variable-shapes"]
         self.assertLess(found["saves_bytes"] * 5, found["saves_bytes"] + found["peak_reserved_then_bytes"])  # a tenth is enough
 
+    def test_shapes_beside_what_grows_by_cat(self):
+        """In training that is told, too: of a little that grows by copies the next round leaves larger holes."""
+        def made(t, r):
+            old = []
+            for length in range(20, 60, 2):
+                new = [t.alloc(length / 4, [("decode", "train.py", 17), ("<module>", "train.py", 20)])]
+                t.free(*old)
+                old = new
+            return old + [t.alloc((25 + 4 * r) * (1 + n), FORWARD) for n in range(6)]
+        self.expect(train(8, made), "variable-shapes", 1000, 1300)
+
     def test_steps_of_two_models_in_turn(self):
         """What a backward pass makes has no line: it differs since the other model's step comes before, not for shapes that vary."""
         t = Trace()
