@@ -242,7 +242,7 @@ class Rules:
         for finding in report["findings"]:
             times = finding["id"] not in ("peak-by-one-site", "out-of-memory") or finding["id"] in listed
             self.expect(flat.count(" ".join(finding["detail"].split())) == times, f"{finding['id']} is not told once")
-        site = re.search(r"([^\s/\\]+\.py:\d+)$", lines[4])
+        site = re.search(r"(?:\.\.\.)?([^\s/\\]+\.py:\d+)(, from \S+)?$", lines[4])
         if site and "out of memory" not in lines[2] and report["to_do"] and report["to_do"][0]["site"]:
             self.expect(site.group(1) in first, f"{lines[4]!r}, but the first is {first!r}")
         for finding in report["findings"]:
