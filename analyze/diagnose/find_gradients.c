@@ -246,7 +246,7 @@ static bool are_views(const struct gm_lives *l)
         if (!is_gradient(l, a) || freed - h->born[a] <= BRIEF)
             continue;
         all += gm_requested(h, a);
-        given += freed != GM_NEVER && l->phase[freed - 1] == GM_PHASE_BACKWARD ? gm_requested(h, a) : 0;
+        given += gm_lives_goes_in_backward(l, a) ? gm_requested(h, a) : 0;
     }
     return given > all / 2;
 }
@@ -387,6 +387,8 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
 struct second_graph {
     struct gm_set set, hooked;
     uint64_t kept, gradients;
+    uint64_t first;  /* bytes of what forward passes kept for it: of graphs that are merely held, nearly all */
+    uint32_t walked; /* the last event of the pass before */
 };
 
 static bool is_on_the_way(const struct gm_lives *l, size_t a)
@@ -398,7 +400,7 @@ static bool is_on_the_way(const struct gm_lives *l, size_t a)
 static bool outlives_pass(const struct gm_lives *l, size_t a, uint32_t last, uint32_t next)
 {
     const uint32_t freed = l->h->freed[a];
-    return freed > last + 1 && (freed >= next || (l->phase != NULL && l->phase[freed - 1] != GM_PHASE_BACKWARD));
+    return freed > last + 1 && (freed >= next || (l->phase != NULL && !gm_lives_goes_in_backward(l, a)));
 }
 
 /* The forward pass's part of a graph that can be differentiated once more: a pass that keeps none gives it up in
@@ -474,6 +476,9 @@ static void add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
         add_hooked(g, l, before, n);
     const bool is_second = !is_few && is_there && !is_used;
     g->kept += is_second ? kept : 0;
+    for (size_t i = n; is_second && i < g->set.n; i++)
+        g->first += l->h->born[g->set.v[i].allocation] > g->walked ? gm_requested(l->h, g->set.v[i].allocation) : 0;
+    g->walked = last + 1;
     g->set.n = is_second ? g->set.n : before;
 }
 
@@ -524,7 +529,7 @@ static struct second_graph look_for_second_graph(struct gm_case *c)
 static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
 {
     struct second_graph graph = look_for_second_graph(c);
-    if (graph.kept < graph.gradients / 4)
+    if (graph.kept < graph.gradients / 4 || graph.kept < graph.first / 4)
         graph.set.n = 0;
     gm_case_free_set(c, &graph.hooked);
     gm_case_accuse_backward(
@@ -785,9 +790,11 @@ static const struct gm_rule rules[] = {
      .fix = "Call backward() or autograd.grad() without create_graph=True where no second derivative is taken",
      .snippet = "- loss.backward(create_graph=True)\n"
                 "+ loss.backward()",
-     .when = "what a backward pass makes beside gradients, at least a quarter of their bytes, is there after it, and "
-             "holds 1 % of the peak; so is half of what the forward pass kept for it, which counts, too; and no later "
-             "backward pass gives it up piece by piece",
+     .when =
+         "what a backward pass makes beside gradients, at least a quarter of their bytes and of what forward passes "
+         "kept for it, is there after it, and holds 1 % of the peak; so is half of what the forward pass kept for it, "
+         "which counts, too; and no later "
+         "backward pass gives it up piece by piece",
      .what_to_do = "`loss.backward()` without `create_graph=True`"},
     {.id = "frozen-gradients",
      .title = "Gradients of parameters that are not trained",

@@ -363,7 +363,7 @@ static bool keep_unfreed(struct gm_set *set, const struct gm_lives *l, size_t fr
     for (size_t i = from; i < set->n; i++) {
         const uint32_t freed = h->freed[set->v[i].allocation];
         found += freed > pass.from;
-        if (freed > pass.to + 1 && freed != GM_NEVER && l->phase[freed - 1] != GM_PHASE_BACKWARD)
+        if (freed > pass.to + 1 && freed != GM_NEVER && !gm_lives_goes_in_backward(l, set->v[i].allocation))
             set->v[n++] = set->v[i];
     }
     const bool is_graph = n - from >= LEAST_OF_GRAPH && (n - from) * UNFREED >= found * (UNFREED - 1);

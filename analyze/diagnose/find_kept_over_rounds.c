@@ -25,7 +25,9 @@ enum {
     GRAPH_SMALL = 1000, /* parts of its bytes */
     TELLING = 100,      /* parts of the largest of them: smaller ones say nothing of what is between two */
     CONSUMED = 6,       /* parts of its bytes that a backward pass has used: it is none */
-    DENSE = 4           /* one of five that are made is there later, or more */
+    DENSE = 4,          /* one of five that are made is there later, or more */
+    SUM_BYTES = 4,      /* of losses; counts of what was right are integers, of eight */
+    NO_NUMBER = GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_OPTIMIZER | GM_BY_MODULE /* what they make is no sum of losses */
 };
 
 enum { LEFT = 1, STALE = 2, PILED = 3 }; /* LEFT: for one more round, however long in it */
@@ -186,7 +188,7 @@ static void note_other(const struct gm_lives *l, size_t a, bool is_large, bool i
     const uint32_t freed = l->h->freed[a];
     if (freed == GM_NEVER || !gm_is_of_round(l, a))
         return;
-    const bool is_used = l->phase != NULL && l->phase[freed - 1] == GM_PHASE_BACKWARD;
+    const bool is_used = gm_lives_goes_in_backward(l, a);
     call->later += is_used && is_open ? gm_requested(l->h, a) : 0;
     const bool is_passing = is_large && !is_used && freed > l->h->born[a] + GM_WORKSPACE_EVENTS;
     call->passing += is_passing;
@@ -302,6 +304,26 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
         spread->most_blocks += is_large && gm_stack_of(h, a) == most;
         spread->module_blocks += is_large && (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
     }
+}
+
+/* A sum that is added to in its place is made once, after the first that it holds, and is there when the last is made:
+ * its stack; 0: there is none. The set is in the order of birth. */
+static uint32_t sum_of(const struct gm_lives *l, const struct gm_set *set)
+{
+    const struct gm_history *h = l->h;
+    const uint32_t first = set->v[0].allocation, last = set->v[set->n - 1].allocation;
+    uint32_t sum = 0;
+    for (size_t a = first; a < h->allocation_count; a++) {
+        const uint32_t stack = gm_stack_of(h, a);
+        if (!gm_is_made(h, a) || gm_requested(h, a) > SUM_BYTES || (l->by[stack] & NO_NUMBER) != 0)
+            continue;
+        if (sum == 0 && gm_lives_round(l, h->born[a]) == gm_lives_round(l, h->born[first]) &&
+            h->freed[a] > h->born[last])
+            sum = stack;
+        else if (stack == sum)
+            return 0;
+    }
+    return sum;
 }
 
 /* A sum or a loss that holds a graph is made after what it holds, before a forward pass of the next round, and lives
@@ -490,7 +512,7 @@ static void add_held(struct gm_case *c, struct gm_set *set)
     for (size_t a = 0; l->phase != NULL && a < h->allocation_count; a++) {
         const struct gm_habit *habit = &l->habits[gm_stack_of(h, a)];
         if (l->kinds[a] == 0 && gm_is_of_round(l, a) && (habit->piled >= LEAST_ROUNDS || habit->stale >= LEAST_STALE) &&
-            (h->freed[a] == GM_NEVER || l->phase[h->freed[a] - 1] != GM_PHASE_BACKWARD))
+            !gm_lives_goes_in_backward(l, a))
             gm_set_end(&held, a, GM_REMEDY_NEVER);
     }
     struct gm_backward *passes = next_backwards(l, &held);
@@ -564,8 +586,14 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
         return;
     }
     if (shape == GRAPH && kind == PILED) {
-        number = number_of(c, &set);
-        root = number == 0 ? root_of(c) : gm_names_site(&l->names, (struct gm_stack_id){number});
+        const uint32_t sum = sum_of(l, &set);
+        number = sum != 0 ? sum : number_of(c, &set);
+        /* who called that line is told if it is not in the function that calls what is kept */
+        const bool is_beside =
+            number != 0 && gm_lives_is_beside(l, number, gm_stack_of(l->h, set.v[0].allocation), SIZE_MAX / 2);
+        root = number == 0 ? root_of(c)
+               : is_beside ? gm_names_site(&l->names, (struct gm_stack_id){number})
+                           : gm_lives_place(l, number);
     }
     if (shape == GRAPH && kind == STALE) {
         add_held(c, &set);
@@ -697,7 +725,11 @@ static void find_list(struct gm_case *c, const struct gm_rule *rule)
               "one is left of every round of the loop, rounds later, so something collects them");
     if (c->failed || gm_case_found(c, rule->id) != NULL || (c->lives->has_backward && c->lives->phase == NULL))
         return;
-    gm_find_collected(c, rule);
+    struct gm_set stale = {.v = NULL}; /* a graph that is kept has all that its layers made, as if a list had it */
+    const bool is_graph = collect_kind(c, STALE, &stale) == GRAPH && stale.n > 0;
+    gm_case_free_set(c, &stale);
+    if (!is_graph)
+        gm_find_collected(c, rule);
 }
 
 static void find_retained(struct gm_case *c, const struct gm_rule *rule)

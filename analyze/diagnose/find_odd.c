@@ -144,7 +144,7 @@ static bool is_of_call(struct gm_lives *l, size_t a, uint32_t like)
 {
     return l->h->born[a] > 0 && l->h->freed[a] <= l->first_oom && l->h->freed[a] > l->h->born[a] + BRIEF &&
            gm_requested(l->h, a) >= gm_requested(l->h, like) / PART &&
-           gm_lives_is_beside(l, gm_stack_of(l->h, like), gm_stack_of(l->h, a));
+           gm_lives_is_beside(l, gm_stack_of(l->h, like), gm_stack_of(l->h, a), GM_INSIDE);
 }
 
 /* What the function that asks for so much would have needed, by what it needed where it asked for the same and got it:
@@ -330,7 +330,7 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t asked = oom->asked, in_use = oom->levels.requested;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = gm_requested(l->h, a);
-        const bool is_same = stack != 0 && bytes > asked / 4 && gm_lives_is_beside(l, stack, gm_stack_of(l->h, a));
+        const bool is_same = stack != 0 && bytes > asked / 4 && gm_lives_is_beside(l, stack, gm_stack_of(l->h, a), GM_INSIDE);
         if (is_same && gm_history_is_active(l->h, a, l->first_oom)) {
             call = gm_sat_add(call, bytes);
             is_state |= l->role[a] == GM_ROLE_PARAMETER;

@@ -577,7 +577,7 @@ static const char *first_copy(struct gm_lives *l, const struct gm_set *set)
             const uint32_t a = set->v[i].allocation;
             if (logits == GM_NEVER)
                 logits = a;
-            else if (first == GM_NEVER && gm_lives_is_beside(l, blame.stack, gm_stack_of(l->h, a)))
+            else if (first == GM_NEVER && gm_lives_is_beside(l, blame.stack, gm_stack_of(l->h, a), GM_INSIDE))
                 first = a;
         }
     return first == GM_NEVER ? NULL : gm_lives_place(l, gm_stack_of(l->h, first));

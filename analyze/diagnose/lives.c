@@ -49,6 +49,8 @@ static const struct {
     {"interpolate", GM_BY_RESIZING},
     {"upsample", GM_BY_RESIZING},
     {"_make_grads", GM_BY_ROOT},
+    {"autograd/function.py", GM_BY_FUNCTION},
+    {"torch/_functorch/", GM_BY_FUNCTION},
     {"torch/_native/", GM_BY_NOBODY}, /* chooses kernels, in autograd's threads, too, by calls of */
     {"torch/_ops.py", GM_BY_NOBODY},
     {"attn", GM_BY_ATTENTION},
@@ -835,16 +837,15 @@ const char *gm_lives_parting(struct gm_lives *l, uint32_t stack, uint32_t other)
     return with_origin(l, label, frames, to, is_library);
 }
 
-bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other)
+bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other, size_t inside)
 {
-    enum { INSIDE = 2 /* frames of PyTorch's own that a function is called through */ };
     const struct gm_frames *f = &l->snapshot->frames;
     uint32_t frames[DEPTH_MOST], others[DEPTH_MOST];
     size_t n = python_frames(l, stack, frames);
     const size_t m = python_frames(l, other, others);
     while (n > 1 && (gm_file_kind(string_of(&l->names, f->filename[frames[n - 1]])) & GM_FILE_IS_TORCH) != 0)
         n--;
-    if (n == 0 || m < n || m > n + INSIDE || shared_frames(frames, n, others, m) + 1 < n)
+    if (n == 0 || m < n || m > n + inside || shared_frames(frames, n, others, m) + 1 < n)
         return false;
     return f->name[frames[n - 1]].v == f->name[others[n - 1]].v &&
            f->filename[frames[n - 1]].v == f->filename[others[n - 1]].v;

@@ -43,7 +43,8 @@ enum {
     GM_BY_RESIZING = 262144, /* makes maps larger: no product of two activations */
     GM_BY_MOVING = 524288,   /* a module that was made elsewhere */
     GM_BY_CAPTURE = 1048576, /* begins or makes a CUDA graph */
-    GM_BY_FUSABLE = 2097152  /* an optimizer that takes fused=True */
+    GM_BY_FUSABLE = 2097152, /* an optimizer that takes fused=True */
+    GM_BY_FUNCTION = 4194304 /* a torch.autograd.Function, which autograd's threads run, or a transform of torch.func */
 };
 
 /* What mistakes that were found have of an allocation: nothing; a part of its bytes, so that it may be kept for too
@@ -136,11 +137,22 @@ static inline bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a)
     return born > 0 && (l->phase != NULL ? l->phase[born - 1] == GM_PHASE_BACKWARD
                                          : l->has_backward && gm_stack_of(l->h, a) == GM_STACK_EMPTY);
 }
+/* Whether a line of the program let go of it, not autograd, as the stack of that moment tells; of a file whose frees
+ * have no stacks nobody knows. */
+static inline bool gm_lives_goes_by_line(const struct gm_lives *l, size_t a)
+{
+    const uint32_t at = l->h->let_go[a];
+    const uint32_t stack =
+        at == GM_NEVER || at == 0 ? GM_STACK_EMPTY : l->snapshot->events.stack[l->h->first + at - 1].v;
+    return stack != gm_stack_of(l->h, a) &&
+           (l->by[stack] & (GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_FUNCTION | GM_BY_RECOMPUTE)) == 0;
+}
 /* Whether a backward pass gave it up, as far as phases are known. */
 static inline bool gm_lives_goes_in_backward(const struct gm_lives *l, size_t a)
 {
     const uint32_t freed = l->h->freed[a];
-    return l->phase != NULL && freed > 0 && freed <= l->h->count && l->phase[freed - 1] == GM_PHASE_BACKWARD;
+    return l->phase != NULL && freed > 0 && freed <= l->h->count && l->phase[freed - 1] == GM_PHASE_BACKWARD &&
+           !gm_lives_goes_by_line(l, a);
 }
 /* Whether autograd itself made it, not a line of the program that merely comes after it. */
 static inline bool gm_lives_is_of_engine(const struct gm_lives *l, size_t a)
@@ -198,9 +210,10 @@ bool gm_lives_is_line_elsewhere(struct gm_lives *l, uint32_t stack, uint32_t oth
 /* Marks all stacks of which the same line of the program tells as of a marked one. false: no memory. */
 bool gm_lives_mark_lines(struct gm_lives *l, bool *marked);
 
-/* Whether the call of the program's function that made things with one stack made those of the other, too, by itself.
- */
-bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other);
+/* Whether the call of the program's function that made things with one stack made those of the other, too, by itself,
+ * or with so many frames more. */
+enum { GM_INSIDE = 2 /* of PyTorch's own that a function is called through */ };
+bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other, size_t inside);
 
 /* The line that called backward() last before a moment, or the program's own that is nearer; NULL: none does, or no
  * allocation tells. */

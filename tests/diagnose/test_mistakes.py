@@ -139,6 +139,25 @@ class Mistakes(unittest.TestCase):
         flat = [("_flatten_dense_tensors", TORCH + "_utils.py", 9), ("<module>", "train.py", 24)]  # a line after it
         self.expect_none(train(5, in_backward=lambda t, r: [t.alloc(160, flat)]), "create-graph")
 
+    def test_graph_that_is_merely_kept_is_no_second_one(self):
+        """Gradients of inputs stay with it: far less than it holds."""
+        self.expect_none(second_graph(10), "create-graph")
+
+    def test_second_graph_that_a_line_lets_go(self):
+        """It goes where a function returns, right after the pass, which the stacks of the frees tell."""
+        t = Trace()
+        t.alloc(32, WEIGHTS)
+        for _ in range(5):
+            graph = [t.alloc(48, FORWARD) for _ in range(4)]
+            t.free(t.alloc(1 / 1024, ROOT))
+            graph += [t.alloc(40, AUTOGRAD) for _ in range(4)]
+            t.alloc(1 / 1024, AUTOGRAD)
+            before = len(t.trace)
+            t.free(*graph)
+            for event in t.trace[before:]:
+                event["frames"] = [{"name": "<module>", "filename": "train.py", "line": 23}]
+        self.expect(t, "create-graph", 140, 170, "train.py:22")
+
     def test_second_graph_that_a_penalty_uses(self):
         """A later backward pass walks it, piece by piece; where none does, it goes at once."""
         def critic(is_used):
@@ -454,7 +473,7 @@ class Mistakes(unittest.TestCase):
                 t.free(image, *old, *([] if keeps else [out, *graph]))
                 old = [number]
             return t
-        self.expect(trained(True), "loss-keeps-graph", 690, 970, "meter.py:8, which keeps what is made in train.py:26")
+        self.expect(trained(True), "loss-keeps-graph", 690, 970, "meter.py:8, from train.py:27, which keeps what is made in train.py:26")
         self.expect_none(trained(True), "hooks-keep-features")
         self.expect_none(trained(False), "loss-keeps-graph")
 
@@ -2216,6 +2235,18 @@ class Mistakes(unittest.TestCase):
         kept = train(6, forward, backward, after=lambda t, r: [t.alloc(48, stack) for stack in lines(26, 4)])
         self.expect(kept, "loss-keeps-graph", 700, 1000, "train.py:26")
         self.assertRegex(diagnosed(kept)["Do this"], r": <module>  train\.py:26$")
+
+    def test_sum_that_is_added_to_in_its_place(self):
+        """It is made once, in the first round; later rounds make nothing in its line."""
+        def summed(size):
+            def left(t, r):
+                for k in range(4):
+                    t.alloc(48, [("linear", TORCH + "nn/functional.py", 2 + k), ("<module>", "train.py", 26)])
+                if r == 0:
+                    t.alloc(size / MIB, [("update", "meter.py", 8), ("<module>", "train.py", 27)])
+            return diagnosed(train(8, after=left))["loss-keeps-graph"]["site"]
+        self.assertRegex(summed(4), r"^.*meter\.py:8, from train\.py:27, which keeps what is made in .*train\.py:26")
+        self.assertNotRegex(summed(8), r"^.*meter\.py:8, ")  # a count
 
     def test_what_a_library_puts_around_a_forward(self):
         """Such a frame is no place: it stands where PyTorch's call of the module does. What it makes itself is its own."""
