@@ -643,6 +643,29 @@ static void find_forward_only(struct gm_case *c, const struct gm_rule *rule)
     f->brief = "if no backward pass follows: torch.inference_mode()";
 }
 
+/* A program that ended, or was dumped, while or right after its weights were made: what uses them is yet to come. */
+static void find_weights_only(struct gm_case *c, const struct gm_rule *rule)
+{
+    enum { INPUTS = 8 /* so few may follow the last weight */ };
+    const struct gm_lives *l = c->lives;
+    const struct gm_peak_detail *peak = &c->view.timeline->peak;
+    const uint64_t bytes = gm_slice_named(peak->roles, peak->role_count, "Parameter").bytes;
+    char size[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
+    size_t last = l->h->allocation_count;
+    while (last > 0 && !gm_lives_is_role(l, last - 1, GM_ROLE_PARAMETER))
+        last--;
+    if (c->has_oom || gm_lives_has_modules(l) || !gm_is_share(bytes, c->view.peak->requested, 0.95) || last == 0 ||
+        l->h->born[last - 1] == 0 || l->h->allocation_count - last > INPUTS)
+        return;
+    struct gm_finding *f =
+        gm_case_say(c, rule, GM_INFO, bytes,
+                    "Weights are %s at the peak (%s %%), the trace ends when the last of them is made, and nothing of it "
+                    "was made inside a module: what a forward or backward pass needs on top is not recorded, and no "
+                    "verdict is due. Record at least one step.",
+                    gm_size_format(size, bytes), gm_share_format(share, bytes, c->view.peak->requested));
+    f->brief = "record a step: too early to say what is needed";
+}
+
 static const struct gm_rule rules[] = {
     {.id = "no-inference-mode",
      .title = "Graphs are kept that no backward pass uses",
@@ -667,6 +690,14 @@ static const struct gm_rule rules[] = {
      .when = "no backward pass, no gradients, no out-of-memory; activations hold a tenth of the peak, half as much of "
              "it is never freed, and so are at least 4 tensors, and a quarter, of what the forward pass made",
      .what_to_do = "`with torch.inference_mode():` if none follows; else record a whole step"},
+    {.id = "weights-only",
+     .title = "Only weights are recorded, and nothing that uses them",
+     .find_in_lives = find_weights_only,
+     .rank = GM_RANK_SITE,
+     .severity = "info",
+     .when = "weights are 95 % of the peak, nothing is made inside of modules, at most 8 allocations follow the last "
+             "weight, and there is no out-of-memory",
+     .what_to_do = "Record a whole step; where the program failed before it, mend that"},
     {.id = "kv-cache-by-cat",
      .title = "A cache is grown by torch.cat",
      .find_in_lives = find_grown_cache,

@@ -822,6 +822,24 @@ class Mistakes(unittest.TestCase):
         self.expect(infer(True), "hooks-keep-features", 150, 250)
         self.expect_none(infer(False), "hooks-keep-features")
 
+    def test_weights_only(self):
+        """A program that failed before its first step got the verdict of a healthy one: "do nothing"."""
+        def loads(has_step):
+            t = Trace()
+            for _ in range(6):
+                t.free(t.alloc(16, [("load", "train.py", 4), ("<module>", "train.py", 5)]))
+                t.alloc(32, [("load_state_dict", TORCH + "nn/modules/module.py", 3), ("<module>", "train.py", 5)])
+            t.alloc(1, [("<module>", "train.py", 6)])
+            if has_step:
+                for _ in range(4):
+                    t.free(*[t.alloc(1, FORWARD) for _ in range(3)])
+            return t
+        found = analysed(loads(False))
+        self.assertIn("weights-only", [f["id"] for f in found["findings"]])
+        self.assertNotIn("healthy", [f["id"] for f in found["findings"]])
+        self.assertIn("too early to say", {line["label"]: line["text"] for line in found["headline"]}["Do this"])
+        self.assertIn("healthy", diagnosed(loads(True)))
+
     def test_out_of_memory_in_the_first_forward(self):
         """What waits for a backward pass that never came: no features, no cache of keys and values, 9 tenths in use."""
         def first_forward(is_short):
