@@ -271,7 +271,9 @@ static size_t collect_groups(struct gm_case *c, struct gm_set *set, const struct
         if (set->n > before) {
             const uint32_t of = gm_stack_of(l->h, set->v[before].allocation);
             groups++;
-            inside += (is_inside || (of == stack && gm_lives_round(l, e) == round)) && !has_layers(l, set, before);
+            inside += (is_inside || (of == stack && gm_lives_round(l, e) == round) ||
+                       (may_be_held && !gm_lives_has_modules(l))) &&
+                      !has_layers(l, set, before);
             round = gm_lives_round(l, e);
             stack = of;
         }
@@ -739,10 +741,11 @@ static const struct gm_rule of_features[] = {
          "at least 4 tensors of a round are freed, one after the other, just after the next round has made the same "
          "ones, or, in training, outlive their round although its backward pass has used what was made between "
          "them, or are made by a backward pass that gives up its forward pass's part, or by one line in a call of the "
-         "model that keeps no graph and are there when 6 large tensors have been made after it (6 of them, or 4 "
-         "that are there two such calls later, too), and hold 1 % of the peak; in inference also what is freed at "
-         "once, if it is less than a quarter of what is made, or most layers with a weight were done with what they "
-         "read",
+         "model that keeps no graph (backward passes use at most half as many between them) and are there when 6 large "
+         "tensors have been made after it (6 of them, or 4 that are there two such calls later, too), and hold 1 % of "
+         "the peak; in inference also what is freed at once, if it is less than a quarter of what is made, or most "
+         "layers with a weight were done with what they read, and, where there are no modules, if a line makes several "
+         "of it",
      .what_to_do = "`features[name] = output.mean().item()`, or `handle.remove()`"},
 };
 const struct gm_theme gm_theme_features = GM_THEME(of_features);

@@ -159,6 +159,7 @@ struct call {
     uint64_t key;
     uint32_t from, to;
     uint32_t held, passing; /* large ones that no backward pass frees */
+    uint32_t used;          /* large ones that one does, from one that is held to the next */
     bool has_root;          /* the last that it makes is held, or a loss after it: that may hold a graph */
 };
 struct calls GM_VEC(struct call);
@@ -195,11 +196,14 @@ static bool is_held(const struct gm_lives *l, const struct call *call, uint32_t 
 
 static void end_of_call(const struct gm_lives *l, struct call *call, uint32_t to)
 {
-    uint32_t last = GM_NEVER;
+    uint32_t last = GM_NEVER, used = 0;
     call->to = to;
     for (uint32_t e = call->from; e < to; e++) {
         const uint32_t a = gm_made_by(l->h, e);
         const bool is_there = is_held(l, call, a);
+        used += a != GM_NEVER && gm_requested(l->h, a) >= l->at_peak / 1000 && gm_lives_goes_in_backward(l, a);
+        call->used += is_there && call->held > 0 ? used : 0;
+        used = is_there ? 0 : used;
         last = a != GM_NEVER ? a : last;
         call->held += is_there;
         call->passing +=
@@ -260,10 +264,11 @@ static uint8_t *look_beyond_calls(const struct gm_lives *l)
                     continue;
                 uint32_t *n = &of_stack[gm_stack_of(l->h, a)];
                 *n = pass == 0 ? *n + 1 : pass == 1 ? *n : 0;
+                const uint32_t least = l->h->freed[a] > later ? GM_LEAST_FEATURES : LEAST_LAYERS;
                 if (pass == 1)
-                    beyond[a] = *n >= (l->h->freed[a] > later ? GM_LEAST_FEATURES : LEAST_LAYERS) ? LAYER
-                                : call->held <= MOST_OUTPUTS                                      ? OUTPUT
-                                                                                                  : PASSING;
+                    beyond[a] = *n >= least && 2 * call->used <= call->held ? LAYER
+                                : call->held <= MOST_OUTPUTS                ? OUTPUT
+                                                                            : PASSING;
             }
     }
     free(calls.v);

@@ -428,7 +428,7 @@ static bool is_of_passes(const struct gm_lives *l, uint64_t size)
     return is_one;
 }
 
-/* Whether layers with weights make that size in more than one line: it is no end of a forward pass. */
+/* Whether layers with weights make about that size in more than one line: it is no end of a forward pass. */
 static bool is_of_layers(const struct gm_lives *l, uint64_t size)
 {
     if (is_of_passes(l, size) || !calls_layers(l))
@@ -437,7 +437,7 @@ static bool is_of_layers(const struct gm_lives *l, uint64_t size)
     uint32_t first = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint32_t stack = gm_stack_of(l->h, a);
-        if ((l->by[stack] & call) != call || !is_size_of(gm_requested(l->h, a), size) || l->h->born[a] == 0 ||
+        if ((l->by[stack] & call) != call || !is_logits_of(gm_requested(l->h, a), size) || l->h->born[a] == 0 ||
             gm_lives_is_of_backward(l, a) || is_for_good(l, a))
             continue;
         if (first > 0 && stack != first)

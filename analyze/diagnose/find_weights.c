@@ -327,8 +327,8 @@ static struct members list_weights(struct gm_case *c, bool is_read)
             read = l->h->born[a];
     for (size_t a = 0; (l->by_any & GM_BY_LOADING) != 0 && !c->failed && a < l->h->allocation_count; a++) {
         const unsigned by = gm_lives_by(l, a);
-        const bool is_weight =
-            (by & (GM_BY_NOBODY | GM_BY_OPTIMIZER | GM_BY_COPYING)) == 0 &&
+        const bool is_weight = /* modules may copy their layers */
+            (by & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 && (by & (GM_BY_COPYING | GM_BY_LAYER)) != GM_BY_COPYING &&
             (gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
              (gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE) && l->h->born[a] > 0 && l->h->born[a] < read));
         if (((by & GM_BY_LOADING) != 0) == is_read && (is_read || is_weight) && l->taken[a] != GM_TAKEN &&

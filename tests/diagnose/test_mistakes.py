@@ -1700,6 +1700,21 @@ class Mistakes(unittest.TestCase):
         self.expect(resumed(model + model), "checkpoint-beside-model", 320, 380)  # states, too: the optimizer has its own
         self.expect_none(resumed([100, 12]), "checkpoint-beside-model")  # data
 
+    def test_what_was_read_beside_layers_that_a_module_copied(self):
+        """Nothing but the first layer and the head were made by their own lines."""
+        read = [("load", TORCH + "serialization.py", 9), ("<module>", "train.py", 12)]
+        clone = [("__deepcopy__", TORCH + "nn/parameter.py", 79), ("deepcopy", "copy.py", 146), ("_get_clones", TORCH + "nn/modules/transformer.py", 9), ("<module>", "train.py", 5)]
+
+        def resumed(line):
+            t = Trace()
+            for frames in [WEIGHTS] + 5 * [clone]:
+                t.alloc(4, frames)
+                t.alloc(16, frames)
+            for n in range(4 * 12):  # weights, their average, and two moments
+                t.alloc((4, 16)[n % 2], line)
+            return train(5, weights=1, size=8, width=24, t=t)
+        self.expect(resumed(read), "checkpoint-beside-model", 430, 480, "train.py:12")
+
     def test_what_is_made_of_what_was_read(self):
         """Another type of it, by one line; nothing of the file itself is left, and the head is not in it."""
         def resumed(has_read):
@@ -2335,6 +2350,43 @@ class Mistakes(unittest.TestCase):
         self.expect_none(watched(True), "loss-keeps-graph")
         self.expect_none(watched(False), "hooks-keep-features")
 
+    def test_outputs_of_layers_that_a_loss_compares(self):
+        """The graph needs them to its backward pass, whoever lists them: till the next call of the same model."""
+        def compared(graph):
+            t, call = train(3), [("_call_impl", TORCH + "nn/modules/module.py", 1), ("<module>", "train.py", 52)]
+            for _ in range(10):
+                image, rows, kept = t.alloc(8, [("<module>", "train.py", 51)]), [], []
+                for _ in range(6):
+                    hidden = [t.alloc(8, [("forward", "net.py", 31), *call]) for _ in range(4)]
+                    rows.append(t.alloc(48, [("forward", "net.py", 30), *call]))
+                    kept += hidden if graph else []
+                    t.free(*[] if graph else hidden)
+                t.free(t.alloc(1 / 16, [("forward", "net.py", 33), *call]))
+                t.alloc(1 / 1024, ROOT)
+                for block in reversed(kept):
+                    t.free(t.alloc(4, AUTOGRAD), block)
+                judged = [t.alloc(8, [("forward", "judge.py", 9), call[0], ("<module>", "train.py", 56)]) for _ in range(8)]
+                t.free(image, *judged, *rows)
+            return t
+        self.expect(compared(False), "hooks-keep-features", 90, 300, "net.py:30")
+        self.expect_none(compared(True), "hooks-keep-features")
+
+    def test_variables_of_a_function_are_no_outputs_of_layers(self):
+        """They go at once where it returns; layers, where none is a module, are a line that makes several."""
+        def solve(lines):
+            t, step = Trace(), ("<module>", "solve.py", 42)
+            t.alloc(64, [("<module>", "solve.py", 3)])
+            for _ in range(5):
+                held = [t.alloc(16, [("fields", "solve.py", 10 + n % lines), step]) for n in range(6)]
+                for _ in range(12):
+                    hidden = [t.alloc(16, [("step", "solve.py", 20 + i), step]) for i in range(3)]
+                    t.free(*hidden)
+                t.free(*held)
+                t.free(t.alloc(4, [("<module>", "solve.py", 44)]))
+            return t
+        self.expect_none(solve(6), "hooks-keep-features")
+        self.expect(solve(3), "hooks-keep-features", 30, 90, "solve.py:1")
+
     def test_outputs_of_layers_that_the_next_ones_replace(self):
         """Those of the last round, which nothing replaces, are held, too: else mending the others would save nothing."""
         held = []
@@ -2875,6 +2927,25 @@ class Mistakes(unittest.TestCase):
         loss = [("cross_entropy", TORCH + "nn/functional.py", 9), *outer]
         t = train(5, lambda t, r: [t.alloc(600, frames) for frames in (model, model, loss)], lambda t, r: [t.alloc(600, AUTOGRAD)], weights=2)
         self.expect(t, "vocabulary-copies", 1500, 3100, "modeling.py:468, from tune.py:29")
+
+    def test_what_layers_pad_is_no_logits(self):
+        """It is a little larger than what they make, and the largest of all."""
+        def encode(pad):
+            t = Trace()
+            t.alloc(1, WEIGHTS)  # 64 x 4096 numbers, by which a layer of 32,768 rows grows
+            conv = ("_conv_forward", TORCH + "nn/modules/conv.py", 560)
+            for _ in range(4):
+                made = [t.alloc(8, [("<module>", "encode.py", 23)])]
+                for n in range(8):
+                    made.append(t.alloc(512, [conv, ("forward", "net.py", 40 + n % 3), *FORWARD[1:]]))
+                    made.append(t.alloc(512, [("silu", "net.py", 50), *FORWARD[1:]]))
+                made.append(t.alloc(512 + pad, [("pad", "net.py", 60), *FORWARD[1:]]))
+                made += [t.alloc(mib, [("tail", "net.py", 61), *FORWARD[1:]]) for mib in (1 / 4, 64, 64, 8)]
+                t.free(*made)
+            return t
+        self.expect(encode(4), "no-inference-mode", 5000, 9000)
+        for pad in (0, 4):
+            self.expect_none(encode(pad), "vocabulary-copies")
 
     def test_logits_of_no_name(self):
         def scored(words, reduces, inner=1024, lengths=(4096,) * 4, less=0, of_modules=True):
