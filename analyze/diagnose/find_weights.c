@@ -547,6 +547,7 @@ static void find_second_copy(struct gm_case *c, const struct gm_rule *rule)
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
 enum {
+    LEAST_READS = 3,  /* rounds, where nothing is trained */
     FEW = 4,          /* tensors of a line: most of them have to be large */
     STATES = 8,       /* of a weight, at most, that one line makes */
     LEAST_LAYERS = 3, /* that a line makes weights for, */
@@ -656,19 +657,32 @@ static bool are_data(struct gm_case *c, const struct members *m, const struct pa
             (n >= FEW && gm_is_share(part->bytes, c->lives->at_peak, 0.1) && !are_of_layers(c, most, part->last)));
 }
 
+/* Where nothing is trained: one tensor, not fields that take turns, from before the first round, half of the peak and
+ * larger than what a round makes. */
+static bool is_one_store(const struct gm_lives *l, const struct members *m, const struct part *part, uint64_t of_rounds)
+{
+    const struct member *one = &m->v[part->from];
+    return part->to == part->from + 1 && gm_lives_round(l, one->born) == 0 && one->bytes > of_rounds &&
+           gm_is_share(one->bytes, l->at_peak, 0.5) && !gm_lives_is_role(l, one->allocation, GM_ROLE_KV_CACHE) &&
+           (one->by & (GM_BY_LOADING | GM_BY_COPYING | GM_BY_MOVING)) == 0;
+}
+
 static void find_data(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     struct gm_sizes gradients;
-    if (!l->has_backward || !gm_case_may_accuse(c, is_of_program))
+    if (!l->has_backward && (c->has_oom || l->rounds.n < LEAST_READS))
+        return;
+    if (!gm_case_may_accuse(c, is_of_program))
         return;
     struct members m = list_members(c, is_of_program);
     const uint64_t of_rounds = largest_of_rounds(l);
     c->failed |= !gm_sizes_of_first_gradients(&gradients, l);
     for (size_t i = 0; !c->failed && i < m.n;) {
         const struct part part = part_at(&m, i);
-        for (const bool are = are_data(c, &m, &part, &gradients, of_rounds) &&
+        const bool may_be = l->has_backward || is_one_store(l, &m, &part, of_rounds);
+        for (const bool are = may_be && are_data(c, &m, &part, &gradients, of_rounds) &&
                               !gm_case_is_dealt(c, m.v[part.from].site) &&
                               !is_made_again(l, gm_lives_roster(c->lives), m.v[part.from].allocation);
              i < part.to; i++)
@@ -677,9 +691,14 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
     }
     free(m.v);
     gm_sizes_free(&gradients);
-    gm_case_accuse(c, rule, &set, false,
-                   "tensors that are there from before the first step to the end, have no gradients and "
-                   "are no weights: data");
+    struct gm_finding *f = gm_case_accuse(
+        c, rule, &set, false,
+        l->has_backward ? "tensors that are there from before the first step to the end, have no gradients and "
+                          "are no weights: data"
+                        : "one tensor, most of the peak and larger than all that a round makes, is there from before "
+                          "the first round to the end: data, if a round reads a part of it");
+    if (!l->has_backward)
+        gm_case_is_choice(f);
 }
 
 static const struct gm_rule rules[] = {
@@ -725,11 +744,13 @@ static const struct gm_rule rules[] = {
                 "  for batch in data.split(n):\n"
                 "+     batch = batch.to(\"cuda\", non_blocking=True)",
      .cost = "a copy for each batch, which overlaps",
+     .severity = "warning, or info where nothing is trained",
      .when = "in training, what a line makes before the first backward pass and in no later round, in no module, is "
              "never freed, and holds 5 % of the peak, less than an eighth of it with gradients of its sizes in that "
              "round: larger tensors than all that a round makes and gives up, or, with 10 %, at least 4, not some of a "
              "size for each layer; not one as large as all weights, and no more of them than lookups in tables by a "
-             "function alone",
+             "function alone. Info: where nothing is trained, one tensor that a line makes before the first of 3 "
+             "rounds or more, half of the peak and larger than all that a round makes",
      .what_to_do = "`pin_memory()`, and `batch.to(\"cuda\", non_blocking=True)`"},
 };
 const struct gm_theme gm_theme_weights = GM_THEME(rules);

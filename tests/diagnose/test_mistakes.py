@@ -1363,6 +1363,22 @@ class Mistakes(unittest.TestCase):
         self.expect(with_large(), "data-set-on-gpu", 256, 256)
         self.expect_none(with_large(("embedding", TORCH + "nn/functional.py", 5)), "data-set-on-gpu")
 
+    def test_a_store_of_which_rounds_read_a_part(self):
+        """Nothing is trained: who knows only lifetimes says what to do if it is data. Two take turns, as fields do."""
+        def searched(mib, n=1):
+            t, query = Trace(), ("<module>", "search.py", 30)
+            for _ in range(n):
+                t.alloc(mib, [("__init__", "search.py", 16), ("<module>", "search.py", 28)])
+            for _ in range(4):
+                for _ in range(5):
+                    t.free(*[t.alloc(32, [("scan", "search.py", 20 + i), query]) for i in range(3)])
+                t.free(t.alloc(1, [("<module>", "search.py", 31)]))
+            return t
+        self.expect(searched(700), "data-set-on-gpu", 690, 700, "search.py:16")
+        self.assertTrue(diagnosed(searched(700))["data-set-on-gpu"]["is_choice"])
+        self.expect_none(searched(350, 2), "data-set-on-gpu")
+        self.expect_none(searched(64), "data-set-on-gpu")  # less than what it is used with
+
     def test_batches_that_lie_ready(self):
         def with_list(n, mib, line=6):
             t = Trace()
