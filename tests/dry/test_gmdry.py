@@ -276,7 +276,9 @@ class Gmdry(unittest.TestCase):
         self.assertIn("does not fit on h100-80: out of memory at 20.00 MiB reserved", done.stdout)
         self.assertIn("100.0 MiB more wanted", done.stdout)
         done = self.run_it(["--memory", "3GiB"], telling(lines=told, code=1))
-        self.assertIn("does not fit on h100-80 with 3.00 GiB: out of memory at 20.00 MiB reserved", done.stdout)
+        self.assertIn("does not fit in 3.00 GiB: out of memory at 20.00 MiB reserved", done.stdout)
+        done = self.run_it(["--memory", "3GiB"], telling())
+        self.assertIn("reserved in 3.00 GiB (peak ", done.stdout)
         done, said = self.json_of([], telling(lines=told))  # it went on without
         self.assertEqual((done.returncode, said["verdict"]), (0, "FITS"))
 

@@ -9,6 +9,7 @@
 #include "replay/dry/cli/gmdry.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,9 +181,22 @@ static uint64_t left_of(const struct gm_dry_result *result, const struct gm_dry_
     return used > 0 && used <= total ? total - used : usable - device->peak_reserved;
 }
 
+enum { PLACE = 2 * GM_SIZE_TEXT };
+
+/* What it fits in, or does not: the card, or the memory in place of the card's. */
+static const char *place_of(char place[PLACE], const struct gm_dry_result *result)
+{
+    char size[GM_SIZE_TEXT];
+    if (result->options->memory == 0)
+        snprintf(place, PLACE, "on %s", result->gpu->name);
+    else
+        snprintf(place, PLACE, "in %s", gm_size_format(size, result->options->memory));
+    return place;
+}
+
 void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result)
 {
-    char reserved[GM_SIZE_TEXT], allocated[GM_SIZE_TEXT], other[GM_SIZE_TEXT], more[GM_SIZE_TEXT];
+    char reserved[GM_SIZE_TEXT], allocated[GM_SIZE_TEXT], other[GM_SIZE_TEXT], more[GM_SIZE_TEXT], place[PLACE];
     const struct gm_dry_told *told = result->told;
     const struct gm_dry_device *most = gm_dry_largest(told);
     const uint64_t usable = gm_dry_usable(result->options, result->gpu), limit = result->options->limit;
@@ -194,16 +208,13 @@ void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result)
     gm_size_format(allocated, most->peak_allocated);
     if (result->verdict == GM_DRY_OOM) {
         const struct gm_dry_process *process = out_of_memory(told);
-        gm_text_printf(out, "does not fit on %s", result->gpu->name);
-        if (result->options->memory > 0)
-            gm_text_printf(out, " with %s", gm_size_format(other, result->options->memory));
-        gm_text_printf(out, ": out of memory at %s reserved (peak %s allocated) of %s, %s more wanted\n", reserved,
-                       allocated, gm_size_format(other, usable),
+        gm_text_printf(out, "does not fit %s: out of memory at %s reserved (peak %s allocated) of %s, %s more wanted\n",
+                       place_of(place, result), reserved, allocated, gm_size_format(other, usable),
                        process == NULL ? "some" : gm_size_format(more, process->wanted));
         return;
     }
     add_rank(out, result);
-    gm_text_printf(out, "needs %s reserved on %s (peak %s allocated): ", reserved, result->gpu->name, allocated);
+    gm_text_printf(out, "needs %s reserved %s (peak %s allocated): ", reserved, place_of(place, result), allocated);
     if (result->verdict == GM_DRY_FAIL)
         gm_text_printf(out, "%s over the limit", gm_size_format(other, most->peak_reserved - limit));
     else if (result->verdict == GM_DRY_NONE)
@@ -248,13 +259,14 @@ void gm_dry_found(struct gm_text *out, const struct gm_dry_result *result)
     const struct gm_dry_find *find = result->find;
     const struct gm_dry_try *fits = gm_dry_find_largest(find), *fails = gm_dry_find_failing(find);
     const char *name = find->range->name;
-    char value[GM_DRY_VALUE], other[GM_DRY_VALUE];
+    char value[GM_DRY_VALUE], other[GM_DRY_VALUE], place[PLACE];
     if (fits == NULL)
-        gm_text_printf(out, "no %s fits on %s: not even %s\n", name, result->gpu->name, value_of(value, find, fails));
+        gm_text_printf(out, "no %s fits %s: not even %s\n", name, place_of(place, result),
+                       value_of(value, find, fails));
     else if (fails == NULL)
-        gm_text_printf(out, "every %s fits on %s: %s does\n", name, result->gpu->name, value_of(value, find, fits));
+        gm_text_printf(out, "every %s fits %s: %s does\n", name, place_of(place, result), value_of(value, find, fits));
     else
-        gm_text_printf(out, "the largest %s that fits on %s is %s: %s does not\n", name, result->gpu->name,
+        gm_text_printf(out, "the largest %s that fits %s is %s: %s does not\n", name, place_of(place, result),
                        value_of(value, find, fits), value_of(other, find, fails));
     if (result->options->usual.quiet)
         return;
