@@ -27,8 +27,8 @@ static void put_fidelity(struct gm_text *out, uint64_t exact, uint64_t allocs)
 static void put_limited(struct gm_text *out, const struct gm_advice_replay *before, const struct gm_advice_replay *now)
 {
     if (!before->runs)
-        gm_text_add(out,
-                    "and with the memory that the recording had it runs, where the recorded settings run out of it, ");
+        gm_text_add(out, "and with the memory that the recording had it gets as far as was recorded, where the "
+                         "recorded settings run out of it; what the program needs after that is not known; ");
     else
         gm_text_printf(out, "and with the memory that the recording had %" PRIu64 " retries instead of %" PRIu64 ", ",
                        now->retries, before->retries);

@@ -340,7 +340,8 @@ TEST(an_oom_tells_the_limit)
     assert_false(a->tried[2].limited.runs);
     assert_int_equal(a->verdict, GM_ADVICE_GIVEN);
     assert_non_null(strstr(finding()->detail, "750.0 -> 460.0 MiB reserved, and with the memory that the recording had "
-                                              "it runs, where the recorded settings run out of it, "));
+                                              "it gets as far as was recorded, where the recorded settings run out of "
+                                              "it; what the program needs after that is not known; "));
 }
 
 /* A memory fraction may have refused them: then it had less than 400 + 500, and what the device had left tells nothing.
