@@ -341,6 +341,7 @@ static struct gm_remedy_saving saving_of(const struct gm_finding *f)
     if (f->remedy == NULL || !gm_remedy_tells_end(f->remedy))
         return f->remedy == NULL ? none : f->remedy->saving;
     none.at_end = f->remedy->saving.at_end;
+    none.rank = f->remedy->saving.rank; /* others are replayed with it */
     return none;
 }
 

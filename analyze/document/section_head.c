@@ -281,7 +281,7 @@ static void say_facts(struct gm_doc *d, const struct gm_report *report)
 /* What is to do and was replayed, in a list. */
 struct fix {
     size_t number;
-    const char *brief, *cost;
+    const char *brief, *beside, *cost;
     struct gm_remedy_saving saving;
 };
 
@@ -290,12 +290,37 @@ static union gm_value fix_note(const struct gm_cell_of *c)
     const struct fix *fix = c->row;
     struct gm_text note = {0};
     char size[GM_NUMBER_TEXT];
+    if (fix->beside != NULL && fix->saving.on_top == 0)
+        gm_text_printf(&note, "no use beside %s", fix->beside);
     if (fix->cost != NULL)
-        gm_text_printf(&note, "%s%s", gm_doc_is(c->doc, GM_TXT) ? "price: " : "", fix->cost);
+        gm_text_printf(&note, "%s%s%s", note.length > 0 ? "; " : "", gm_doc_is(c->doc, GM_TXT) ? "price: " : "",
+                       fix->cost);
     if (fix->saving.card != NULL && fix->saving.before > fix->saving.card_usable) /* it does not as it is */
         gm_text_printf(&note, "%sthen it fits on %s (%s usable)", note.length > 0 ? "; " : "", fix->saving.card,
                        gm_bytes_format(size, fix->saving.card_usable));
     return (union gm_value){.s = gm_doc_take_any(c->doc, &note)};
+}
+
+/* The numbers of what was replayed with it, of either table: "1-3, 5"; "unlisted": what is too little for a row. NULL:
+ * nothing was. */
+static const char *beside_of(struct gm_doc *d, const struct gm_diagnosis *diagnosis, size_t rank)
+{
+    struct gm_text numbers = {0};
+    size_t listed = 0;
+    for (size_t i = 0, from = 0; i < diagnosis->to_do_count; i++) {
+        const bool is_last = i + 1 == diagnosis->to_do_count || diagnosis->to_do[i + 1].saving.rank >= rank;
+        from = i > 0 && diagnosis->to_do[i - 1].saving.rank < rank ? from : i;
+        if (diagnosis->to_do[i].saving.rank >= rank)
+            continue;
+        listed++;
+        if (is_last && from < i)
+            gm_text_printf(&numbers, "%s%zu-%zu", numbers.length > 0 ? ", " : "", from + 1, i + 1);
+        else if (is_last)
+            gm_text_printf(&numbers, "%s%zu", numbers.length > 0 ? ", " : "", i + 1);
+    }
+    if (listed < rank)
+        gm_text_printf(&numbers, "%sunlisted", numbers.length > 0 ? ", " : "");
+    return rank == 0 ? NULL : gm_doc_take_any(d, &numbers);
 }
 
 /* What the savings are of: a recording may have done with less than its replay, on a full device or with what was
@@ -321,7 +346,8 @@ static void say_fixes(struct gm_doc *d, const struct gm_diagnosis *diagnosis, bo
         GM_FIELD(GM_COUNT, GM_READ, NULL, "#", struct fix, number),
         GM_FIELD(GM_TEXT, GM_READ, NULL, "Fix", struct fix, brief),
         GM_FIELD(GM_BYTES, GM_READ, NULL, "Saves", struct fix, saving.alone),
-        GM_FIELD(GM_BYTES, GM_READ, NULL, "Beside those above", struct fix, saving.on_top),
+        GM_FIELD(GM_TEXT, GM_READ, NULL, "Beside", struct fix, beside),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Saves then", struct fix, saving.on_top),
         GM_FIELD(GM_BYTES, GM_READ, NULL, "Reserved then", struct fix, saving.peak),
         GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "Price", fix_note),
     };
@@ -330,7 +356,8 @@ static void say_fixes(struct gm_doc *d, const struct gm_diagnosis *diagnosis, bo
     for (size_t i = 0; rows != NULL && i < diagnosis->to_do_count; i++) {
         const struct gm_to_do *item = &diagnosis->to_do[i];
         if (item->saving.on_top != GM_REPORT_NONE && item->is_choice == are_choices)
-            rows[n++] = (struct fix){i + 1, item->brief, item->cost, item->saving};
+            rows[n++] =
+                (struct fix){i + 1, item->brief, beside_of(d, diagnosis, item->saving.rank), item->cost, item->saving};
     }
     GM_TABLE(d, columns, rows, n, .in = GM_READ, .txt_max = FIXES, .md_max = FIXES,
              .title = gm_doc_printf(d, "%s. Peak of reserved bytes%s",

@@ -3,6 +3,7 @@
 saves, and not of the same trace without it."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -76,6 +77,29 @@ def analysed(trace):
             return json.load(file)
 
 
+def fixes(trace):
+    """The tables of what is to do, by number: the numbers it is counted with, what it saves then, what is reserved then; and
+    what is reserved as it is. In MiB."""
+    def size(text):
+        return float(text.split()[0]) * {"B": 1 / MIB, "MiB": 1, "GiB": 1024}[text.split()[1]]
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(trace.snapshot(), file)
+        subprocess.run([os.environ["GMANALYZE"], "-q", "--no-charts", "-o", folder, path], check=True)
+        with open(os.path.join(folder, "latest", "README.md"), encoding="utf-8") as file:
+            text = file.read()
+    rows = {}
+    for line in re.findall(r"^\| (\d+ \| .*B) \|", text, re.M):
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) == 6:
+            number, _, _, beside, saves, then = cells
+            rows[int(number)] = ([int(one) for part in filter(None, beside.split(", ")) for one in
+                                  range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)], size(saves), size(then))
+    return size(re.search(r"replayed from empty: ([\d.]+ \w+) as it is", text).group(1)), rows
+
+
 def diagnosed(trace):
     """What is to do, and all findings, by id; and of the headline what to do, and where."""
     analysis = analysed(trace)
@@ -132,6 +156,14 @@ class Mistakes(unittest.TestCase):
     def test_headline_names_what_saves_more(self):
         self.assertRegex(diagnosed(second_graph(12, 12))["Do this"], r"^no create_graph=True saves \d+\.\d+ MiB; by choice optimizer states on the host "
                          r"256\.0 MiB, price: time: <module>  train\.py:22")
+
+    def test_what_is_reserved_then_follows_from_the_numbers(self):
+        """Of each fix the numbers of those it is counted with, which may stand in the other table."""
+        before, rows = fixes(second_graph(12, 12))
+        self.assertGreaterEqual(len(rows), 2)
+        self.assertIn([1], [beside for beside, _, _ in rows.values()])
+        for number, (beside, saves, then) in rows.items():
+            self.assertAlmostEqual(before - saves - sum(rows[one][1] for one in beside), then, delta=12, msg=str(rows))
 
     def test_create_graph(self):
         self.expect(second_graph(), "create-graph", 140, 160, "train.py:22")
