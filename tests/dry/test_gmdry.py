@@ -246,7 +246,7 @@ class Gmdry(unittest.TestCase):
     def test_find_says(self):
         code = NEEDS.format(needs="100 + 10 * value", snapshot=SNAPSHOT, breaks=None)
         done = self.run_it(["--memory", "1512MiB", "--find", "batch=1..512"], [sys.executable, "-c", code, "{batch}"])
-        self.assertTrue(done.stdout.startswith("the largest batch that fits on h100-80 is 90: 91 does not\n"), done.stdout)
+        self.assertTrue(done.stdout.startswith("the largest batch that fits in 1.48 GiB is 90: 91 does not\n"), done.stdout)
         self.assertIn("gmdry: batch=91: does not fit", done.stderr)
 
     def test_find_stops_where_the_command_breaks(self):
