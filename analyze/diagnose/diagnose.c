@@ -267,7 +267,7 @@ struct gm_remedy *gm_case_drop_site(struct gm_case *c, int64_t device, const cha
 static void find_view(struct gm_case *c)
 {
     for (size_t i = 0; i < c->report->device_count && !c->has_oom; i++)
-        c->has_oom = gm_view_of(&c->view, c->report, i) && c->view.device->trace.ooms > 0;
+        c->has_oom = gm_view_of(&c->view, c->report, i) && c->view.device->trace.ooms > c->view.device->trace.outlived;
     c->has_view = c->has_oom || gm_view_highest(&c->view, c->report);
 }
 

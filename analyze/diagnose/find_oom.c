@@ -68,7 +68,13 @@ static void tell_history(struct gm_case *c, const struct gm_rule *rule, const st
     gm_text_add_char(&t, '.');
     put_grew(&t, oom);
     put_advice(&t, c, oom, device->totals.requested);
-    gm_case_add(c, rule, GM_CRITICAL, oom->asked == GM_REPORT_NONE ? 0 : oom->asked, &t)->title = titles[oom->verdict];
+    if (!c->has_oom)
+        gm_text_add(&t, " Each time the call itself went on with less, as a convolution that tries one algorithm after "
+                        "another.");
+    struct gm_finding *f =
+        gm_case_add(c, rule, c->has_oom ? GM_CRITICAL : GM_INFO, oom->asked == GM_REPORT_NONE ? 0 : oom->asked, &t);
+    f->title = c->has_oom ? titles[oom->verdict] : "Calls were refused memory, and went on with less";
+    f->rank = c->has_oom ? f->rank : GM_RANK_OTHERS;
 }
 
 /* ---- of the end -------------------------------------------------------------------------------------------------- */
@@ -150,7 +156,8 @@ static const struct gm_rule rules[] = {
      .find = find_oom,
      .unit = " asked for",
      .rank = GM_RANK_OUT_OF_MEMORY,
-     .severity = "critical",
+     .severity = "critical, or info where each time the call that failed went on: the next request, before anything is "
+                 "freed, is of its stack, or it has failed there several times in a row",
      .when = "the trace has an out-of-memory event",
      .what_to_do = "The verdict says whether memory was too little or in pieces ([fragmentation](fragmentation.md)). "
                    "Then the categories live at that moment, and who grew last. If less than half of it was left when "

@@ -133,7 +133,8 @@ static inline bool gm_remedy_is_minor(const struct gm_remedy *r)
 {
     const uint64_t at_end = r->is_of_end && r->saving.at_end != UINT64_MAX ? r->saving.at_end : 0;
     return !r->has_price && !r->grows && r->settings == NULL && r->saving.alone != UINT64_MAX &&
-           gm_max(r->saving.alone, at_end) < r->saving.before / GM_MINOR_MISTAKE;
+           gm_max(r->saving.alone, at_end) < r->saving.before / GM_MINOR_MISTAKE &&
+           (at_end == 0 || at_end < r->saving.end_before / 2 /* most of what others have to wait for */);
 }
 
 /* Where one stands that was replayed alone: mistakes; what has a price, minor mistakes, and settings that save much,

@@ -134,6 +134,7 @@ struct gm_pool_row {
 struct gm_trace_counts {
     uint64_t events, allocs, frees /* free_completed */, ooms, segment_allocs, segment_frees, segment_maps,
         segment_unmaps, others;
+    uint64_t outlived;      /* of `ooms`: those after which the call that failed went on with less */
     uint64_t max_entries;   /* GM_REPORT_NONE if unknown */
     int overflowed;         /* 1 yes, 0 no, -1 unknown */
     uint64_t span_us;       /* last minus first time; GM_REPORT_NONE without times */

@@ -94,6 +94,32 @@ static void find_first_oom(struct gm_evidence *evidence, const struct gm_events 
     }
 }
 
+static bool is_of_program(uint8_t action)
+{
+    return action == GM_ACTION_ALLOC || action == GM_ACTION_OOM || action == GM_ACTION_FREE_REQUESTED ||
+           action == GM_ACTION_FREE_COMPLETED;
+}
+
+/* Errors that the call itself caught, as a convolution does that tries one algorithm after another: the next request is
+ * of the same stack, or any if it has failed there several times in a row. What an error ends lets go of something. */
+static uint64_t count_outlived(const struct gm_events *e, const struct gm_trace *trace)
+{
+    uint64_t outlived = 0;
+    uint32_t failed = 0; /* the stack of an error after which nothing was made or freed so far; 0: there is none */
+    bool tries = false;
+    for (size_t row = trace->first; row < trace->first + trace->count; row++) {
+        const uint32_t stack = e->stack[row].v;
+        const bool is_oom = e->action[row] == GM_ACTION_OOM;
+        if (!is_of_program(e->action[row]))
+            continue;
+        if (failed != 0 && (is_oom || e->action[row] == GM_ACTION_ALLOC))
+            outlived += stack == failed || (tries && !is_oom);
+        tries = is_oom && failed != 0 && stack == failed;
+        failed = is_oom ? stack : 0;
+    }
+    return outlived;
+}
+
 static bool has_expandable(const struct gm_pass *pass, const struct gm_device_pass *device)
 {
     for (size_t i = device->first; i < device->first + device->count; i++)
@@ -129,6 +155,7 @@ static bool count_device(struct gm_pass *pass, size_t d, const struct gm_trace *
     out->allocs = counts[0][GM_ACTION_ALLOC];
     out->frees = counts[0][GM_ACTION_FREE_COMPLETED];
     out->ooms = counts[0][GM_ACTION_OOM];
+    out->outlived = out->ooms == 0 ? 0 : count_outlived(&pass->snapshot->events, trace);
     out->segment_allocs = counts[0][GM_ACTION_SEGMENT_ALLOC];
     out->segment_frees = counts[0][GM_ACTION_SEGMENT_FREE];
     out->segment_maps = counts[0][GM_ACTION_SEGMENT_MAP];

@@ -1167,6 +1167,50 @@ class Mistakes(unittest.TestCase):
         self.expect_none(answer(6, True), "pinned-segments")
         self.assertEqual(diagnosed(answer(6, False, True))["pinned-segments"]["saves_at_end_bytes"], 1080 * MIB)  # before main() returns
 
+    def test_pin_that_is_most_of_what_stays_is_not_minor(self):
+        """Little beside the peak, but all that others on the card have to wait for."""
+        def profiles(of_model):
+            t = Trace()
+            for _ in range(of_model):
+                t.alloc(32, WEIGHTS)
+            keep = [("profile", "press.py", 47), ("<module>", "press.py", 55)]
+            for size in (100, 400, 6000):
+                big = t.alloc(size, FORWARD)
+                half = t.alloc(100, FORWARD)
+                t.free(half)
+                t.alloc(2, keep)
+                t.free(big)
+            t.empty_cache()
+            return diagnosed(t)["pinned-segments"]["severity"]
+        self.assertEqual((profiles(1), profiles(18)), ("warning", "info"))
+
+    def test_refused_memory_that_the_call_did_without(self):
+        """Convolutions try algorithms whose workspaces do not fit; an error that ends a call lets go of what it has made."""
+        def encode(tries, is_error=False):
+            t, shards = Trace(), [("encode", "job.py", 12), ("<module>", "job.py", 20)]
+            call = [("_conv_forward", TORCH + "nn/modules/conv.py", 560), *FORWARD[1:2], *shards]
+            t.alloc(16, WEIGHTS)
+            for _ in range(4):
+                hidden = t.alloc(1500, call)
+                for _ in range(tries):
+                    t.trace.append({"action": "oom", "device_free": 2000 * MIB, "size": 6000 * MIB, "stream": 0, "time_us": t.clock(),
+                                    "frames": [{"name": n, "filename": f, "line": k} for n, f, k in call]})
+                if is_error:
+                    t.free(hidden)
+                    hidden = t.alloc(1500, call)
+                out = t.alloc(1500, [("batch_norm", TORCH + "nn/functional.py", 2904), *call[1:]])
+                t.free(hidden, out)
+            for _ in range(40):
+                batch = t.alloc(2, [("fit", "job.py", 29), ("<module>", "job.py", 21)])
+                t.free(t.alloc(4, FORWARD[:2] + [("fit", "job.py", 30), ("<module>", "job.py", 21)]), batch)
+            return diagnosed(t)
+        found = encode(3)
+        self.assertRegex(found["Do this"], r"^empty_cache\(\) between phases, saves 2\.9")
+        self.assertEqual(found["out-of-memory"]["severity"], "info")
+        self.assertIn("went on with less", found["out-of-memory"]["title"])
+        for found in (encode(1), encode(3, True)):
+            self.assertEqual(found["out-of-memory"]["severity"], "critical")
+
     def test_pinned_segments_while_the_program_runs(self):
         """A little is kept of every step of a long pass; the cache is given back, and then something large is asked for."""
         def study(kept, largest=400, gives_back=True):
