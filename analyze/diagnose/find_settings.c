@@ -278,7 +278,7 @@ static const struct gm_rule rules[] = {
          "of what a round makes again half has another size than in the round before, in at least 3 rounds; that is "
          "a quarter of what all make again, and 3 times what a replay with another setting saves, a tenth of peak "
          "reserved memory at least. The saving is that of sizes of all rounds as in the one that makes most, or of the "
-         "setting where that is more than twice as much",
+         "setting where that is nearly as much, or more than twice",
      .what_to_do = "Few lengths; or the setting that it names"},
     {.id = "replayed-settings",
      .title = "Another allocator setting lowers peak reserved memory",

@@ -412,25 +412,20 @@ static uint64_t bytes_of_layers(const uint64_t *bytes_of_count, size_t n, size_t
 }
 
 /* The first such one: layers begin with it. There are as many layers as some activations have siblings of their stack:
- * as many as explain how often nine tenths of what any number explains are there, if that is half of the bytes. */
-static void find_anchor(const struct gm_lives *l, uint32_t *counts, uint64_t *bytes_of_count, struct anchor *anchor)
+ * as many as explain how often that share of what any number explains are there, if that is half of the bytes. */
+static void find_anchor(const struct gm_lives *l, const uint32_t *counts, const uint64_t *bytes_of_count, double share,
+                        struct anchor *anchor)
 {
     const size_t n = l->h->allocation_count;
     size_t layers = 0;
     uint64_t all = 0, most = 0;
-    for (size_t a = 0; a < n; a++)
-        if (is_of_peak(l, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
-            counts[gm_stack_of(l->h, a)]++;
-    for (size_t a = 0; a < n; a++)
-        if (is_of_peak(l, a))
-            bytes_of_count[counts[gm_stack_of(l->h, a)]] += gm_requested(l->h, a);
     for (size_t k = 3; k <= n; k++)
         all += bytes_of_count[k];
     for (size_t k = 3; k <= n; k++)
         if (bytes_of_count[k] > all / PART_OF_LAYER)
             most = gm_max(most, bytes_of_layers(bytes_of_count, n, k));
     for (size_t k = 3; k <= n; k++)
-        if (bytes_of_count[k] > all / PART_OF_LAYER && bytes_of_layers(bytes_of_count, n, k) >= most - most / 10)
+        if (bytes_of_count[k] > all / PART_OF_LAYER && gm_is_share(bytes_of_layers(bytes_of_count, n, k), most, share))
             layers = k;
     if (layers == 0 || most < all / 2)
         return;
@@ -525,27 +520,46 @@ static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsign
     return calls;
 }
 
-/* What layers keep, of the kind that the peak's forward pass shows: they repeat, are passes of one line, or differ.
- * Returns whether they repeat. */
-static bool collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activations)
+/* What layers that repeat keep, or passes of one line. */
+static bool collect_repeated(struct gm_set *set, const struct gm_lives *l, const struct anchor *anchor,
+                             uint64_t activations)
 {
-    const struct gm_lives *l = c->lives;
-    uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts);
-    uint64_t *bytes_of_count = calloc(l->h->allocation_count + 4, sizeof *bytes_of_count);
-    struct anchor anchor = {0};
     size_t segments = 1;
-    bool ok = counts != NULL && bytes_of_count != NULL;
-    if (ok)
-        find_anchor(l, counts, bytes_of_count, &anchor);
-    while (segments * segments < anchor.layers)
+    bool ok = true;
+    while (segments * segments < anchor->layers)
         segments++;
-    ok = ok && (anchor.stack == 0 || collect_layers(set, l, anchor.stack, anchor.each));
-    if (ok && anchor.layers >= (set->n == 0 ? LONG_LOOP : MANY_PASSES) &&
+    set->n = 0;
+    ok = anchor->stack == 0 || collect_layers(set, l, anchor->stack, anchor->each);
+    if (ok && anchor->layers >= (set->n == 0 ? LONG_LOOP : MANY_PASSES) &&
         gm_set_at_peak(l, set) < activations - activations / 4) {
         set->n = 0; /* what single passes begin with is too much of them */
-        ok = collect_layers(set, l, anchor.stack, anchor.each * segments);
+        ok = collect_layers(set, l, anchor->stack, anchor->each * segments);
     }
-    const bool is_repeated = anchor.stack != 0 && gm_is_share(gm_set_at_peak(l, set), l->at_peak, WORTH);
+    return ok;
+}
+
+/* What layers keep, of the kind that the peak's forward pass shows: they repeat, be it inside of what repeats itself,
+ * are passes of one line, or differ. Returns whether they repeat. */
+static bool collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activations)
+{
+    static const double shares[] = {0.9, 0.5};
+    const struct gm_lives *l = c->lives;
+    const size_t n = l->h->allocation_count;
+    uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts);
+    uint64_t *bytes_of_count = calloc(n + 4, sizeof *bytes_of_count);
+    bool ok = counts != NULL && bytes_of_count != NULL, is_repeated = false;
+    for (size_t a = 0; ok && a < n; a++)
+        if (is_of_peak(l, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
+            counts[gm_stack_of(l->h, a)]++;
+    for (size_t a = 0; ok && a < n; a++)
+        if (is_of_peak(l, a))
+            bytes_of_count[counts[gm_stack_of(l->h, a)]] += gm_requested(l->h, a);
+    for (size_t i = 0; ok && !is_repeated && i < sizeof shares / sizeof *shares; i++) {
+        struct anchor anchor = {0};
+        find_anchor(l, counts, bytes_of_count, shares[i], &anchor);
+        ok = collect_repeated(set, l, &anchor, activations);
+        is_repeated = anchor.stack != 0 && gm_is_share(gm_set_at_peak(l, set), l->at_peak, WORTH);
+    }
     for (unsigned level = 2; !is_repeated && level <= DEEPEST && ok; level++)
         if (collect_calls(set, l, level, &ok) >= LEAST_CALLS)
             break;

@@ -164,6 +164,12 @@ static void add_both(struct gm_case *c, struct gm_heading *line, const struct gm
     add_price(c, line, gm_is_choice(f) ? f->cost : other->cost);
 }
 
+/* Its changes of the program would do, too, which the brief names first. */
+static bool is_setting_instead(const struct gm_finding *f)
+{
+    return f->remedy != NULL && f->remedy->settings != NULL && f->remedy->settings_save != 0 && f->brief != NULL;
+}
+
 /* Of a choice its price comes before what is reserved then: a narrow line drops its end. */
 static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f)
 {
@@ -182,7 +188,9 @@ static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_
     }
     gm_headline_add(c, line, "%s%s%s", is_choice && c->report->diagnosis.is_healthy ? "nothing; " : "",
                     is_choice ? "by choice: " : "",
-                    f->brief != NULL ? f->brief
+                    is_setting_instead(f)
+                        ? gm_case_printf(c, "%s, or %.*s", gm_to_do_brief(f), (int)strcspn(f->brief, ","), f->brief)
+                    : f->brief != NULL ? f->brief
                     : f->fix != NULL ? f->fix
                                      : f->title);
     if (f->rank != GM_RANK_MISTAKE || saving == NULL || saving->alone == GM_REPORT_NONE)

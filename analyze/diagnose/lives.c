@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/diagnose/lives.h"
 
+#include "analyze/base/ascii.h"
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
 #include "analyze/report/frame_kind.h"
@@ -692,9 +693,13 @@ static const char *with_origin(struct gm_lives *l, const char *label, const uint
             from = i;
     if (from == n)
         return label;
-    return gm_arena_printf(l->names.arena, "%s" GM_SITE_FROM "%s:%llu", label,
-                           gm_path_base(string_of(&l->names, f->filename[frames[from]])),
-                           (unsigned long long)f->line[frames[from]]);
+    const char *line =
+        gm_arena_printf(l->names.arena, "%s:%llu", gm_path_base(string_of(&l->names, f->filename[frames[from]])),
+                        (unsigned long long)f->line[frames[from]]);
+    const size_t length = strlen(label), more = line == NULL ? 0 : strlen(line);
+    if (line != NULL && length > more && gm_ends_with(label, length, line) && strchr("/ ", label[length - more - 1]) != NULL)
+        return label; /* a comprehension is called by its own line */
+    return line == NULL ? NULL : gm_arena_printf(l->names.arena, "%s" GM_SITE_FROM "%s", label, line);
 }
 
 /* How many of the first n frames of a stack call the line that tells; n: none of them is it. */

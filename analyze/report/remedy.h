@@ -72,7 +72,7 @@ struct gm_remedy {
     size_t count;
     const char *site;     /* a call site, all allocations of which are dropped: the program makes changes of it; NULL */
     const char *settings; /* as in PYTORCH_ALLOC_CONF; NULL: as recorded */
-    uint64_t settings_save; /* if they would do instead of the changes, which then have to save half of that; 0: both */
+    uint64_t settings_save; /* where they would do instead of the changes, and one is left that was replayed; else 0 */
     bool of_mistake;        /* those make up for a mistake that was found, and are not just better ones */
     bool on_one_stream;     /* all that the device does is done on one stream */
     bool is_guess;          /* a call site that is worth a look, which nothing else accuses */

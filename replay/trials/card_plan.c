@@ -175,7 +175,8 @@ static void add_mistakes(struct planning *p)
     size_t n = 0;
     for (size_t i = 0; i < diagnosis->finding_count && n < MISTAKES_MOST; i++) {
         const struct gm_finding *f = &diagnosis->findings[i];
-        if (f->remedy == NULL || f->remedy->changes == NULL || f->remedy->site != NULL)
+        if (f->remedy == NULL || f->remedy->changes == NULL || f->remedy->site != NULL ||
+            f->remedy->settings_save != 0 /* settings are tried in any case */)
             continue;
         n++;
         if (strcmp(f->id, "optimizer-state-dominates") == 0)

@@ -326,19 +326,28 @@ static enum gm_status replay_on_top(struct work *w, struct gm_error *err)
     return status;
 }
 
-/* Changes or settings, where either would do. */
+/* Changes or settings, where either would do: settings cost nothing, so where both save as much, or changes less than
+ * half. */
 static enum gm_status choose(struct gm_remedy *remedy, const struct gm_search *search, const uint64_t *baseline,
                              struct gm_error *err)
 {
-    const struct gm_remedy both = *remedy;
-    remedy->settings = NULL;
-    remedy->settings_save = 0;
-    enum gm_status status = gm_remedies_replay(&remedy, 1, search, baseline, err);
-    if (status == GM_OK && (remedy->saving.alone == UINT64_MAX || remedy->saving.alone < both.settings_save / 2)) {
-        remedy->settings = both.settings;
+    enum { ALIKE = 8 /* to a part of that */ };
+    const uint64_t settings = remedy->settings_save, apart = settings / ALIKE;
+    struct gm_remedy changes = *remedy, *const one = &changes;
+    changes.settings = NULL;
+    changes.settings_save = 0;
+    const enum gm_status status = gm_remedies_replay(&one, 1, search, baseline, err);
+    const uint64_t saves = changes.saving.alone;
+    if (saves == UINT64_MAX || saves < settings / 2 || (saves >= settings - apart && saves <= settings + apart))
         remedy->count = 0;
-    }
+    else
+        remedy->settings = NULL;
     return status;
+}
+
+static bool is_to_choose(const struct gm_remedy *remedy)
+{
+    return remedy->settings_save != 0 && remedy->settings != NULL && remedy->count > 0;
 }
 
 enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t count, const struct gm_search *search,
@@ -346,7 +355,7 @@ enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t coun
 {
     for (size_t r = 0; r < count; r++) {
         const enum gm_status status =
-            remedies[r]->settings_save == 0 ? GM_OK : choose(remedies[r], search, baseline, err);
+            is_to_choose(remedies[r]) ? choose(remedies[r], search, baseline, err) : GM_OK;
         if (status != GM_OK)
             return status;
     }
