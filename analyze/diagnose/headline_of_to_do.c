@@ -191,8 +191,8 @@ static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_
                     is_setting_instead(f)
                         ? gm_case_printf(c, "%s, or %.*s", gm_to_do_brief(f), (int)strcspn(f->brief, ","), f->brief)
                     : f->brief != NULL ? f->brief
-                    : f->fix != NULL ? f->fix
-                                     : f->title);
+                    : f->fix != NULL   ? f->fix
+                                       : f->title);
     if (f->rank != GM_RANK_MISTAKE || saving == NULL || saving->alone == GM_REPORT_NONE)
         return;
     if (gm_remedy_tells_end(f->remedy)) {

@@ -697,7 +697,8 @@ static const char *with_origin(struct gm_lives *l, const char *label, const uint
         gm_arena_printf(l->names.arena, "%s:%llu", gm_path_base(string_of(&l->names, f->filename[frames[from]])),
                         (unsigned long long)f->line[frames[from]]);
     const size_t length = strlen(label), more = line == NULL ? 0 : strlen(line);
-    if (line != NULL && length > more && gm_ends_with(label, length, line) && strchr("/ ", label[length - more - 1]) != NULL)
+    if (line != NULL && length > more && gm_ends_with(label, length, line) &&
+        strchr("/ ", label[length - more - 1]) != NULL)
         return label; /* a comprehension is called by its own line */
     return line == NULL ? NULL : gm_arena_printf(l->names.arena, "%s" GM_SITE_FROM "%s", label, line);
 }

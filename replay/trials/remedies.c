@@ -354,8 +354,7 @@ enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t coun
                                   const uint64_t *baseline, struct gm_error *err)
 {
     for (size_t r = 0; r < count; r++) {
-        const enum gm_status status =
-            is_to_choose(remedies[r]) ? choose(remedies[r], search, baseline, err) : GM_OK;
+        const enum gm_status status = is_to_choose(remedies[r]) ? choose(remedies[r], search, baseline, err) : GM_OK;
         if (status != GM_OK)
             return status;
     }
