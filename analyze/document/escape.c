@@ -180,7 +180,7 @@ static void add_word(struct gm_text *out, const char *w, size_t n, bool is_first
         open += w[i] == '(';
         closed += w[i] == ')';
     }
-    if (from > 0 && closed > open && to > from + 1 && w[to - 1] == ')')
+    if (closed > open && to > from + 1 && w[to - 1] == ')')
         to--;
     if (w[0] == ':' || (is_first && is_harmless(w, n, false))) { /* ":tada:"; "1." is no list only as a whole */
         from = 0;

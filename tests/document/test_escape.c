@@ -68,7 +68,7 @@ TEST(prose)
     assert_escapes(gm_escape_prose, "1. one 2. two", "`1.` one 2. two");
     assert_escapes(gm_escape_prose, "see <b>bold</b> now", "see `<b>bold</b>` now");
     assert_escapes(gm_escape_prose, "a|b", "`a`&#124;`b`");
-    assert_escapes(gm_escape_prose, "(use a_b, #1; c_d: x@y.)", "(use `a_b`, `#1`; `c_d`: `x@y.)`");
+    assert_escapes(gm_escape_prose, "(use a_b, #1; c_d: x@y.)", "(use `a_b`, `#1`; `c_d`: `x@y.`)");
     assert_escapes(gm_escape_prose, "x (a_b()). (#1)", "x (`a_b()`). (`#1`)");
     static const char *const hazards[] = {
         "@octocat", "#123",      "GH-5",   "www.x.y", "http://x", "a@b.c",   "*x*",          "_x_", "~x~", "$x$",
