@@ -91,13 +91,8 @@ static void ask_all(struct gm_ahead *ahead)
 static bool start(struct gm_ahead *ahead, struct gm_report *report)
 {
     const struct gm_case *c = &ahead->c;
-    if (!gm_lives_start(ahead->lives, report, ahead->snapshot, ahead->kept, c->view.peak, &c->view.timeline->steps))
-        return false;
-    if (!c->has_oom) { /* or the call that failed went on */
-        ahead->lives->has_oom = false;
-        ahead->lives->first_oom = (uint32_t)ahead->lives->h->count;
-    }
-    return true;
+    return gm_lives_start(ahead->lives, report, ahead->snapshot, ahead->kept, c->view.peak, &c->view.timeline->steps,
+                          c->has_oom);
 }
 
 static void *run(void *argument)

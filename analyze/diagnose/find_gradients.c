@@ -793,8 +793,7 @@ static const struct gm_rule rules[] = {
      .when =
          "what a backward pass makes beside gradients, at least a quarter of their bytes and of what forward passes "
          "kept for it, is there after it, and holds 1 % of the peak; so is half of what the forward pass kept for it, "
-         "which counts, too; and no later "
-         "backward pass gives it up piece by piece",
+         "which counts, too; and no later backward pass gives it up piece by piece",
      .what_to_do = "`loss.backward()` without `create_graph=True`"},
     {.id = "frozen-gradients",
      .title = "Gradients of parameters that are not trained",

@@ -525,11 +525,10 @@ static bool collect_repeated(struct gm_set *set, const struct gm_lives *l, const
                              uint64_t activations)
 {
     size_t segments = 1;
-    bool ok = true;
     while (segments * segments < anchor->layers)
         segments++;
     set->n = 0;
-    ok = anchor->stack == 0 || collect_layers(set, l, anchor->stack, anchor->each);
+    bool ok = anchor->stack == 0 || collect_layers(set, l, anchor->stack, anchor->each);
     if (ok && anchor->layers >= (set->n == 0 ? LONG_LOOP : MANY_PASSES) &&
         gm_set_at_peak(l, set) < activations - activations / 4) {
         set->n = 0; /* what single passes begin with is too much of them */

@@ -455,14 +455,14 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-static void look_at_phases(struct gm_lives *l)
+static void look_at_phases(struct gm_lives *l, bool has_oom)
 {
     l->first_forward = l->first_backward = l->first_oom = (uint32_t)l->h->count;
     const struct gm_history *const h = l->h;
     for (uint32_t e = 0; e < h->count; e++) {
         const uint8_t action = l->snapshot->events.action[h->first + e];
         const uint8_t phase = l->phase == NULL ? (uint8_t)GM_PHASE_OTHER : l->phase[e];
-        if (action == GM_ACTION_OOM && !l->has_oom) {
+        if (action == GM_ACTION_OOM && has_oom && !l->has_oom) {
             l->first_oom = e;
             l->has_oom = true;
         }
@@ -489,7 +489,8 @@ static void look_at_phases(struct gm_lives *l)
 }
 
 bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct gm_snapshot *snapshot,
-                    const struct gm_kept_device *kept, const struct gm_peak *peak, const struct gm_steps *steps)
+                    const struct gm_kept_device *kept, const struct gm_peak *peak, const struct gm_steps *steps,
+                    bool has_oom)
 {
     *l = (struct gm_lives){.snapshot = snapshot,
                            .h = &kept->history,
@@ -504,7 +505,7 @@ bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct g
     if (l->taken == NULL || l->roster == NULL || !gm_names_init(&l->names, snapshot, &report->arena) ||
         !read_stacks(l) || !find_rounds(l, kept, steps->period_events > 0) || !make_guide(l))
         return false;
-    look_at_phases(l);
+    look_at_phases(l, has_oom);
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_at_peak(l, a) && !GM_VEC_PUSH(&l->there, (uint32_t)a))
             return false;

@@ -84,9 +84,11 @@ struct gm_lives {
     uint32_t first_backward; /* of a backward pass; h->count: none */
 };
 
-/* Of a device of the report, which owns the strings. false: no memory. Free also after failure. */
+/* Of a device of the report, which owns the strings. `has_oom`: it ran out of memory, and not only calls that went on
+ * with less. false: no memory. Free also after failure. */
 bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct gm_snapshot *snapshot,
-                    const struct gm_kept_device *kept, const struct gm_peak *peak, const struct gm_steps *steps);
+                    const struct gm_kept_device *kept, const struct gm_peak *peak, const struct gm_steps *steps,
+                    bool has_oom);
 void gm_lives_free(struct gm_lives *l);
 
 /* The same for another thread: all that never changes is shared, and lasts as long as `l`, whose names start anew in

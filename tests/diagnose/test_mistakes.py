@@ -136,6 +136,15 @@ def second_graph(size=40, first=48):
     return train(5, lambda t, r: [t.alloc(first, FORWARD) for _ in range(4)], lambda t, r: [t.alloc(size, AUTOGRAD) for _ in range(4)], width=first)
 
 
+def gives_up(held):
+    """A backward pass that lets go of what the forward pass has kept, the last one first."""
+    def backward(t, r):
+        while held:
+            t.free(t.alloc(1, AUTOGRAD), held.pop())
+        return []
+    return backward
+
+
 class Mistakes(unittest.TestCase):
     def expect(self, trace, name, least, most, line=None):
         found = diagnosed(trace)
@@ -2647,12 +2656,8 @@ class Mistakes(unittest.TestCase):
             held[:] = [t.alloc(16, block(line)) for n in range(20) for line in (24, 24, 24) + (25,) * (n < 19)]
             return []
 
-        def backward(t, r):
-            while held:
-                t.free(t.alloc(1, AUTOGRAD), held.pop())
-            return []
         held = []
-        self.expect(train(5, forward, backward, weights=4, size=8, width=1), "activations-dominate", 880, 940)
+        self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 880, 940)
 
     def test_layers_in_what_repeats_itself(self):
         """Nine rays in threes beside three calls of a network with eight layers: the layers are told."""
@@ -2664,12 +2669,8 @@ class Mistakes(unittest.TestCase):
             held.extend(t.alloc(16, call(24, 33)) for _ in range(24))
             return []
 
-        def backward(t, r):
-            while held:
-                t.free(t.alloc(1, AUTOGRAD), held.pop())
-            return []
         held = []
-        self.expect(train(5, forward, backward, weights=4, size=8, width=1), "activations-dominate", 150, 540)
+        self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 150, 540)
 
     def test_layers_of_stages_that_differ(self):
         """What repeats as often as the stem's three is no layer: those are calls of modules, in stages of their own."""
@@ -2681,12 +2682,8 @@ class Mistakes(unittest.TestCase):
             held.extend(t.alloc(16, call(24, 40 + n // 2, 11)) for n in range(8) for _ in range(3))
             return []
 
-        def backward(t, r):
-            while held:
-                t.free(t.alloc(1, AUTOGRAD), held.pop())
-            return []
         held = []
-        self.expect(train(5, forward, backward, weights=4, size=8, width=1), "activations-dominate", 250, 280)
+        self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 250, 280)
 
     def test_lists_of_an_optimizer_without_a_fused_step(self):
         """foreach=False leaves two copies of a weight at a time; biases come between. Others pass fused=True."""
