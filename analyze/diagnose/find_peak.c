@@ -34,10 +34,7 @@ static void put_brief_growth(struct gm_case *c, struct gm_finding *f)
     if (c->has_oom ? !was_ended_by_growth(&c->view) : steps->pattern != GM_PATTERN_GROWTH)
         return;
     f->brief = "keep nothing of a step: .item(), .detach(), bounded lists";
-    if (steps->survivor_count > 0)
-        f->site = steps->survivors[0].label;
-    else if (site != NULL)
-        f->site = site->label;
+    f->site = steps->grown_at != NULL ? steps->grown_at : site != NULL ? site->label : NULL;
 }
 
 static void find_growth(struct gm_case *c, const struct gm_rule *rule)

@@ -92,6 +92,7 @@ static void make_needs(struct gm_case *c, struct gm_heading *line, const struct 
     char s[GM_NUMBER_TEXT], device[2 * GM_NUMBER_TEXT] = "";
     const struct gm_levels then = gm_view_peak(v).levels;
     const uint64_t most = gm_view_peak_reserved(v), stated = stated_peak(c->report, v);
+    const uint64_t pending = gm_less(then.active, then.allocated);
     const bool has_reserved =
         then.reserved != GM_REPORT_NONE && most != GM_REPORT_NONE && most > 0; /* it has segments */
     line->label = "Needs";
@@ -108,6 +109,8 @@ static void make_needs(struct gm_case *c, struct gm_heading *line, const struct 
     else if (v->peak->requested > 0)
         gm_headline_add(c, line, "%s%s requested", line->count > 0 ? "" : device,
                         gm_bytes_format(s, v->peak->requested));
+    if (pending != GM_REPORT_NONE && pending > 0 && pending >= then.active / LEAST)
+        gm_headline_add(c, line, "%s pending", gm_bytes_format(s, pending));
     add_room(c, line, v->timeline->serving);
     add_when(c, line, v);
 }

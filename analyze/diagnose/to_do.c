@@ -177,6 +177,20 @@ static bool is_worth_it(const struct gm_finding *f)
            (gm_is_worth_setting(f) && f->remedy->saving.on_top >= f->remedy->saving.before / GM_LEAST_SHARE);
 }
 
+/* Whether a mistake says what grows from step to step: it tells of the same line, and what to do about it. */
+static bool is_growth_told(const struct gm_diagnosis *diagnosis, const struct gm_finding *growth)
+{
+    if (growth->rank != GM_RANK_GROWTH || growth->site == NULL)
+        return false;
+    const size_t length = strlen(growth->site);
+    for (size_t i = 0; i < diagnosis->finding_count; i++)
+        for (const char *at = diagnosis->findings[i].detail;
+             diagnosis->findings[i].rank == GM_RANK_MISTAKE && (at = strstr(at, growth->site)) != NULL; at++)
+            if (at[length] < '0' || at[length] > '9')
+                return true;
+    return false;
+}
+
 /* What was looked for by single allocations makes a list without guesses, which stand in where nothing was found, and
  * without facts that ask for nothing. */
 static void rank_judged(struct gm_case *c, struct gm_finding *list)
@@ -191,7 +205,8 @@ static void rank_judged(struct gm_case *c, struct gm_finding *list)
         const struct gm_finding *f = &diagnosis->findings[i];
         const bool is_fact =
             f->rank == GM_RANK_OTHERS && f->severity == GM_INFO && (has_choice || strcmp(f->id, "healthy") != 0);
-        if (is_fact || !is_worth_it(f) || (has_mistake && f->rank == GM_RANK_OUT_OF_MEMORY)) /* the headline has that */
+        if (is_fact || !is_worth_it(f) || (has_mistake && f->rank == GM_RANK_OUT_OF_MEMORY) || /* the headline has that */
+            is_growth_told(diagnosis, f))
             continue;
         size_t at = c->to_do_count++;
         for (; at > 0 && is_before(c, f, &list[at - 1]); at--)

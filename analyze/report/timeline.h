@@ -312,6 +312,7 @@ struct gm_steps {
     size_t band_count;
     enum gm_run_pattern pattern;
     const char *pattern_detail;           /* one sentence with the numbers that decided it; NULL if unknown */
+    const char *grown_at;                 /* the call site that it names, of what grows; NULL: none */
     double slope;                         /* bytes per step, of requested bytes at the ends of steps (least squares) */
     uint64_t steps_to_oom;                /* at that slope, NONE if it does not grow or the capacity is unknown */
     uint64_t capacity;                    /* evidence for it: reserved + device_free at an oom; NONE */

@@ -5,30 +5,14 @@
 #include "analyze/timeline/trace_pass.h"
 
 #include "analyze/base/order.h"
+#include "analyze/base/size.h"
 #include "analyze/base/text.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Contradictions before what a trace that begins in the middle of a run brings along; then most bytes. */
 GM_ORDERING(by_weight, struct gm_disagreement, GM_UP(is_expected) || GM_DOWN(bytes) || GM_BY(strcmp(a->id, b->id)));
-
-/* As the writers tell the time of an event. */
-static void add_duration(struct gm_text *t, uint64_t us)
-{
-    const uint64_t s = us / 1000000;
-    if (us < 1000)
-        gm_text_printf(t, "%" PRIu64 " us", us);
-    else if (us < 1000000)
-        gm_text_printf(t, "%" PRIu64 ".%" PRIu64 " ms", us / 1000, us % 1000 / 100);
-    else if (s < 60)
-        gm_text_printf(t, "%" PRIu64 ".%02" PRIu64 " s", s, us % 1000000 / 10000);
-    else if (s < 3600)
-        gm_text_printf(t, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
-    else
-        gm_text_printf(t, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
-}
 
 /* "3 steps", "2.4 steps": a whole number has no fraction. */
 static void add_steps(struct gm_text *t, double covered)
@@ -47,6 +31,7 @@ static const char *coverage(const struct gm_trace_pass *pass)
     const double covered = pass->out->steps.covered; /* 0 without steps */
     const bool has_steps = covered >= 0.05 && covered < 1e9,
                has_span = counts->span_us != GM_REPORT_NONE && pass->history.count > 1;
+    char span[GM_SIZE_TEXT];
     struct gm_text t = {0};
     gm_text_add(&t, "The trace covers ");
     if (has_steps) {
@@ -54,7 +39,7 @@ static const char *coverage(const struct gm_trace_pass *pass)
         gm_text_add(&t, ", ");
     }
     if (has_span) {
-        add_duration(&t, counts->span_us);
+        gm_text_add(&t, gm_microseconds_format(span, counts->span_us));
         gm_text_add(&t, ", ");
     }
     gm_text_add_count(&t, pass->history.count);

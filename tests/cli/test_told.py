@@ -143,6 +143,30 @@ class Told(Case):
         self.assertRegex(lines[2], r"^Why +Much allocated memory has no stack trace")
         self.assertRegex(lines[3], r"^Do this Record \(torch\.cuda\.memory\._record_memory_history\)")
 
+    def test_growth_that_a_mistake_tells_is_told_once(self):
+        """What lets go late or keeps too much says so; advice to look for leaks at the same line contradicted it."""
+        for program, mistake in (("lidar_prefetch", "pending-on-streams"), ("pendulum_ppo", "loss-keeps-graph"),
+                                 ("chat_session", "kv-cache-by-cat")):
+            found = self.analysis(os.path.join(ZOO, f"{program}@2.15.0.gmtrace"))
+            told = [t["id"] for t in found["to_do"]]
+            self.assertEqual((told[0], "memory-growth" in told), (mistake, False), told)
+            self.assertIn("memory-growth", [f["id"] for f in found["findings"]])
+
+    def test_little_is_not_most_of_what_grows(self):
+        """Caches that are made anew longer: 272 MiB more, of which next to nothing was kept."""
+        found = self.analysis(os.path.join(ZOO, "chat_decoder@2.15.0.gmtrace"))
+        self.assertRegex(next(f["detail"] for f in found["findings"] if f["id"] == "memory-growth"),
+                         r"\ARequested bytes at the ends of steps grow by 1\.25 MiB a step \(steps 3 to 220\)\. ")
+
+    def test_top_and_coverage_add_up(self):
+        """What was freed, but waits for a stream, is neither allocated nor free; times are those of the tables."""
+        lines = self.run_it("--no-charts", os.path.join(ZOO, "lidar_prefetch@2.15.0.gmtrace")).stdout.decode().splitlines()
+        self.assertIn("2.09 GiB reserved, 880.3 MiB allocated, 1.14 GiB pending, ", lines[0])
+        with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("The trace covers 9 steps, 2.092 s, 571 events.", text)
+        self.assertIn("Device 0: 571 events in 2.092 s,", text)
+
     def test_small_choice_comes_after_that_nothing_is_wrong(self):
         """A seventh of the peak for a third more time."""
         path = os.path.join(ZOO, "healthy_adversaries@2.15.0.gmtrace")

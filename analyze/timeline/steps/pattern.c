@@ -273,9 +273,13 @@ static bool tell_growth(struct series *s)
     const char *who = "", *when = "";
     if (out->survivor_count == 0 && !find_gained(w, w->spans.v[first].last + 1, w->spans.v[last].last + 1, &site))
         return false;
-    if (site != NULL)
-        who = gm_arena_printf(arena, "; most of what stays, %s, was allocated at %s", gm_size_format(size, site->bytes),
-                              site->label);
+    const double growth = s->slope * (double)(s->n - s->warm_up - 1);
+    if (site != NULL && (double)site->bytes >= growth / 10) { /* else what stays is made anew all the time */
+        out->grown_at = site->label;
+        who = gm_arena_printf(arena, "; %s of what stays, %s, was allocated at %s",
+                              (double)site->bytes >= growth / 2 ? "most" : "the largest part",
+                              gm_size_format(size, site->bytes), site->label);
+    }
     if (w->capacity != GM_REPORT_NONE) {
         uint64_t used = 0;
         for (size_t i = first; i < w->spans.n; i++)
