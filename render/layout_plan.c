@@ -90,7 +90,7 @@ void gm_layout_plan(struct gm_display *display, const struct gm_report *report)
     page.y = bottom + GM_AXIS_HEIGHT + 12;
     const struct gm_piece keys[] = {
         {"reserved", 0, gm_use_fill(GM_USE_ALLOCATED)},
-        {"more than the card has", 0, gm_solid(GM_ALARM)},
+        {"more than may be used", 0, gm_solid(GM_ALARM)},
         {"saved by the fix", 0, {GM_TRACK, gm_paler(GM_MUTED, 0.5), GM_HATCH_DIAGONAL}},
     };
     page.y += gm_keys(display, page.y, keys, sizeof keys / sizeof *keys);

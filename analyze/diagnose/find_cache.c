@@ -187,7 +187,7 @@ static void find_stranded(struct gm_case *c, const struct gm_rule *rule)
     gm_case_say(c, rule, GM_INFO, e->stranded_fixed,
                 "%s (%s %% of reserved) is cached inside partly used cudaMalloc segments: it cannot go back to the "
                 "driver, and serves no request that is larger than its pieces. What another allocator setting would do "
-                "can be replayed from a trace, which this file does not have.",
+                "can be replayed from a trace of allocations, which this file does not have.",
                 gm_size_format(size, e->stranded_fixed), gm_share_format(share, e->stranded_fixed, reserved));
 }
 

@@ -216,8 +216,10 @@ static void find_pinned(struct gm_case *c, const struct gm_rule *rule)
     gm_text_printf(&t, "%" PRIu64 " segment%s with at most a tenth in use hold%s ", e->thin_segments,
                    gm_plural(e->thin_segments), e->thin_segments == 1 ? "s" : "");
     gm_put_size(&t, e->thin_inactive);
-    gm_text_printf(&t, " of cached memory; %" PRIu64 " live block%s (%" PRIu64 " of at most 1 MiB) keep%s them. ",
-                   e->thin_live, gm_plural(e->thin_live), e->thin_small, e->thin_live == 1 ? "s" : "");
+    gm_text_printf(&t, " of cached memory; %" PRIu64 " live block%s", e->thin_live, gm_plural(e->thin_live));
+    if (e->thin_small > 0)
+        gm_text_printf(&t, " (%" PRIu64 " of at most 1 MiB)", e->thin_small);
+    gm_text_printf(&t, " keep%s %s. ", e->thin_live == 1 ? "s" : "", e->thin_segments == 1 ? "it" : "them");
     if (f->pin_count > 0)
         gm_text_printf(&t, "The block that pins most was made at: %s.", f->pins[0].block.site);
     gm_text_add(&t, " Allocating long-lived tensors before the large temporary ones, or copying the survivors (x = "

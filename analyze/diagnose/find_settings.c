@@ -249,7 +249,7 @@ static void find_conflict(struct gm_case *c, const struct gm_rule *rule)
     struct gm_finding *f =
         gm_case_say(c, rule, GM_WARNING, GM_REPORT_NONE,
                     "max_split_size_mb is in force (%s) together with expandable_segments:True. Blocks at or above "
-                    "that size are then neither split nor joined to smaller requests, so expandable segments may grow "
+                    "that size are then neither split nor given to smaller requests, so expandable segments may grow "
                     "without need.",
                     gm_size_format(size, max_split));
     if (!c->has_view) /* no replay tells what it costs: it is surer than what else a file without a trace shows */

@@ -229,10 +229,10 @@ void gm_section_summary(struct gm_doc *d, const struct gm_report *report)
     n += add_host(rows + n, "Pinned host memory, active", report->host_active);
     (gm_view_count(report) > 0 ? gm_doc_fold : gm_doc_open)(d, NULL, "Summary");
     GM_TABLE(d, columns, rows, n, .in = GM_READ, .of = &t->reserved);
-    gm_doc_tell(d,
-                "Efficiency (allocated / reserved): %s%s (%s). Over 98 %% is excellent, 95 to 98 %% good, below poor.",
-                gm_doc_share(d, t->allocated, t->reserved), t->reserved == 0 ? "" : " %",
-                gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
+    if (t->reserved > 0)
+        gm_doc_tell(
+            d, "Efficiency (allocated / reserved): %s %% (%s). Over 98 %% is excellent, 95 to 98 %% good, below poor.",
+            gm_doc_share(d, t->allocated, t->reserved), gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
     if (why != NULL)
         gm_doc_tell(d, "%s", why);
     gm_doc_close(d);

@@ -113,11 +113,13 @@ static void say_growth(struct gm_doc *d, const struct gm_fragmentation_history *
         gm_doc_tell(d, "The reserved memory did not grow in the trace.");
     else
         gm_doc_tell(d,
-                    "Reserved memory grew %s time%s, by %s. %s of it (%s %%) came although as many bytes as were asked "
-                    "for were cached in the right pool and stream.",
+                    "Reserved memory grew %s time%s, by %s. %s came although as many bytes as were asked for were "
+                    "cached in the right pool and stream.",
                     gm_doc_count(d, h->growth_total), gm_plural(h->growth_total), gm_doc_bytes(d, h->growth_bytes),
-                    gm_doc_bytes(d, h->growth_avoidable_bytes),
-                    gm_doc_share(d, h->growth_avoidable_bytes, h->growth_bytes));
+                    h->growth_avoidable_bytes == 0
+                        ? "None of it"
+                        : gm_doc_printf(d, "%s of it (%s %%)", gm_doc_bytes(d, h->growth_avoidable_bytes),
+                                        gm_doc_share(d, h->growth_avoidable_bytes, h->growth_bytes)));
     if (h->growths_examined < h->growth_total)
         gm_doc_tell(d, "%s of them could be looked at; so it is at least that.", gm_doc_count(d, h->growths_examined));
 }
@@ -244,8 +246,12 @@ static void say_driver(struct gm_doc *d, const struct gm_view *v)
     const uint64_t taken = gm_plus(t->segment_allocs, t->segment_maps);
     const uint64_t given = gm_plus(t->segment_frees, t->segment_unmaps);
     const uint64_t retries = v->timeline->fragmentation.retries, cycles = v->timeline->fragmentation.driver_cycles;
-    gm_doc_tell(d, "The driver was asked for memory %s time%s and given some back %s time%s.", gm_doc_count(d, taken),
-                gm_plural(taken), gm_doc_count(d, given), gm_plural(given));
+    if (taken > 0 || given > 0)
+        gm_doc_tell(d, "The driver was asked for memory %s time%s and given %s.", gm_doc_count(d, taken),
+                    gm_plural(taken),
+                    given == 0
+                        ? "none back"
+                        : gm_doc_printf(d, "some back %s time%s", gm_doc_count(d, given), gm_plural(given)));
     if (cycles > 0)
         gm_doc_tell(d, "%s time%s reserved memory grew again after some had gone back, which costs time.",
                     gm_doc_count(d, cycles), gm_plural(cycles));

@@ -131,10 +131,11 @@ static void say_tree(struct gm_doc *d, const struct gm_modules *m, uint64_t whol
     if (shown == 0)
         return;
     gm_doc_tell(d,
-                "By the lines that call modules, from the stacks; %s %s made in no module's code. Calls of one line "
-                "are told apart by the order of the stacks: layers, or one module called again.",
-                m->nodes[0].own == 0 ? "nothing" : gm_doc_bytes(d, m->nodes[0].own),
-                m->nodes[0].own == 0 ? "was" : "were");
+                "By the lines that call modules, from the stacks%s. Calls of one line are told apart by the order of "
+                "the stacks: layers, or one module called again.",
+                m->nodes[0].own == 0
+                    ? ""
+                    : gm_doc_printf(d, "; %s were made in no module's code", gm_doc_bytes(d, m->nodes[0].own)));
     GM_TABLE(d, node_columns, rows, shown, .of = &tree);
 }
 

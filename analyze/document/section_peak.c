@@ -222,7 +222,7 @@ static const struct gm_column group_columns[] = {
     GM_PART_OF(GM_ALL, "percent", "Share", struct gm_group_row, bytes),
     GM_FIELD(GM_BYTES, GM_ALL | GM_BLANK, "peak_without_bytes", "Without", struct gm_group_row, peak_without),
     GM_FIELD(GM_TEXT, GM_MD | GM_JSON, "category", "Category", struct gm_group_row, category),
-    GM_FIELD(GM_TEXT, GM_ALL, "role", "Role", struct gm_group_row, role),
+    GM_FIELD(GM_TEXT, GM_ALL, "role", "Mostly", struct gm_group_row, role),
     GM_FIELD(GM_SITE, GM_ALL, "label", "Made in", struct gm_group_row, label),
     GM_GET(GM_NAME, GM_READ | GM_UNDER, NULL, "Line", source_of),
     GM_GET(GM_SITE, GM_TXT | GM_UNDER, NULL, NULL, stack_of),

@@ -355,9 +355,11 @@ static void say_trace(struct gm_doc *d, const struct gm_report *report, size_t i
                 gm_doc_bytes(d, report->peaks == NULL ? GM_REPORT_NONE : report->peaks[i].requested),
                 gm_doc_bytes(d, t->peak_reserved));
     gm_trace_counts_tell(d, t);
-    gm_doc_tell(d, "Other events: %s. The recorder has room for %s%s", gm_doc_count(d, t->others),
-                gm_doc_count(d, t->max_entries),
-                is_full ? " and was full: events before the first one here are lost." : ".");
+    gm_doc_tell(d, "Other events: %s.%s", gm_doc_count(d, t->others),
+                t->max_entries == GM_REPORT_NONE
+                    ? ""
+                    : gm_doc_printf(d, " The recorder has room for %s%s", gm_doc_count(d, t->max_entries),
+                                    is_full ? " and was full: events before the first one here are lost." : "."));
 }
 
 void gm_section_trace(struct gm_doc *d, const struct gm_report *report)

@@ -197,7 +197,6 @@ static void tell_winner(struct gm_doc *doc, const struct gm_replay_run *run, con
     const uint64_t saved = (uint64_t)gm_sweep_saved(&run->search->sweep, row);
     gm_doc_tell(doc, "Replayed: %s -> %s reserved, saves %s (%s %%).", gm_doc_bytes(doc, baseline->peak_reserved),
                 gm_doc_bytes(doc, peak), gm_doc_bytes(doc, saved), gm_doc_share(doc, saved, baseline->peak_reserved));
-    tell_range(doc, "The baseline", &baseline->range);
     tell_range(doc, "These", &row->trial.range);
 }
 
@@ -228,6 +227,8 @@ static void say_winners(struct gm_doc *doc, const struct gm_replay_run *run)
     say_winner(doc, run, "winner_for_any_version", is_usual ? NULL : "Best settings for any PyTorch",
                sweep->usual_winner);
     say_winner(doc, run, "winner_simpler", "Nearly as good, and simpler", sweep->simple_winner);
+    if (sweep->winner != GM_SWEEP_NONE && baseline->runs)
+        tell_range(doc, "The baseline", &baseline->range);
     if (sweep->winner != GM_SWEEP_NONE)
         gm_doc_tell(doc, "(" GM_CONF_OLD_VARIABLE ")");
     else

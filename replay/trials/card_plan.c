@@ -205,7 +205,7 @@ static enum gm_status add_settings(struct planning *p, struct gm_error *err)
     if (status != GM_OK || best == 0)
         return status;
     *remedy = (struct gm_remedy){.device = search->devices[0].history->device, .settings = list->rows[best - 1].text};
-    add_fix(p, list->rows[best - 1].text, list->rows[best - 1].text, "nothing", SETTING, remedy, 1);
+    add_fix(p, list->rows[best - 1].text, list->rows[best - 1].text, "none", SETTING, remedy, 1);
     return GM_OK;
 }
 

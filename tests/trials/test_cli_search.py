@@ -218,7 +218,7 @@ class Search(Case):
         self.assertEqual((plan["is_enough"], plan["missing_bytes"], plan["capacity_bytes"]),
                          (True, None, plan["usable_bytes"] - plan["usable_bytes"] // 20))
         self.assertEqual([(s["fix"], s["costs"]) for s in plan["steps"]],
-                         [("as recorded", None), ("expandable_segments:True", "nothing")])
+                         [("as recorded", None), ("expandable_segments:True", "none")])
         peaks = [self.numbers("--memory", "1000TiB", *options, DEMO)["devices"][0]["peak_reserved_bytes"]
                  for options in ([], ["--alloc-conf", "expandable_segments:True"])]
         self.assertEqual([s["peak_reserved_bytes"] for s in plan["steps"]], peaks)
