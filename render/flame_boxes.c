@@ -5,6 +5,7 @@
 #include "render/flame_boxes.h"
 
 #include "analyze/base/size.h"
+#include "analyze/report/frame_kind.h"
 #include "render/metric.h"
 #include "render/number_text.h"
 #include "render/page.h"
@@ -123,10 +124,9 @@ const char *gm_flame_label(struct gm_arena *arena, const struct gm_flame_node *n
 
 const char *gm_flame_fitting(struct gm_display *display, const struct gm_flame_node *node, double room)
 {
-    const char *slash = node->filename != NULL ? strrchr(node->filename, '/') : NULL;
     struct gm_flame_node near = *node;
-    if (slash != NULL)
-        near.filename = slash + 1;
+    if (node->filename != NULL)
+        near.filename = gm_path_base(node->filename);
     const char *label = gm_flame_label(&display->arena, node), *shorter = gm_flame_label(&display->arena, &near);
     display->failed |= label == NULL || shorter == NULL;
     if (label == NULL || shorter == NULL)

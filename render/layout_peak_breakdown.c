@@ -173,7 +173,7 @@ static void draw_sites(struct gm_page *page, const struct gm_traced *traced)
         return;
     gm_page_section(page, n == 1 ? "The call site" : gm_display_printf(d, "The %zu largest call sites", n), NULL);
     page->y += 3;
-    gm_put_between(d, GM_PAGE_LEFT, site_end, page->y, gm_style_note, "where, category, role, blocks");
+    gm_put_between(d, GM_PAGE_LEFT, site_end, page->y, gm_style_note, "where; category and role of most; blocks");
     gm_put_between(d, bar_x, value_end, page->y, gm_style_note, "requested bytes live at the peak");
     if (is_any_without(detail, n))
         gm_put_between(d, value_end + 4, without_end, page->y, gm_style_end, "peak without it");
@@ -196,6 +196,21 @@ static void draw_sites(struct gm_page *page, const struct gm_traced *traced)
 
 /* ---- the other devices ------------------------------------------------------------------------------------------- */
 
+enum { MOST_KEYS = 32 };
+
+/* A device may hold what the highest peak has none of: all colours are named. */
+static void add_keys(struct gm_piece keys[MOST_KEYS], size_t *n, const struct gm_folded *f)
+{
+    for (size_t i = 0; i < f->n && *n < MOST_KEYS; i++) {
+        const bool is_folded = f->folded > 0 && i + 1 == f->n;
+        size_t k = 0;
+        while (k < *n && (keys[k].fill.color != f->parts[i].fill.color || keys[k].fill.hatch != f->parts[i].fill.hatch))
+            k++;
+        if (k == *n)
+            keys[(*n)++] = (struct gm_piece){is_folded ? "smaller ones" : f->parts[i].name, 0, f->parts[i].fill};
+    }
+}
+
 static void draw_devices(struct gm_page *page, const struct gm_report *report)
 {
     const double label_width = 84, x = GM_PAGE_LEFT + label_width + 8, width = GM_PAGE_RIGHT - 92 - x;
@@ -210,6 +225,8 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report)
         largest = devices.v[i].peak->requested > largest ? devices.v[i].peak->requested : largest;
     const struct gm_chart_axis axis = gm_axis_bytes(largest);
     const double bottom = page->y + pitch * (double)devices.n;
+    struct gm_piece keys[MOST_KEYS];
+    size_t key_count = 0;
     gm_axis_draw(d, &axis, x, width, page->y, bottom);
     for (size_t i = 0; i < devices.n; i++) {
         const struct gm_peak *peak = devices.v[i].peak;
@@ -217,10 +234,12 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report)
         struct gm_folded f = gm_fold_categories(d, peak->categories, peak->category_count, SLICE_ROWS);
         gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_label, gm_device_label(d, devices.v[i].device));
         gm_stacked_bar(d, x, middle - bar / 2, width, bar, f.parts, f.n, axis.step * axis.steps);
+        add_keys(keys, &key_count, &f);
         gm_put_value(d, x + fmin(gm_axis_span(&axis, f.bytes, width), width) + 8, GM_PAGE_RIGHT, middle, gm_style_label,
                      gm_size_text(d, peak->requested));
     }
-    page->y = bottom + GM_AXIS_HEIGHT;
+    page->y = bottom + GM_AXIS_HEIGHT + 12;
+    page->y += gm_keys(d, page->y, keys, key_count);
     gm_traced_note_hidden(page, &devices);
     page->y += 20;
 }

@@ -148,7 +148,7 @@ static const char *shorten_path(struct gm_display *display, const char *path, do
         return path;
     double room = width - width_of(ELLIPSIS, 3, font);
     const char *tail = path + fitting_tail(path, n, room, font);
-    const char *slash = strchr(tail, '/');
+    const char *slash = strpbrk(tail, "/\\");
     return gm_display_printf(display, ELLIPSIS "%s", slash != NULL ? slash : tail);
 }
 

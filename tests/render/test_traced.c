@@ -262,6 +262,21 @@ TEST(peak_breakdown)
     assert_non_null(nth_rect(d, GM_RECT_BAR, 6)); /* the rest is shown all the same */
 }
 
+/* What only another device than the highest holds has a name, too. */
+TEST(peaks_of_the_devices)
+{
+    static const struct gm_slice first[] = {{"Loss", 0x112233, 1000, 6}}, second[] = {{"Weights", 0x445566, 500, 6}};
+    static const struct gm_device_report devices[] = {{.device = 0, .trace = {.events = 9}},
+                                                      {.device = 1, .trace = {.events = 9}}};
+    static const struct gm_device_timeline timelines[2];
+    static const struct gm_peak peaks[] = {{1000, 7, GM_REPORT_NONE, first, 1, {1000, 1000, 1000, 1000}},
+                                           {500, 7, GM_REPORT_NONE, second, 1, {500, 500, 500, 500}}};
+    const struct gm_report report = {
+        .run_name = "r", .devices = devices, .device_count = 2, .peaks = peaks, .timelines = timelines};
+    check_page(&report, GM_CHART_PEAK_BREAKDOWN);
+    assert_non_null(find_text(laid_out(&report, GM_CHART_PEAK_BREAKDOWN), "Weights"));
+}
+
 /* ---- fragmentation_map ------------------------------------------------------------------------------------------- */
 
 static const struct gm_display *map_of(const struct gm_map_segment *segments, size_t n, size_t total)
@@ -396,6 +411,27 @@ TEST(flame)
     assert_non_null(find_text(d, "main  a/b.py:3"));
     assert_non_null(find_text(d, "at::empty"));
     assert_null(find_part(d, "too narrow"));
+}
+
+/* A path of Windows is cut at its folders, too: file and line stay. */
+TEST(flame_of_windows)
+{
+    static const struct gm_flame_node nodes[] = {
+        {.name = "all", .line = GM_REPORT_NONE, .first_child = 1, .bytes = 1000, .blocks = 1},
+        {.name = "forward",
+         .filename = "D:\\Dev\\assignment2-systems\\cs336-basics\\cs336_basics\\model.py",
+         .line = 253,
+         .depth = 1,
+         .is_python = true,
+         .bytes = 200,
+         .blocks = 1}};
+    const struct gm_device_report device = {.trace = {.events = 1}};
+    const struct gm_device_timeline timeline = {.flame = {nodes, 2}};
+    const struct gm_peak peak = {.requested = 1000};
+    const struct gm_report report = {
+        .run_name = "r", .devices = &device, .device_count = 1, .peaks = &peak, .timelines = &timeline};
+    check_page(&report, GM_CHART_FLAMEGRAPH);
+    assert_non_null(find_text(laid_out(&report, GM_CHART_FLAMEGRAPH), "forward  \xe2\x80\xa6\\model.py:253"));
 }
 
 /* Links in circles, and widths that do not add up, end somewhere. */
