@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the report concludes, from analysis.json, and for each the place in the views where it is seen.
 
-import { count, el, fill, size } from "./base.js";
+import { count, el, fill, percents, size } from "./base.js";
 import { CoreError } from "./core.js";
 import { about, accused, analysed, device, run } from "./runs.js";
 import { FILTERS, set, unset } from "./state.js";
@@ -96,7 +96,7 @@ const PEAKS = [
 const SITES = [
     { name: "Call site at the peak", text: row => row.label || row.site },
     { name: "Bytes", isNumber: true, text: row => size(row.bytes) },
-    { name: "Share", isNumber: true, text: row => `${row.percent.toFixed(1)} %`, bar: row => row.percent / 100 },
+    { name: "Share", isNumber: true, text: row => percents(row.percent), bar: row => row.percent / 100 },
     { name: "Peak without it", isNumber: true, text: row => size(row.peak_without_bytes) },
     { name: "Role", text: row => row.role || "" },
 ];

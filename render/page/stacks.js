@@ -34,7 +34,7 @@ export const stacksView = {
         });
         const find = el("input", {
             type: "search",
-            placeholder: "search: a regular expression",
+            placeholder: "regular expression",
             "aria-label": "Search frames by a regular expression",
             oninput: () => set({ find: find.value }),
         });

@@ -4,7 +4,7 @@
 
 import { byId, clamp, count, el, fill, size, span, ticks } from "./base.js";
 import { call, Channel, CoreError } from "./core.js";
-import { colours, fitted, Picture, tone, inkOn } from "./pen.js";
+import { colours, fitted, inkOn, Picture, textWidth, tone } from "./pen.js";
 import { about, axis, device, here, kept, length, moment, NONE, range, run, runs, split } from "./runs.js";
 import { on, set, state } from "./state.js";
 
@@ -210,9 +210,10 @@ function drawPeak(pen, p, y) {
     if (x < p.left || x > p.right) return;
     const level = y(bytes),
         text = `peak ${size(bytes)}`,
-        right = x + 90 < p.right;
+        width = textWidth(text) * 1.2, // bold
+        right = x + 10 + width < p.right;
     pen.area([x, level - 5, x + 5, level, x, level + 5, x - 5, level], colours().ink);
-    pen.rect(right ? x + 8 : x - 98, level - 8, 90, 15, colours().veil);
+    pen.rect(right ? x + 8 : x - 12 - width, level - 8, width + 4, 15, colours().veil);
     pen.text(right ? x + 10 : x - 10, level + 4, text, colours().ink, right ? "left" : "right", "bold");
 }
 

@@ -415,6 +415,26 @@ class Demo(unittest.TestCase):
         self.assertEqual(head, [0x89, 0x50, 0x4E, 0x47])
         self.assertGreater(size_of, 600)
 
+    def test_peak_is_named_inside_of_the_picture(self):
+        """Wherever the peak lies: its name turns to the left where there is no room for it."""
+        whole, peak = self.timeline["events"], self.timeline["peak_event"]
+        page = self.open()
+        page.js("""Object.defineProperty(navigator, 'clipboard', {configurable: true,
+                value: {writeText: async text => { window.copied = text; }}})""")
+        width = page.js("return document.querySelector('#timeline-canvas').clientWidth")
+        for room in range(60, 130, 10):  # pixels between the peak and the right end
+            page.js("location.hash = arguments[0]", f"from={peak - 1000}&to={peak + 1000 * room / (width - 110 - room)}")
+            page.wait("location.hash.includes('from=')")
+            page.js("""window.copied = ''; return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))""")
+            page.js("[...document.querySelectorAll('#timeline .copies button')].find(b => b.textContent === 'SVG').click()")
+            page.wait("window.copied")
+            right, end = page.js("""const box = document.createElement('div'); box.innerHTML = window.copied; document.body.append(box);
+                const svg = box.querySelector('svg'), text = [...svg.querySelectorAll('text')].find(t => t.textContent.startsWith('peak '));
+                const found = [text ? text.getBBox().x + text.getBBox().width : 0, svg.viewBox.baseVal.width || svg.getBBox().width];
+                box.remove(); return found""")
+            self.assertGreater(right, 0, room)
+            self.assertLess(right, end - 10, room)
+
     def test_prints(self):
         for view in ("moment", "allocations", "events", "findings"):
             page = self.open(f"#view={view}")
