@@ -21,7 +21,7 @@
       "Memory efficiency: allocated over reserved with its grade, and where the rest is: rounding, pending, "          \
       "releasable, stranded.")                                                                                         \
     X(MEMORY_TIMELINE, memory_timeline, has_trace,                                                                     \
-      "Memory timeline: active memory over time, stacked by category, with reserved as a line and the peaks, the "     \
+      "Memory timeline: active memory over time, in layers, with reserved as a line and the peaks, the "               \
       "steps and every running out of memory marked.")                                                                 \
     X(PEAK_BREAKDOWN, peak_breakdown, has_trace,                                                                       \
       "Peak breakdown: what the peak was made of by category, role, lifetime and call site, and what it would be "     \

@@ -205,7 +205,8 @@ static void rank_judged(struct gm_case *c, struct gm_finding *list)
         const struct gm_finding *f = &diagnosis->findings[i];
         const bool is_fact =
             f->rank == GM_RANK_OTHERS && f->severity == GM_INFO && (has_choice || strcmp(f->id, "healthy") != 0);
-        if (is_fact || !is_worth_it(f) || (has_mistake && f->rank == GM_RANK_OUT_OF_MEMORY) || /* the headline has that */
+        if (is_fact || !is_worth_it(f) ||
+            (has_mistake && f->rank == GM_RANK_OUT_OF_MEMORY) || /* the headline has that */
             is_growth_told(diagnosis, f))
             continue;
         size_t at = c->to_do_count++;

@@ -249,9 +249,8 @@ static void say_driver(struct gm_doc *d, const struct gm_view *v)
     if (taken > 0 || given > 0)
         gm_doc_tell(d, "The driver was asked for memory %s time%s and given %s.", gm_doc_count(d, taken),
                     gm_plural(taken),
-                    given == 0
-                        ? "none back"
-                        : gm_doc_printf(d, "some back %s time%s", gm_doc_count(d, given), gm_plural(given)));
+                    given == 0 ? "none back"
+                               : gm_doc_printf(d, "some back %s time%s", gm_doc_count(d, given), gm_plural(given)));
     if (cycles > 0)
         gm_doc_tell(d, "%s time%s reserved memory grew again after some had gone back, which costs time.",
                     gm_doc_count(d, cycles), gm_plural(cycles));

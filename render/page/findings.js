@@ -98,7 +98,7 @@ const SITES = [
     { name: "Bytes", isNumber: true, text: row => size(row.bytes) },
     { name: "Share", isNumber: true, text: row => percents(row.percent), bar: row => row.percent / 100 },
     { name: "Peak without it", isNumber: true, text: row => size(row.peak_without_bytes) },
-    { name: "Role", text: row => row.role || "" },
+    { name: "Role of most", text: row => row.role || "" },
 ];
 const STEPS = [
     { name: "Step", text: row => row.label },
