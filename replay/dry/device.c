@@ -156,15 +156,10 @@ static struct properties_12 properties(int device)
     return p;
 }
 
-static int check_device(int device)
-{
-    return device >= 0 && device < dry_devices() ? DRY_OK : dry_result(DRY_BAD_DEVICE);
-}
-
 /* That of CUDA 12; that of 13 has the plain name. */
 API(int, cudaGetDeviceProperties_v2, struct properties_12 *p, int device)
 {
-    if (check_device(device) != DRY_OK)
+    if (dry_check_device(device) != DRY_OK)
         return DRY_BAD_DEVICE;
     *p = properties(device);
     return DRY_OK;
@@ -172,7 +167,7 @@ API(int, cudaGetDeviceProperties_v2, struct properties_12 *p, int device)
 
 API(int, cudaGetDeviceProperties, struct properties_13 *p, int device)
 {
-    if (check_device(device) != DRY_OK)
+    if (dry_check_device(device) != DRY_OK)
         return DRY_BAD_DEVICE;
     const struct properties_12 all = properties(device);
 #define COPY(type, name, count) memcpy(&p->name, &all.name, sizeof p->name);
@@ -186,86 +181,54 @@ API(int, cudaGetDeviceProperties, struct properties_13 *p, int device)
 static int attribute(int number, int device)
 {
     const struct properties_12 p = properties(device);
-    switch (number) {
-    case 1: /* threads of a block, and its dimensions */
-    case 2:
-    case 3:
-        return p.threads_of_block;
-    case 4:
-        return p.threads_dim[2];
-    case 5:
-        return p.grid[0];
-    case 6:
-    case 7:
-        return p.grid[1];
-    case 8:
-        return (int)p.shared_of_block;
-    case 9: /* constant memory */
-        return 65536;
-    case 10:
-        return p.warp;
-    case 11:
-        return INT32_MAX;
-    case 12: /* registers of a block, of an SM */
-    case 82:
-        return p.registers_of_block;
-    case 13:
-        return p.clock_rate;
-    case 14:
-        return (int)p.texture_alignment;
-    case 16:
-        return p.sms;
-    case 33:
-        return p.pci_bus;
-    case 36:
-        return p.memory_clock;
-    case 37:
-        return p.bus_width;
-    case 38:
-        return p.l2;
-    case 39:
-        return p.threads_of_sm;
-    case 40:
-        return p.engines;
-    case 75:
-        return p.major;
-    case 76:
-        return p.minor;
-    case 81:
-        return (int)p.shared_of_sm;
-    case 97:
-        return (int)p.shared_opt_in;
-    case 106:
-        return p.blocks_of_sm;
-    case 111:
-        return (int)p.reserved_shared;
-    case 120: /* thread block clusters */
-        return p.major >= 9;
-    case 15: /* what every card of the table can: overlap, mapping, concurrent kernels, unified addresses, */
-    case 19:
-    case 31:
-    case 41:
-    case 78: /* priorities, caches, managed memory, preemption, cooperative launches, */
-    case 79:
-    case 80:
-    case 83:
-    case 89:
-    case 90:
-    case 91:
-    case 95:
-    case 99:
-    case 102: /* virtual memory with handles of files, memory pools */
-    case 103:
-    case 115:
-        return 1;
-    default: /* integrated, compute mode, pageable memory, textures, multicast, fabric: no */
-        return 0;
-    }
+    const struct {
+        int number, value;
+    } rows[] = {
+        {1, p.threads_of_block}, /* of a block, and of its dimensions */
+        {2, p.threads_dim[0]},
+        {3, p.threads_dim[1]},
+        {4, p.threads_dim[2]},
+        {5, p.grid[0]},
+        {6, p.grid[1]},
+        {7, p.grid[2]},
+        {8, (int)p.shared_of_block},
+        {9, (int)p.constant_memory},
+        {10, p.warp},
+        {11, INT32_MAX},
+        {12, p.registers_of_block},
+        {13, p.clock_rate},
+        {14, (int)p.texture_alignment},
+        {16, p.sms},
+        {33, p.pci_bus},
+        {36, p.memory_clock},
+        {37, p.bus_width},
+        {38, p.l2},
+        {39, p.threads_of_sm},
+        {40, p.engines},
+        {75, p.major},
+        {76, p.minor},
+        {81, (int)p.shared_of_sm},
+        {82, p.registers_of_sm},
+        {97, (int)p.shared_opt_in},
+        {106, p.blocks_of_sm},
+        {111, (int)p.reserved_shared},
+        {120, p.major >= 9}, /* thread block clusters */
+    };
+    /* What every card of the table can: overlap, mapping, concurrent kernels, unified addresses, priorities, caches,
+     * managed memory, preemption, cooperative launches, virtual memory with handles of files, memory pools. */
+    static const int can[] = {15, 19, 31, 41, 78, 79, 80, 83, 89, 90, 91, 95, 99, 102, 103, 115};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].number == number)
+            return rows[i].value;
+    for (size_t i = 0; i < sizeof can / sizeof *can; i++)
+        if (can[i] == number)
+            return 1;
+    return 0; /* integrated, compute mode, pageable memory, textures, multicast, fabric */
 }
 
 API(int, cudaDeviceGetAttribute, int *value, int number, int device)
 {
-    if (check_device(device) != DRY_OK)
+    if (dry_check_device(device) != DRY_OK)
         return DRY_BAD_DEVICE;
     *value = attribute(number, device);
     return DRY_OK;
@@ -277,25 +240,25 @@ API(int, cuDeviceComputeCapability, int *major, int *minor, int device)
 {
     *major = dry_card()->major;
     *minor = dry_card()->minor;
-    return check_device(device);
+    return dry_check_device(device);
 }
 
 API(int, cuDeviceTotalMem_v2, size_t *bytes, int device)
 {
     *bytes = dry_card()->total;
-    return check_device(device);
+    return dry_check_device(device);
 }
 
 API(int, cuDeviceGetName, char *name, int length, int device)
 {
     snprintf(name, (size_t)length, "%s", dry_card()->name);
-    return check_device(device);
+    return dry_check_device(device);
 }
 
 API(int, cuDeviceGetUuid_v2, char *uuid, int device)
 {
     memcpy(uuid, properties(device).uuid, 16);
-    return check_device(device);
+    return dry_check_device(device);
 }
 
 API_IS(int, cuDeviceGetUuid, cuDeviceGetUuid_v2(uuid, device), char *uuid, int device)
@@ -303,7 +266,7 @@ API_IS(int, cuDeviceGetUuid, cuDeviceGetUuid_v2(uuid, device), char *uuid, int d
 static int tell_bus(char *text, int length, int device)
 {
     snprintf(text, (size_t)length, "0000:%02x:00.0", (unsigned)device + 1);
-    return check_device(device);
+    return dry_check_device(device);
 }
 
 API_IS(int, cudaDeviceGetPCIBusId, tell_bus(text, length, device), char *text, int length, int device)
@@ -323,19 +286,13 @@ API_IS(int, cuDeviceGetCount, count_devices(count), int *count)
 API(int, cuDeviceGet, int *device, int ordinal)
 {
     *device = ordinal;
-    return check_device(ordinal);
+    return dry_check_device(ordinal);
 }
 
-static int tell_driver(int *version)
-{
-    *version = DRIVER;
-    return DRY_OK;
-}
-
-API_IS(int, cudaDriverGetVersion, tell_driver(version), int *version)
-API_IS(int, cuDriverGetVersion, tell_driver(version), int *version)
-API_IS(int, nvmlSystemGetCudaDriverVersion_v2, tell_driver(version), int *version)
-API_IS(int, nvmlSystemGetCudaDriverVersion, tell_driver(version), int *version)
+API_SETS(cudaDriverGetVersion, *version, DRIVER, int *version)
+API_SETS(cuDriverGetVersion, *version, DRIVER, int *version)
+API_SETS(nvmlSystemGetCudaDriverVersion_v2, *version, DRIVER, int *version)
+API_SETS(nvmlSystemGetCudaDriverVersion, *version, DRIVER, int *version)
 
 API_OF("libcudart.so.12", int, dry_runtime_version_12, cudaRuntimeGetVersion, int *version)
 {
@@ -352,13 +309,13 @@ API_OF("libcudart.so.13", int, dry_runtime_version_13, cudaRuntimeGetVersion, in
 API(int, cudaDeviceCanAccessPeer, int *can, int device, int peer)
 {
     *can = device != peer;
-    return check_device(device) != DRY_OK ? DRY_BAD_DEVICE : check_device(peer);
+    return dry_check_device(device) != DRY_OK ? DRY_BAD_DEVICE : dry_check_device(peer);
 }
 
 API(int, cudaDeviceGetP2PAttribute, int *value, int attribute_number, int device, int peer)
 {
     *value = attribute_number == 2; /* access */
-    return check_device(device);
+    return dry_check_device(device);
 }
 
 API(int, cudaDeviceGetLimit, size_t *value, int limit)
@@ -373,21 +330,16 @@ API(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *is_active
 {
     *flags = 0;
     *is_active = 1;
-    return check_device(device);
+    return dry_check_device(device);
 }
 
 API(int, cuDevicePrimaryCtxRetain, void **context, int device)
 {
     *context = dry_handle();
-    return check_device(device);
+    return dry_check_device(device);
 }
 
-API(int, cuCtxGetCurrent, void **context)
-{
-    *context = dry_handle();
-    return DRY_OK;
-}
-
+API_SETS(cuCtxGetCurrent, *context, dry_handle(), void **context)
 API_IS(int, cuCtxPushCurrent_v2, DRY_OK, void *context)
 
 API(int, cuCtxPopCurrent_v2, void **context)
@@ -397,10 +349,5 @@ API(int, cuCtxPopCurrent_v2, void **context)
     return DRY_OK;
 }
 
-API(int, cuCtxGetDevice, int *device)
-{
-    *device = dry_current();
-    return DRY_OK;
-}
-
+API_SETS(cuCtxGetDevice, *device, dry_current(), int *device)
 API_IS(int, cuCtxGetLimit, cudaDeviceGetLimit(value, limit), size_t *value, int limit)

@@ -7,7 +7,6 @@
 #include "replay/dry/private.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* The program's; gmdry's hook tells that with which PyTorch was built. For others one with the functions of here. */
 enum { VERSION = 91002, RUNTIME = 13000 };
@@ -24,13 +23,7 @@ static int version_of_cudnn(void)
 }
 
 API_IS(size_t, cudnnGetVersion, (size_t)version_of_cudnn(), void)
-
-API(size_t, cudnnGetMaxDeviceVersion, void)
-{
-    const int number = dry_card()->major * 100 + dry_card()->minor * 10;
-    return (size_t)number;
-}
-
+API_IS(size_t, cudnnGetMaxDeviceVersion, (size_t)(dry_card()->major * 100 + dry_card()->minor * 10), void)
 API_IS(size_t, cudnnGetCudartVersion, RUNTIME, void)
 
 API(int, cudnnGetProperty, int which, int *value)
@@ -56,56 +49,25 @@ struct handle {
     void *stream;
 };
 
-API(int, cudnnCreate, struct handle **made)
-{
-    *made = calloc(1, sizeof **made);
-    return *made == NULL ? DNN_NO_MEMORY : DNN_OK;
-}
-
-API(int, cudnnDestroy, struct handle *handle)
-{
-    free(handle);
-    return DNN_OK;
-}
-
-API(int, cudnnSetStream, struct handle *handle, void *stream)
-{
-    handle->stream = stream;
-    return DNN_OK;
-}
-
-API(int, cudnnGetStream, const struct handle *handle, void **stream)
-{
-    *stream = handle->stream;
-    return DNN_OK;
-}
+API_IS(int, cudnnCreate, dnn_create(made, sizeof(struct handle)), void **made)
+API_IS(int, cudnnDestroy, dnn_destroy(handle), void *handle)
+API_SETS(cudnnSetStream, handle->stream, stream, struct handle *handle, void *stream)
+API_SETS(cudnnGetStream, *stream, handle->stream, const struct handle *handle, void **stream)
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
 /* One generator of 48 bytes for each thread of the card. */
-API(int, cudnnDropoutGetStatesSize, void *handle, size_t *bytes)
-{
-    return dry_estimate(bytes, (uint64_t)dry_card()->sms * 2048 * 48, __func__);
-}
+API_IS(int, cudnnDropoutGetStatesSize, dry_estimate(bytes, (uint64_t)dry_card()->sms * 2048 * 48, __func__),
+       void *handle, size_t *bytes)
 
 /* Batch normalisation keeps and needs nothing more, unless an activation is fused into it. */
-API(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, void *handle, int mode, int operations, void *x,
-    void *z, void *y, void *parameters, void *activation, size_t *bytes)
-{
-    return dry_estimate(bytes, 0, __func__);
-}
-
-API(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize, void *handle, int mode, int operations, void *x, void *y,
-    void *dy, void *dz, void *dx, void *parameters, void *activation, size_t *bytes)
-{
-    return dry_estimate(bytes, 0, __func__);
-}
-
-API(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, void *handle, int mode, int operations, void *activation,
-    void *x, size_t *bytes)
-{
-    return dry_estimate(bytes, 0, __func__);
-}
+API_IS(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, dry_estimate(bytes, 0, __func__), void *handle,
+       int mode, int operations, void *x, void *z, void *y, void *parameters, void *activation, size_t *bytes)
+API_IS(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize, dry_estimate(bytes, 0, __func__), void *handle, int mode,
+       int operations, void *x, void *y, void *dy, void *dz, void *dx, void *parameters, void *activation,
+       size_t *bytes)
+API_IS(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, dry_estimate(bytes, 0, __func__), void *handle,
+       int mode, int operations, void *activation, void *x, size_t *bytes)
 
 /* ---- CTC: the lattice of steps and labels, there and back -------------------------------------------------------- */
 
@@ -113,33 +75,12 @@ struct ctc {
     int longest; /* label */
 };
 
-API(int, cudnnCreateCTCLossDescriptor, struct ctc **made)
-{
-    *made = calloc(1, sizeof **made);
-    return *made == NULL ? DNN_NO_MEMORY : DNN_OK;
-}
-
-API(int, cudnnDestroyCTCLossDescriptor, struct ctc *ctc)
-{
-    free(ctc);
-    return DNN_OK;
-}
-
-static int set_longest(struct ctc *ctc, int longest)
-{
-    ctc->longest = longest;
-    return DNN_OK;
-}
-
-API(int, cudnnSetCTCLossDescriptor_v8, struct ctc *ctc, int type, int mode, int gradient, int longest)
-{
-    return set_longest(ctc, longest);
-}
-
-API(int, cudnnSetCTCLossDescriptor_v9, struct ctc *ctc, int type, int mode, int gradient, int longest)
-{
-    return set_longest(ctc, longest);
-}
+API_IS(int, cudnnCreateCTCLossDescriptor, dnn_create(made, sizeof(struct ctc)), void **made)
+API_IS(int, cudnnDestroyCTCLossDescriptor, dnn_destroy(ctc), void *ctc)
+API_SETS(cudnnSetCTCLossDescriptor_v8, ctc->longest, longest, struct ctc *ctc, int type, int mode, int gradient,
+         int longest)
+API_SETS(cudnnSetCTCLossDescriptor_v9, ctc->longest, longest, struct ctc *ctc, int type, int mode, int gradient,
+         int longest)
 
 static int tell_lattice(const struct dnn_tensor *probabilities, int longest, size_t *bytes, const char *name)
 {
@@ -155,11 +96,9 @@ API(int, cudnnGetCTCLossWorkspaceSize, void *handle, const struct dnn_tensor *pr
     int longest = 0;
     for (int i = 0; i < probabilities->sizes[1]; i++)
         longest = lengths[i] > longest ? lengths[i] : longest;
-    return tell_lattice(probabilities, longest, bytes, "cudnnGetCTCLossWorkspaceSize");
+    return tell_lattice(probabilities, longest, bytes, __func__);
 }
 
-API(int, cudnnGetCTCLossWorkspaceSize_v8, void *handle, int algorithm, const struct ctc *ctc,
-    const struct dnn_tensor *probabilities, const struct dnn_tensor *gradients, size_t *bytes)
-{
-    return tell_lattice(probabilities, ctc->longest, bytes, "cudnnGetCTCLossWorkspaceSize_v8");
-}
+API_IS(int, cudnnGetCTCLossWorkspaceSize_v8, tell_lattice(probabilities, ctc->longest, bytes, __func__), void *handle,
+       int algorithm, const struct ctc *ctc, const struct dnn_tensor *probabilities, const struct dnn_tensor *gradients,
+       size_t *bytes)

@@ -89,17 +89,8 @@ API(int, cudnnGetFilterNdDescriptor, const struct dnn_tensor *filter, int room, 
     return DNN_OK;
 }
 
-API(int, cudnnSetConvolutionGroupCount, struct convolution *convolution, int groups)
-{
-    convolution->groups = groups;
-    return DNN_OK;
-}
-
-API(int, cudnnSetConvolutionMathType, struct convolution *convolution, int math)
-{
-    convolution->math = math;
-    return DNN_OK;
-}
+API_SETS(cudnnSetConvolutionGroupCount, convolution->groups, groups, struct convolution *convolution, int groups)
+API_SETS(cudnnSetConvolutionMathType, convolution->math, math, struct convolution *convolution, int math)
 
 /* ---- algorithms -------------------------------------------------------------------------------------------------- */
 
@@ -151,46 +142,27 @@ static int tell_algorithms(enum dnn_pass pass, const struct dnn_tensor *x, const
     return DNN_OK;
 }
 
-API(int, cudnnGetConvolutionForwardWorkspaceSize, void *handle, const struct dnn_tensor *x, const struct dnn_tensor *w,
-    const struct convolution *convolution, const struct dnn_tensor *y, int algorithm, size_t *bytes)
-{
-    return tell_workspace(DNN_PASS_FORWARD, x, w, y, algorithm, bytes);
-}
-
-API(int, cudnnGetConvolutionBackwardDataWorkspaceSize, void *handle, const struct dnn_tensor *w,
-    const struct dnn_tensor *y, const struct convolution *convolution, const struct dnn_tensor *x, int algorithm,
-    size_t *bytes)
-{
-    return tell_workspace(DNN_PASS_DATA, x, w, y, algorithm, bytes);
-}
-
-API(int, cudnnGetConvolutionBackwardFilterWorkspaceSize, void *handle, const struct dnn_tensor *x,
-    const struct dnn_tensor *y, const struct convolution *convolution, const struct dnn_tensor *w, int algorithm,
-    size_t *bytes)
-{
-    return tell_workspace(DNN_PASS_FILTER, x, w, y, algorithm, bytes);
-}
-
-API(int, cudnnGetConvolutionForwardAlgorithm_v7, void *handle, const struct dnn_tensor *x, const struct dnn_tensor *w,
-    const struct convolution *convolution, const struct dnn_tensor *y, int wanted, int *count,
-    struct performance *performances)
-{
-    return tell_algorithms(DNN_PASS_FORWARD, x, w, y, wanted, count, performances, SIZE_MAX);
-}
-
-API(int, cudnnGetConvolutionBackwardDataAlgorithm_v7, void *handle, const struct dnn_tensor *w,
-    const struct dnn_tensor *y, const struct convolution *convolution, const struct dnn_tensor *x, int wanted,
-    int *count, struct performance *performances)
-{
-    return tell_algorithms(DNN_PASS_DATA, x, w, y, wanted, count, performances, SIZE_MAX);
-}
-
-API(int, cudnnGetConvolutionBackwardFilterAlgorithm_v7, void *handle, const struct dnn_tensor *x,
-    const struct dnn_tensor *y, const struct convolution *convolution, const struct dnn_tensor *w, int wanted,
-    int *count, struct performance *performances)
-{
-    return tell_algorithms(DNN_PASS_FILTER, x, w, y, wanted, count, performances, SIZE_MAX);
-}
+API_IS(int, cudnnGetConvolutionForwardWorkspaceSize, tell_workspace(DNN_PASS_FORWARD, x, w, y, algorithm, bytes),
+       void *handle, const struct dnn_tensor *x, const struct dnn_tensor *w, const struct convolution *convolution,
+       const struct dnn_tensor *y, int algorithm, size_t *bytes)
+API_IS(int, cudnnGetConvolutionBackwardDataWorkspaceSize, tell_workspace(DNN_PASS_DATA, x, w, y, algorithm, bytes),
+       void *handle, const struct dnn_tensor *w, const struct dnn_tensor *y, const struct convolution *convolution,
+       const struct dnn_tensor *x, int algorithm, size_t *bytes)
+API_IS(int, cudnnGetConvolutionBackwardFilterWorkspaceSize, tell_workspace(DNN_PASS_FILTER, x, w, y, algorithm, bytes),
+       void *handle, const struct dnn_tensor *x, const struct dnn_tensor *y, const struct convolution *convolution,
+       const struct dnn_tensor *w, int algorithm, size_t *bytes)
+API_IS(int, cudnnGetConvolutionForwardAlgorithm_v7,
+       tell_algorithms(DNN_PASS_FORWARD, x, w, y, wanted, count, performances, SIZE_MAX), void *handle,
+       const struct dnn_tensor *x, const struct dnn_tensor *w, const struct convolution *convolution,
+       const struct dnn_tensor *y, int wanted, int *count, struct performance *performances)
+API_IS(int, cudnnGetConvolutionBackwardDataAlgorithm_v7,
+       tell_algorithms(DNN_PASS_DATA, x, w, y, wanted, count, performances, SIZE_MAX), void *handle,
+       const struct dnn_tensor *w, const struct dnn_tensor *y, const struct convolution *convolution,
+       const struct dnn_tensor *x, int wanted, int *count, struct performance *performances)
+API_IS(int, cudnnGetConvolutionBackwardFilterAlgorithm_v7,
+       tell_algorithms(DNN_PASS_FILTER, x, w, y, wanted, count, performances, SIZE_MAX), void *handle,
+       const struct dnn_tensor *x, const struct dnn_tensor *y, const struct convolution *convolution,
+       const struct dnn_tensor *w, int wanted, int *count, struct performance *performances)
 
 API(int, cudnnFindConvolutionForwardAlgorithmEx, void *handle, const struct dnn_tensor *x, const void *x_data,
     const struct dnn_tensor *w, const void *w_data, const struct convolution *convolution, const struct dnn_tensor *y,

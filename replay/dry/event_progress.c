@@ -64,16 +64,9 @@ void dry_depend(size_t waiter, size_t other, uint64_t mark)
     if (dry_polls() == DRY_EVENTS_NOW)
         return;
     dry_lock();
-    if (lines[other].done < mark && waiter != other) {
-        if (dependence_count == dependence_room) {
-            const size_t room = dependence_room == 0 ? 64 : 2 * dependence_room;
-            struct dependence *more = realloc(dependences, room * sizeof *more);
-            dependences = more != NULL ? more : dependences;
-            dependence_room = more != NULL ? room : dependence_room;
-        }
-        if (dependence_count < dependence_room)
-            dependences[dependence_count++] = (struct dependence){++lines[waiter].marks, mark, waiter, other};
-    }
+    if (lines[other].done < mark && waiter != other &&
+        dry_make_room(&dependences, dependence_count, &dependence_room, sizeof *dependences))
+        dependences[dependence_count++] = (struct dependence){++lines[waiter].marks, mark, waiter, other};
     dry_unlock();
 }
 

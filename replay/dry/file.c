@@ -57,15 +57,9 @@ API(void, cuFileHandleDeregister, int *handle)
     free(handle);
 }
 
-API(struct file_error, cuFileBufRegister, const void *buffer, size_t bytes, int flags)
-{
-    return (struct file_error){.error = 0};
-}
-
-API(struct file_error, cuFileBufDeregister, const void *buffer)
-{
-    return (struct file_error){.error = 0};
-}
+API_IS(struct file_error, cuFileBufRegister, (struct file_error){.error = 0}, const void *buffer, size_t bytes,
+       int flags)
+API_IS(struct file_error, cuFileBufDeregister, (struct file_error){.error = 0}, const void *buffer)
 
 API(ssize_t, cuFileRead, const int *handle, void *buffer, size_t bytes, off_t at, off_t buffer_at)
 {

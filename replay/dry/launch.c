@@ -113,26 +113,14 @@ static int tell_function(const char *name, void **function, int *status)
     return DRY_OK;
 }
 
-API(int, cudaGetDriverEntryPoint, const char *name, void **function, unsigned long long flags, int *status)
-{
-    return tell_function(name, function, status);
-}
-
-API(int, cudaGetDriverEntryPointByVersion, const char *name, void **function, unsigned version,
-    unsigned long long flags, int *status)
-{
-    return tell_function(name, function, status);
-}
-
-API(int, cuGetProcAddress_v2, const char *name, void **function, int version, uint64_t flags, int *status)
-{
-    return tell_function(name, function, status);
-}
-
-API(int, cuGetProcAddress, const char *name, void **function, int version, uint64_t flags)
-{
-    return tell_function(name, function, NULL);
-}
+API_IS(int, cudaGetDriverEntryPoint, tell_function(name, function, status), const char *name, void **function,
+       unsigned long long flags, int *status)
+API_IS(int, cudaGetDriverEntryPointByVersion, tell_function(name, function, status), const char *name, void **function,
+       unsigned version, unsigned long long flags, int *status)
+API_IS(int, cuGetProcAddress_v2, tell_function(name, function, status), const char *name, void **function, int version,
+       uint64_t flags, int *status)
+API_IS(int, cuGetProcAddress, tell_function(name, function, NULL), const char *name, void **function, int version,
+       uint64_t flags)
 
 /* Functions without names, by whose ids NVIDIA's libraries know them: tables, as long as their first word says. NVRTC
  * looks into one without asking whether it is there. All of ours end behind that word. */
@@ -170,15 +158,5 @@ static size_t row_of(int error)
 
 API_IS(const char *, cudaGetErrorString, errors[row_of(error)].words, int error)
 API_IS(const char *, cudaGetErrorName, errors[row_of(error)].name, int error)
-
-API(int, cuGetErrorString, int error, const char **words)
-{
-    *words = cudaGetErrorString(error);
-    return DRY_OK;
-}
-
-API(int, cuGetErrorName, int error, const char **name)
-{
-    *name = cudaGetErrorName(error);
-    return DRY_OK;
-}
+API_SETS(cuGetErrorString, *words, cudaGetErrorString(error), int error, const char **words)
+API_SETS(cuGetErrorName, *name, cudaGetErrorName(error), int error, const char **name)

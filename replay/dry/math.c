@@ -11,56 +11,21 @@ enum { CUBLAS_VERSION = 130000, CUFFT_VERSION = 12000, RUNTIME = 13000 };
 
 /* ---- cuBLAS, cuBLASLt -------------------------------------------------------------------------------------------- */
 
-API(int, cublasGetVersion_v2, void *handle, int *version)
-{
-    *version = CUBLAS_VERSION;
-    return 0;
-}
-
+API_SETS(cublasGetVersion_v2, *version, CUBLAS_VERSION, void *handle, int *version)
 API_IS(size_t, cublasGetCudartVersion, RUNTIME, void)
 
 static _Thread_local int math_mode, pointer_mode;
 
-API(int, cublasSetMathMode, void *handle, int mode)
-{
-    math_mode = mode;
-    return 0;
-}
-
-API(int, cublasGetMathMode, void *handle, int *mode)
-{
-    *mode = math_mode;
-    return 0;
-}
-
-API(int, cublasSetPointerMode_v2, void *handle, int mode)
-{
-    pointer_mode = mode;
-    return 0;
-}
-
-API(int, cublasGetPointerMode_v2, void *handle, int *mode)
-{
-    *mode = pointer_mode;
-    return 0;
-}
-
-API(int, cublasGetStream_v2, void *handle, void **stream)
-{
-    *stream = NULL;
-    return 0;
-}
-
-static const char *words(int status)
-{
-    return status == 0 ? "success" : "not supported (by gmdry's stand-in)";
-}
-
-API_IS(const char *, cublasGetStatusString, words(status), int status)
-API_IS(const char *, cublasGetStatusName, words(status), int status)
-API_IS(const char *, cublasLtGetStatusString, words(status), int status)
-API_IS(const char *, cusparseGetErrorString, words(status), int status)
-API_IS(const char *, cusparseGetErrorName, words(status), int status)
+API_SETS(cublasSetMathMode, math_mode, mode, void *handle, int mode)
+API_SETS(cublasGetMathMode, *mode, math_mode, void *handle, int *mode)
+API_SETS(cublasSetPointerMode_v2, pointer_mode, mode, void *handle, int mode)
+API_SETS(cublasGetPointerMode_v2, *mode, pointer_mode, void *handle, int *mode)
+API_SETS(cublasGetStream_v2, *stream, NULL, void *handle, void **stream)
+API_IS(const char *, cublasGetStatusString, dry_words(status), int status)
+API_IS(const char *, cublasGetStatusName, dry_words(status), int status)
+API_IS(const char *, cublasLtGetStatusString, dry_words(status), int status)
+API_IS(const char *, cusparseGetErrorString, dry_words(status), int status)
+API_IS(const char *, cusparseGetErrorName, dry_words(status), int status)
 API_IS(size_t, cublasLtGetVersion, CUBLAS_VERSION, void)
 
 /* One algorithm, that needs no workspace: PyTorch allocates what it is ready to give, whatever is taken of it. */
@@ -82,12 +47,8 @@ API(int, cublasLtMatmulAlgoGetHeuristic, void *handle, void *operation, void *a,
     return 0;
 }
 
-API(int, cublasLtMatmulAlgoCheck, void *handle, void *operation, void *a, void *b, void *c, void *d,
-    const void *algorithm, struct heuristic *result)
-{
-    *result = (struct heuristic){.waves = 1};
-    return 0;
-}
+API_SETS(cublasLtMatmulAlgoCheck, *result, ((struct heuristic){.waves = 1}), void *handle, void *operation, void *a,
+         void *b, void *c, void *d, const void *algorithm, struct heuristic *result)
 
 /* The first tile, the first stages ...: all of them have the number 0. */
 API(int, cublasLtMatmulAlgoConfigGetAttribute, const void *algorithm, int attribute, void *value, size_t bytes,
@@ -117,11 +78,7 @@ API(int, cufftCreate, int *plan)
     return 0;
 }
 
-API(int, cufftGetVersion, int *version)
-{
-    *version = CUFFT_VERSION;
-    return 0;
-}
+API_SETS(cufftGetVersion, *version, CUFFT_VERSION, int *version)
 
 /* As much as the larger of input and output; with complex numbers of double precision if any side has them. */
 API(int, cufftXtMakePlanMany, int plan, int rank, const long long *n, const long long *in_embed, long long in_stride,
@@ -147,25 +104,9 @@ API(int, nvrtcVersion, int *major, int *minor)
     return 0;
 }
 
-API_IS(const char *, nvrtcGetErrorString, words(status), int status)
-
-API(int, nvrtcDestroyProgram, void **program)
-{
-    *program = NULL;
-    return 0;
-}
-
-API(int, nvrtcGetLoweredName, void *program, const char *name, const char **lowered)
-{
-    *lowered = name;
-    return 0;
-}
-
-static int tell_image_size(size_t *bytes)
-{
-    *bytes = IMAGE;
-    return 0;
-}
+API_IS(const char *, nvrtcGetErrorString, dry_words(status), int status)
+API_SETS(nvrtcDestroyProgram, *program, NULL, void **program)
+API_SETS(nvrtcGetLoweredName, *lowered, name, void *program, const char *name, const char **lowered)
 
 static int give_image(char *image)
 {
@@ -173,19 +114,9 @@ static int give_image(char *image)
     return 0;
 }
 
-API_IS(int, nvrtcGetCUBINSize, tell_image_size(bytes), void *program, size_t *bytes)
-API_IS(int, nvrtcGetPTXSize, tell_image_size(bytes), void *program, size_t *bytes)
+API_SETS(nvrtcGetCUBINSize, *bytes, IMAGE, void *program, size_t *bytes)
+API_SETS(nvrtcGetPTXSize, *bytes, IMAGE, void *program, size_t *bytes)
 API_IS(int, nvrtcGetCUBIN, give_image(image), void *program, char *image)
 API_IS(int, nvrtcGetPTX, give_image(image), void *program, char *image)
-
-API(int, nvrtcGetProgramLogSize, void *program, size_t *bytes)
-{
-    *bytes = 1;
-    return 0;
-}
-
-API(int, nvrtcGetProgramLog, void *program, char *log)
-{
-    *log = '\0';
-    return 0;
-}
+API_SETS(nvrtcGetProgramLogSize, *bytes, 1, void *program, size_t *bytes)
+API_SETS(nvrtcGetProgramLog, *log, '\0', void *program, char *log)

@@ -51,6 +51,14 @@ static int release(void *pointer)
     return is_ours ? DRY_OK : dry_result(DRY_INVALID);
 }
 
+static bool find_range(const void *pointer, struct dry_range *range)
+{
+    dry_lock();
+    const bool is_found = dry_find((uint64_t)(uintptr_t)pointer, range);
+    dry_unlock();
+    return is_found;
+}
+
 static int allocate_host(void **pointer, uint64_t bytes)
 {
     *pointer = aligned_alloc(PAGE, gm_round_up(bytes, PAGE));
@@ -96,16 +104,8 @@ API(int, cudaMallocPitch, void **pointer, size_t *pitch, size_t width, size_t he
     return allocate(pointer, *pitch * height);
 }
 
-API(int, ncclMemAlloc, void **pointer, size_t bytes)
-{
-    return allocate(pointer, bytes) == DRY_OK ? 0 : 1;
-}
-
-API(int, ncclMemFree, void *pointer)
-{
-    return release(pointer) == DRY_OK ? 0 : 4;
-}
-
+API_IS(int, ncclMemAlloc, allocate(pointer, bytes) == DRY_OK ? 0 : 1, void **pointer, size_t bytes)
+API_IS(int, ncclMemFree, release(pointer) == DRY_OK ? 0 : 4, void *pointer)
 API_IS(int, cudaMemGetInfo, tell_free(free_bytes, total), size_t *free_bytes, size_t *total)
 API_IS(int, cuMemGetInfo_v2, tell_free(free_bytes, total), size_t *free_bytes, size_t *total)
 API_IS(int, cudaHostAlloc, allocate_host(pointer, bytes), void **pointer, size_t bytes, unsigned flags)
@@ -116,12 +116,7 @@ API_IS(int, cuMemFreeHost, free_host(pointer), void *pointer)
 
 /* Real memory, which kernels would fault in: not counted as the device's. It is freed by cudaFree, so never. */
 API_IS(int, cudaMallocManaged, allocate_host(pointer, bytes), void **pointer, size_t bytes, unsigned flags)
-
-API(int, cudaHostGetDevicePointer, void **device, void *host, unsigned flags)
-{
-    *device = host;
-    return DRY_OK;
-}
+API_SETS(cudaHostGetDevicePointer, *device, host, void **device, void *host, unsigned flags)
 
 /* ---- sharing with another process -------------------------------------------------------------------------------- */
 
@@ -135,10 +130,7 @@ struct shared {
 API(int, cudaIpcGetMemHandle, struct shared *handle, void *pointer)
 {
     struct dry_range range;
-    dry_lock();
-    const bool is_found = dry_find((uint64_t)(uintptr_t)pointer, &range);
-    dry_unlock();
-    if (!is_found)
+    if (!find_range(pointer, &range))
         return dry_result(DRY_INVALID);
     *handle = (struct shared){.bytes = range.bytes, .device = dry_physical(range.device)};
     return DRY_OK;
@@ -181,22 +173,15 @@ struct pointer_attributes {
     long reserved[8]; /* since CUDA 13 */
 };
 
-static int device_of(const void *pointer)
-{
-    struct dry_range range = {.device = 0};
-    dry_lock();
-    dry_find((uint64_t)(uintptr_t)pointer, &range);
-    dry_unlock();
-    return range.device;
-}
-
 API(int, cudaPointerGetAttributes, struct pointer_attributes *attributes, const void *pointer)
 {
     const bool is_device = dry_is_device(pointer);
+    struct dry_range range = {.device = 0};
     void *same;
     memcpy(&same, &pointer, sizeof same);
+    find_range(pointer, &range);
     attributes->type = is_device ? 2 : 0;
-    attributes->device = is_device ? device_of(pointer) : -2;
+    attributes->device = is_device ? range.device : -2;
     attributes->device_pointer = is_device ? same : NULL;
     attributes->host_pointer = is_device ? NULL : same;
     return DRY_OK;
@@ -206,10 +191,7 @@ API(int, cuPointerGetAttribute, void *value, int attribute, const void *pointer)
 {
     enum { CONTEXT = 1, MEMORY_TYPE = 2, DEVICE_POINTER = 3, HOST_POINTER = 4, BUFFER_ID = 7, ORDINAL = 9, START = 11 };
     struct dry_range range;
-    dry_lock();
-    const bool is_device = dry_find((uint64_t)(uintptr_t)pointer, &range);
-    dry_unlock();
-    if (!is_device)
+    if (!find_range(pointer, &range))
         return DRY_INVALID;
     const uint64_t address = attribute == START     ? range.begin
                              : attribute == CONTEXT ? (uint64_t)(uintptr_t)dry_handle()
@@ -222,13 +204,10 @@ API(int, cuPointerGetAttribute, void *value, int attribute, const void *pointer)
     return attribute == HOST_POINTER ? DRY_INVALID : DRY_OK;
 }
 
-static int tell_range(uint64_t *begin, size_t *bytes, uint64_t address)
+static int tell_range(uint64_t *begin, size_t *bytes, const void *address)
 {
     struct dry_range range;
-    dry_lock();
-    const bool is_found = dry_find(address, &range);
-    dry_unlock();
-    if (!is_found)
+    if (!find_range(address, &range))
         return DRY_NOT_FOUND;
     if (begin != NULL)
         *begin = range.begin;
@@ -237,15 +216,10 @@ static int tell_range(uint64_t *begin, size_t *bytes, uint64_t address)
     return DRY_OK;
 }
 
-API(int, cuMemGetAddressRange_v2, uint64_t *begin, size_t *bytes, uint64_t address)
-{
-    return tell_range(begin, bytes, address);
-}
-
-API(int, cuMemGetAddressRange, uint64_t *begin, size_t *bytes, uint64_t address)
-{
-    return tell_range(begin, bytes, address);
-}
+API_IS(int, cuMemGetAddressRange_v2, tell_range(begin, bytes, address), uint64_t *begin, size_t *bytes,
+       const void *address)
+API_IS(int, cuMemGetAddressRange, tell_range(begin, bytes, address), uint64_t *begin, size_t *bytes,
+       const void *address)
 
 /* ---- virtual memory ---------------------------------------------------------------------------------------------- */
 
@@ -283,11 +257,8 @@ static void let_go(struct physical *physical)
     free(physical);
 }
 
-API(int, cuMemGetAllocationGranularity, size_t *granularity, const struct physical_properties *properties, int option)
-{
-    *granularity = GRANULARITY;
-    return DRY_OK;
-}
+API_SETS(cuMemGetAllocationGranularity, *granularity, GRANULARITY, size_t *granularity,
+         const struct physical_properties *properties, int option)
 
 API(int, cuMemAddressReserve, uint64_t *address, size_t bytes, size_t alignment, uint64_t wish,
     unsigned long long flags)
@@ -345,14 +316,8 @@ static int map(uint64_t begin, uint64_t bytes, struct physical *physical)
     for (size_t i = 0; i < mapping_count; i++)
         if (mappings[i].begin < begin + bytes && begin < mappings[i].begin + mappings[i].bytes)
             return DRY_INVALID;
-    if (mapping_count == mapping_room) {
-        const size_t room = mapping_room == 0 ? 64 : 2 * mapping_room;
-        struct mapping *larger = realloc(mappings, room * sizeof *larger);
-        if (larger == NULL)
-            return DRY_NO_MEMORY;
-        mappings = larger;
-        mapping_room = room;
-    }
+    if (!dry_make_room(&mappings, mapping_count, &mapping_room, sizeof *mappings))
+        return DRY_NO_MEMORY;
     mappings[mapping_count++] = (struct mapping){begin, bytes, physical};
     physical->holders++;
     return DRY_OK;
@@ -468,22 +433,11 @@ API(int, cudaMemcpy, void *to, const void *from, size_t bytes, int kind)
     return copy(to, from, bytes);
 }
 
-API(int, cudaMemcpyAsync, void *to, const void *from, size_t bytes, int kind, void *stream)
-{
-    return copy(to, from, bytes);
-}
-
-API(int, cudaMemcpy2D, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-    int kind)
-{
-    return copy_rows(to, to_pitch, from, from_pitch, width, height);
-}
-
-API(int, cudaMemcpy2DAsync, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-    int kind, void *stream)
-{
-    return copy_rows(to, to_pitch, from, from_pitch, width, height);
-}
+API_IS(int, cudaMemcpyAsync, copy(to, from, bytes), void *to, const void *from, size_t bytes, int kind, void *stream)
+API_IS(int, cudaMemcpy2D, copy_rows(to, to_pitch, from, from_pitch, width, height), void *to, size_t to_pitch,
+       const void *from, size_t from_pitch, size_t width, size_t height, int kind)
+API_IS(int, cudaMemcpy2DAsync, copy_rows(to, to_pitch, from, from_pitch, width, height), void *to, size_t to_pitch,
+       const void *from, size_t from_pitch, size_t width, size_t height, int kind, void *stream)
 
 static int copy_symbol(void *to, size_t bytes)
 {
@@ -492,16 +446,10 @@ static int copy_symbol(void *to, size_t bytes)
     return DRY_OK;
 }
 
-API(int, cudaMemcpyFromSymbol, void *to, const void *symbol, size_t bytes, size_t offset, int kind)
-{
-    return copy_symbol(to, bytes);
-}
-
-API(int, cudaMemcpyFromSymbolAsync, void *to, const void *symbol, size_t bytes, size_t offset, int kind, void *stream)
-{
-    return copy_symbol(to, bytes);
-}
-
+API_IS(int, cudaMemcpyFromSymbol, copy_symbol(to, bytes), void *to, const void *symbol, size_t bytes, size_t offset,
+       int kind)
+API_IS(int, cudaMemcpyFromSymbolAsync, copy_symbol(to, bytes), void *to, const void *symbol, size_t bytes,
+       size_t offset, int kind, void *stream)
 API_IS(int, cuMemcpyHtoD_v2, copy(to, from, bytes), void *to, const void *from, size_t bytes)
 API_IS(int, cuMemcpyHtoDAsync_v2, copy(to, from, bytes), void *to, const void *from, size_t bytes, void *stream)
 API_IS(int, cuMemcpyDtoDAsync_v2, copy(to, from, bytes), void *to, const void *from, size_t bytes, void *stream)
@@ -523,11 +471,6 @@ static int set(void *to, uint32_t value, uint64_t size, uint64_t elements)
 API_IS(int, cudaMemset, set(to, (uint32_t)value, 1, bytes), void *to, int value, size_t bytes)
 API_IS(int, cudaMemsetAsync, set(to, (uint32_t)value, 1, bytes), void *to, int value, size_t bytes, void *stream)
 API_IS(int, cuMemsetD8_v2, set(to, value, 1, elements), void *to, unsigned char value, size_t elements)
-
-API(int, cuMemsetD8Async, void *to, unsigned char value, size_t elements, void *stream)
-{
-    return set(to, value, 1, elements);
-}
-
+API_IS(int, cuMemsetD8Async, set(to, value, 1, elements), void *to, unsigned char value, size_t elements, void *stream)
 API_IS(int, cuMemsetD32_v2, set(to, value, 4, elements), void *to, unsigned value, size_t elements)
 API_IS(int, cuMemsetD32Async, set(to, value, 4, elements), void *to, unsigned value, size_t elements, void *stream)

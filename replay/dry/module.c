@@ -126,15 +126,9 @@ API(void, __cudaRegisterFunction, void **fatbin, const void *stub, char *device_
     dry_unlock();
 }
 
-static int tell_kernel(const void **kernel, const void *stub)
-{
-    *kernel = stub;
-    return DRY_OK;
-}
-
-API_IS(int, __cudaGetKernel, tell_kernel(kernel, stub), const void **kernel, const void *stub)
-API_IS(int, cudaGetKernel, tell_kernel(kernel, stub), const void **kernel, const void *stub)
-API_IS(int, cudaGetFuncBySymbol, tell_kernel(kernel, stub), const void **kernel, const void *stub)
+API_SETS(__cudaGetKernel, *kernel, stub, const void **kernel, const void *stub)
+API_SETS(cudaGetKernel, *kernel, stub, const void **kernel, const void *stub)
+API_SETS(cudaGetFuncBySymbol, *kernel, stub, const void **kernel, const void *stub)
 
 API(int, cudaGetSymbolAddress, void **address, const void *symbol)
 {
@@ -210,30 +204,17 @@ static int get_kernel(void **handle, struct module *module, const char *name)
 
 API_IS(int, cuModuleLoad, load(module, NULL), void **module, const char *path)
 API_IS(int, cuModuleLoadData, load(module, image), void **module, const void *image)
-
-API(int, cuModuleLoadDataEx, void **module, const void *image, unsigned count, int *options, void **values)
-{
-    return load(module, image);
-}
-
+API_IS(int, cuModuleLoadDataEx, load(module, image), void **module, const void *image, unsigned count, int *options,
+       void **values)
 API_IS(int, cuModuleLoadFatBinary, load(module, image), void **module, const void *image)
 API_IS(int, cuLibraryLoadData, load(library, image), void **library, const void *image)
 API_IS(int, cudaLibraryLoadData, load(library, image), void **library, const void *image)
-
-API(int, cuModuleGetFunction, void **function, struct module *module, const char *name)
-{
-    return get_kernel(function, module, name);
-}
-
-API(int, cuLibraryGetKernel, void **kernel, struct module *library, const char *name)
-{
-    return get_kernel(kernel, library, name);
-}
-
-API(int, cudaLibraryGetKernel, void **kernel, struct module *library, const char *name)
-{
-    return dry_result(get_kernel(kernel, library, name));
-}
+API_IS(int, cuModuleGetFunction, get_kernel(function, module, name), void **function, struct module *module,
+       const char *name)
+API_IS(int, cuLibraryGetKernel, get_kernel(kernel, library, name), void **kernel, struct module *library,
+       const char *name)
+API_IS(int, cudaLibraryGetKernel, dry_result(get_kernel(kernel, library, name)), void **kernel, struct module *library,
+       const char *name)
 
 API(int, cuModuleGetGlobal_v2, void **address, size_t *bytes, void *module, const char *name)
 {
@@ -244,7 +225,7 @@ API(int, cuModuleGetGlobal_v2, void **address, size_t *bytes, void *module, cons
     return DRY_OK;
 }
 
-API_IS(int, cuKernelGetFunction, tell_kernel(function, kernel), const void **function, const void *kernel)
+API_SETS(cuKernelGetFunction, *function, kernel, const void **function, const void *kernel)
 
 API(int, cuFuncGetModule, void **module, const void *function)
 {
@@ -255,11 +236,7 @@ API(int, cuFuncGetModule, void **module, const void *function)
     return DRY_OK;
 }
 
-API(int, cuLinkCreate_v2, unsigned count, int *options, void **values, void **link)
-{
-    *link = dry_handle();
-    return DRY_OK;
-}
+API_SETS(cuLinkCreate_v2, *link, dry_handle(), unsigned count, int *options, void **values, void **link)
 
 API(int, cuLinkComplete, void *link, void **image, size_t *bytes)
 {
@@ -269,17 +246,12 @@ API(int, cuLinkComplete, void *link, void **image, size_t *bytes)
 }
 
 /* A description of a tensor for kernels: it lies on the host and goes to them by value. */
-API(int, cuTensorMapEncodeTiled, void *map)
-{
-    memset(map, 0, 128);
-    return DRY_OK;
-}
+struct map {
+    char bytes[128];
+};
 
-API(int, cuTensorMapEncodeIm2col, void *map)
-{
-    memset(map, 0, 128);
-    return DRY_OK;
-}
+API_SETS(cuTensorMapEncodeTiled, *map, (struct map){{0}}, struct map *map)
+API_SETS(cuTensorMapEncodeIm2col, *map, (struct map){{0}}, struct map *map)
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
@@ -317,23 +289,13 @@ static int launch(const void *handle, void *const *parameters)
     return DRY_OK;
 }
 
-API(int, cudaLaunchKernel, const void *kernel, struct size3 grid, struct size3 block, void **parameters)
-{
-    return launch(kernel, parameters);
-}
-
-API(int, cudaLaunchKernelExC, const void *configuration, const void *kernel, void **parameters)
-{
-    return launch(kernel, parameters);
-}
-
+API_IS(int, cudaLaunchKernel, launch(kernel, parameters), const void *kernel, struct size3 grid, struct size3 block,
+       void **parameters)
+API_IS(int, cudaLaunchKernelExC, launch(kernel, parameters), const void *configuration, const void *kernel,
+       void **parameters)
 API_IS(int, cudaLaunchCooperativeKernel, launch(kernel, NULL), const void *kernel)
-
-API(int, __cudaLaunchKernel, const void *kernel, struct size3 grid, struct size3 block, void **parameters)
-{
-    return launch(kernel, parameters);
-}
-
+API_IS(int, __cudaLaunchKernel, launch(kernel, parameters), const void *kernel, struct size3 grid, struct size3 block,
+       void **parameters)
 API_IS(int, cuLaunchKernel, launch(kernel, NULL), const void *kernel)
 API_IS(int, cuLaunchKernelEx, launch(kernel, NULL), const void *configuration, const void *kernel)
 API_IS(int, cuLaunchCooperativeKernel, launch(kernel, NULL), const void *kernel)

@@ -59,12 +59,7 @@ static const char *words(int status)
 
 API_IS(const char *, ncclGetErrorString, words(status), int status)
 API_IS(const char *, ncclGetLastError, "", void *communicator)
-
-API(int, ncclGetVersion, int *version)
-{
-    *version = NCCL_VERSION;
-    return NCCL_OK;
-}
+API_SETS(ncclGetVersion, *version, NCCL_VERSION, int *version)
 
 /* ---- its memory -------------------------------------------------------------------------------------------------- */
 
@@ -167,12 +162,6 @@ static int create_connected(struct dry_communicator **communicator, int ranks, i
     return status == NCCL_OK ? connect_ranks(*communicator) : status;
 }
 
-static void name_of(char name[NAME], const struct nccl_id *id)
-{
-    for (int i = 0; i < NAME_BYTES; i++)
-        snprintf(name + 2 * (size_t)i, 3, "%02x", id->bytes[i]);
-}
-
 API(int, ncclGetUniqueId, struct nccl_id *id)
 {
     memset(id, 0, sizeof *id);
@@ -182,26 +171,17 @@ API(int, ncclGetUniqueId, struct nccl_id *id)
 static int create_named(struct dry_communicator **communicator, int ranks, int rank, const struct nccl_id *id)
 {
     char name[NAME];
-    name_of(name, id);
+    for (int i = 0; i < NAME_BYTES; i++)
+        snprintf(name + 2 * (size_t)i, 3, "%02x", id->bytes[i]);
     return create_connected(communicator, ranks, rank, name);
 }
 
-API(int, ncclCommInitRank, struct dry_communicator **communicator, int ranks, struct nccl_id id, int rank)
-{
-    return create_named(communicator, ranks, rank, &id);
-}
-
-API(int, ncclCommInitRankConfig, struct dry_communicator **communicator, int ranks, struct nccl_id id, int rank,
-    void *config)
-{
-    return create_named(communicator, ranks, rank, &id);
-}
-
-API(int, ncclCommInitRankScalable, struct dry_communicator **communicator, int ranks, int rank, int count,
-    const struct nccl_id *ids, void *config)
-{
-    return create_named(communicator, ranks, rank, &ids[0]);
-}
+API_IS(int, ncclCommInitRank, create_named(communicator, ranks, rank, &id), struct dry_communicator **communicator,
+       int ranks, struct nccl_id id, int rank)
+API_IS(int, ncclCommInitRankConfig, create_named(communicator, ranks, rank, &id),
+       struct dry_communicator **communicator, int ranks, struct nccl_id id, int rank, void *config)
+API_IS(int, ncclCommInitRankScalable, create_named(communicator, ranks, rank, &ids[0]),
+       struct dry_communicator **communicator, int ranks, int rank, int count, const struct nccl_id *ids, void *config)
 
 API(int, ncclCommInitAll, struct dry_communicator **communicators, int count, const int *devices)
 {
@@ -217,42 +197,13 @@ API(int, ncclCommInitAll, struct dry_communicator **communicators, int count, co
 
 API_IS(int, ncclCommDestroy, discharge(communicator), struct dry_communicator *communicator)
 API_IS(int, ncclCommAbort, discharge(communicator), struct dry_communicator *communicator)
-
-API(int, ncclCommCount, const struct dry_communicator *communicator, int *ranks)
-{
-    *ranks = communicator->ranks;
-    return NCCL_OK;
-}
-
-API(int, ncclCommUserRank, const struct dry_communicator *communicator, int *rank)
-{
-    *rank = communicator->rank;
-    return NCCL_OK;
-}
-
-API(int, ncclCommCuDevice, const struct dry_communicator *communicator, int *device)
-{
-    *device = communicator->device;
-    return NCCL_OK;
-}
-
-API(int, ncclCommGetAsyncError, void *communicator, int *status)
-{
-    *status = NCCL_OK;
-    return NCCL_OK;
-}
-
-API(int, ncclCommRegister, void *communicator, void *buffer, size_t bytes, void **handle)
-{
-    *handle = dry_handle();
-    return NCCL_OK;
-}
-
-API(int, ncclCommWindowRegister, void *communicator, void *buffer, size_t bytes, void **window, int flags)
-{
-    *window = dry_handle();
-    return NCCL_OK;
-}
+API_SETS(ncclCommCount, *ranks, communicator->ranks, const struct dry_communicator *communicator, int *ranks)
+API_SETS(ncclCommUserRank, *rank, communicator->rank, const struct dry_communicator *communicator, int *rank)
+API_SETS(ncclCommCuDevice, *device, communicator->device, const struct dry_communicator *communicator, int *device)
+API_SETS(ncclCommGetAsyncError, *status, NCCL_OK, void *communicator, int *status)
+API_SETS(ncclCommRegister, *handle, dry_handle(), void *communicator, void *buffer, size_t bytes, void **handle)
+API_SETS(ncclCommWindowRegister, *window, dry_handle(), void *communicator, void *buffer, size_t bytes, void **window,
+         int flags)
 
 /* ---- promises ---------------------------------------------------------------------------------------------------- */
 
@@ -378,19 +329,10 @@ static _Thread_local size_t alone_count, alone_room;
 static void note_alone(const struct alone *one)
 {
     char *sent = one->sent == NULL ? NULL : malloc(one->bytes);
-    if (group_depth == 0 || (sent == NULL && one->to == NULL)) {
+    if (group_depth == 0 || (sent == NULL && one->to == NULL) ||
+        !dry_make_room(&alone, alone_count, &alone_room, sizeof *alone)) {
         free(sent);
         return;
-    }
-    if (alone_count == alone_room) {
-        const size_t room = alone_room == 0 ? 64 : 2 * alone_room;
-        struct alone *more = realloc(alone, room * sizeof *more);
-        if (more == NULL) {
-            free(sent);
-            return;
-        }
-        alone = more;
-        alone_room = room;
     }
     if (sent != NULL)
         memcpy(sent, one->sent, one->bytes);
@@ -569,10 +511,8 @@ API(int, ncclBroadcast, const void *from, void *to, size_t count, int type, int 
     return end_call(&call);
 }
 
-API(int, ncclBcast, void *buffer, size_t count, int type, int root, struct dry_communicator *communicator, void *stream)
-{
-    return ncclBroadcast(buffer, buffer, count, type, root, communicator, stream);
-}
+API_IS(int, ncclBcast, ncclBroadcast(buffer, buffer, count, type, root, communicator, stream), void *buffer,
+       size_t count, int type, int root, struct dry_communicator *communicator, void *stream)
 
 API(int, ncclGather, const void *from, void *to, size_t count, int type, int root,
     struct dry_communicator *communicator, void *stream)
@@ -607,11 +547,9 @@ API(int, ncclAlltoAll, const void *from, void *to, size_t count, int type, struc
     return status == NCCL_OK ? end_call(&call) : status;
 }
 
-API(int, ncclRedOpCreatePreMulSum, int *operation, void *scalar, int type, int residence, void *communicator)
-{
-    *operation = DRY_MEAN + 1; /* the first after the built-in ones: not folded */
-    return NCCL_OK;
-}
+/* The first after the built-in ones: not folded. */
+API_SETS(ncclRedOpCreatePreMulSum, *operation, DRY_MEAN + 1, int *operation, void *scalar, int type, int residence,
+         void *communicator)
 
 /* ---- send and recv ----------------------------------------------------------------------------------------------- */
 

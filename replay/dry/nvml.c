@@ -22,14 +22,8 @@ static int index_of(void *handle)
     return (int)(uintptr_t)handle - 1;
 }
 
-static int count_devices(unsigned *count)
-{
-    *count = (unsigned)dry_devices();
-    return NVML_OK;
-}
-
-API_IS(int, nvmlDeviceGetCount, count_devices(count), unsigned *count)
-API_IS(int, nvmlDeviceGetCount_v2, count_devices(count), unsigned *count)
+API_SETS(nvmlDeviceGetCount, *count, (unsigned)dry_devices(), unsigned *count)
+API_SETS(nvmlDeviceGetCount_v2, *count, (unsigned)dry_devices(), unsigned *count)
 API_IS(int, nvmlDeviceGetHandleByIndex, give_device(handle, index), unsigned index, void **handle)
 API_IS(int, nvmlDeviceGetHandleByIndex_v2, give_device(handle, index), unsigned index, void **handle)
 
@@ -40,11 +34,7 @@ API(int, nvmlDeviceGetHandleByPciBusId_v2, const char *bus, void **handle)
     return give_device(handle, colon == NULL ? UINT32_MAX - 1 : (unsigned)strtoul(colon + 1, NULL, 16) - 1);
 }
 
-API(int, nvmlDeviceGetIndex, void *handle, unsigned *index)
-{
-    *index = (unsigned)index_of(handle);
-    return NVML_OK;
-}
+API_SETS(nvmlDeviceGetIndex, *index, (unsigned)index_of(handle), void *handle, unsigned *index)
 
 API(int, nvmlDeviceGetName, void *handle, char *name, unsigned length)
 {
@@ -79,26 +69,9 @@ API(int, nvmlDeviceGetMemoryInfo, void *handle, struct nvml_memory *memory)
     return NVML_OK;
 }
 
-static int no_processes(unsigned *count)
-{
-    *count = 0;
-    return NVML_OK;
-}
-
-API(int, nvmlDeviceGetComputeRunningProcesses, void *handle, unsigned *count, void *processes)
-{
-    return no_processes(count);
-}
-
-API(int, nvmlDeviceGetComputeRunningProcesses_v2, void *handle, unsigned *count, void *processes)
-{
-    return no_processes(count);
-}
-
-API(int, nvmlDeviceGetComputeRunningProcesses_v3, void *handle, unsigned *count, void *processes)
-{
-    return no_processes(count);
-}
+API_SETS(nvmlDeviceGetComputeRunningProcesses, *count, 0, void *handle, unsigned *count, void *processes)
+API_SETS(nvmlDeviceGetComputeRunningProcesses_v2, *count, 0, void *handle, unsigned *count, void *processes)
+API_SETS(nvmlDeviceGetComputeRunningProcesses_v3, *count, 0, void *handle, unsigned *count, void *processes)
 
 /* No links, no fabric. */
 API(int, nvmlDeviceGetNvLinkRemoteDeviceType, void *handle, unsigned link, unsigned *type)
@@ -130,10 +103,7 @@ API(int, nvmlSystemGetDriverVersion, char *version, unsigned length)
     return NVML_OK;
 }
 
-API(const char *, nvmlErrorString, int status)
-{
-    return status == NVML_OK ? "success" : "not supported (by gmdry's stand-in)";
-}
+API_IS(const char *, nvmlErrorString, dry_words(status), int status)
 
 /* ---- memory, as newer programs ask for it; its version is in the struct and stays -------------------------------- */
 
@@ -176,55 +146,30 @@ API(int, nvmlDeviceGetPciInfo_v3, void *handle, struct nvml_place *place)
     return NVML_OK;
 }
 
-API(int, nvmlDeviceGetMinorNumber, void *handle, unsigned *minor)
-{
-    *minor = (unsigned)index_of(handle);
-    return NVML_OK;
-}
+API_SETS(nvmlDeviceGetMinorNumber, *minor, (unsigned)index_of(handle), void *handle, unsigned *minor)
 
-API(int, nvmlDeviceGetTopologyCommonAncestor, void *one, void *other, int *level)
-{
-    *level = 40; /* they are of one node */
-    return NVML_OK;
-}
+enum { ONE_NODE = 40 };
 
-API(int, nvmlDeviceGetP2PStatus, void *one, void *other, int what, int *status)
-{
-    *status = 0;
-    return NVML_OK;
-}
+API_SETS(nvmlDeviceGetTopologyCommonAncestor, *level, ONE_NODE, void *one, void *other, int *level)
+API_SETS(nvmlDeviceGetP2PStatus, *status, 0, void *one, void *other, int what, int *status)
 
 /* ---- how it is --------------------------------------------------------------------------------------------------- */
 
-static int give(unsigned *number, unsigned value)
-{
-    *number = value;
-    return NVML_OK;
-}
-
-API(int, nvmlDeviceGetUtilizationRates, void *handle, unsigned rates[2])
-{
-    rates[0] = rates[1] = 0; /* of the device, of its memory */
-    return NVML_OK;
-}
-
-API_IS(int, nvmlDeviceGetTemperature, give(degrees, 30), void *handle, int sensor, unsigned *degrees)
-API_IS(int, nvmlDeviceGetPowerUsage, give(milliwatts, 0), void *handle, unsigned *milliwatts)
-
-API(int, nvmlDeviceGetTotalEnergyConsumption, void *handle, unsigned long long *millijoules)
-{
-    *millijoules = 0;
-    return NVML_OK;
-}
+/* Of the device, of its memory. */
+API_SETS(nvmlDeviceGetUtilizationRates, rates[0] = rates[1], 0, void *handle, unsigned rates[2])
+API_SETS(nvmlDeviceGetTemperature, *degrees, 30, void *handle, int sensor, unsigned *degrees)
+API_SETS(nvmlDeviceGetPowerUsage, *milliwatts, 0, void *handle, unsigned *milliwatts)
+API_SETS(nvmlDeviceGetTotalEnergyConsumption, *millijoules, 0, void *handle, unsigned long long *millijoules)
 
 API(int, nvmlDeviceGetClockInfo, void *handle, int clock, unsigned *megahertz)
 {
     enum { MEMORY = 2 };
-    return give(megahertz, (unsigned)(clock == MEMORY ? dry_card()->memory_megahertz : dry_card()->megahertz));
+    *megahertz = (unsigned)(clock == MEMORY ? dry_card()->memory_megahertz : dry_card()->megahertz);
+    return NVML_OK;
 }
 
-API_IS(int, nvmlDeviceGetPersistenceMode, give(is_on, 1), void *handle, unsigned *is_on)
-API_IS(int, nvmlDeviceGetMigMode, give(now, 0) | give(then, 0), void *handle, unsigned *now, unsigned *then)
+API_SETS(nvmlDeviceGetPersistenceMode, *is_on, 1, void *handle, unsigned *is_on)
+API_SETS(nvmlDeviceGetMigMode, *now = *then, 0, void *handle, unsigned *now, unsigned *then)
 
 /* ---- what it has not --------------------------------------------------------------------------------------------- */
 

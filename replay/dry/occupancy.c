@@ -55,27 +55,14 @@ static int tell_blocks(int *blocks, const void *kernel, int threads, size_t dyna
     return DRY_OK;
 }
 
-API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, const void *kernel, int threads, size_t shared)
-{
-    return tell_blocks(blocks, kernel, threads, shared);
-}
-
-API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *blocks, const void *kernel, int threads,
-    size_t shared, unsigned flags)
-{
-    return tell_blocks(blocks, kernel, threads, shared);
-}
-
-API(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, void *kernel, int threads, size_t shared)
-{
-    return tell_blocks(blocks, kernel, threads, shared);
-}
-
-API(int, cuOccupancyMaxActiveClusters, int *clusters, void *kernel, const void *launch)
-{
-    *clusters = dry_card()->major >= 9 ? dry_card()->sms / 2 : 0;
-    return DRY_OK;
-}
+API_IS(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, tell_blocks(blocks, kernel, threads, shared), int *blocks,
+       const void *kernel, int threads, size_t shared)
+API_IS(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, tell_blocks(blocks, kernel, threads, shared),
+       int *blocks, const void *kernel, int threads, size_t shared, unsigned flags)
+API_IS(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, tell_blocks(blocks, kernel, threads, shared), int *blocks,
+       void *kernel, int threads, size_t shared)
+API_SETS(cuOccupancyMaxActiveClusters, *clusters, dry_card()->major >= 9 ? dry_card()->sms / 2 : 0, int *clusters,
+         void *kernel, const void *launch)
 
 struct function_attributes {
     size_t shared, constant, local;

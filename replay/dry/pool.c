@@ -5,6 +5,7 @@
  * to grow by 32 MiB at a time as long as there is so much, then by the driver's pages, and to give back all that is
  * beyond its threshold. So what it keeps is an estimate, what the program has of it is not.
  */
+#include "analyze/base/arithmetic.h"
 #include "replay/dry/private.h"
 
 #include <stdlib.h>
@@ -22,11 +23,6 @@ struct dry_pool {
 };
 
 static struct dry_pool defaults[DRY_DEVICES], *chosen[DRY_DEVICES];
-
-static uint64_t round_up(uint64_t bytes, uint64_t to)
-{
-    return (bytes + to - 1) / to * to;
-}
 
 static struct dry_pool *default_of(int device)
 {
@@ -49,8 +45,8 @@ static void set_value(struct dry_pool *pool, enum attribute attribute, uint64_t 
 static bool grow(struct dry_pool *pool, uint64_t needed)
 {
     const uint64_t has = pool->values[RESERVED];
-    const uint64_t step = round_up(needed, STEP), room = has + dry_free_bytes(pool->device);
-    const uint64_t wish = step <= room ? step : round_up(needed, PAGE);
+    const uint64_t step = gm_round_up(needed, STEP), room = has + dry_free_bytes(pool->device);
+    const uint64_t wish = step <= room ? step : gm_round_up(needed, PAGE);
     if (needed <= has)
         return true;
     const bool fits = dry_charge(pool->device, wish - has);
@@ -62,7 +58,7 @@ static bool grow(struct dry_pool *pool, uint64_t needed)
 static void shrink(struct dry_pool *pool, uint64_t keep)
 {
     const uint64_t has = pool->values[RESERVED], used = pool->values[USED];
-    const uint64_t left = round_up(keep > used ? keep : used, PAGE);
+    const uint64_t left = gm_round_up(keep > used ? keep : used, PAGE);
     if (left >= has)
         return;
     dry_discharge(pool->device, has - left);
@@ -71,7 +67,7 @@ static void shrink(struct dry_pool *pool, uint64_t keep)
 
 static int allocate(void **pointer, uint64_t bytes, struct dry_pool *pool)
 {
-    const uint64_t whole = round_up(bytes, ALIGNMENT);
+    const uint64_t whole = gm_round_up(bytes, ALIGNMENT);
     *pointer = NULL;
     if (dry_devices() == 0)
         return dry_result(DRY_NO_DEVICE);
@@ -105,26 +101,21 @@ void dry_pool_release(struct dry_pool *pool, uint64_t bytes)
 
 API_IS(int, cudaMallocAsync, allocate(pointer, bytes, NULL), void **pointer, size_t bytes, void *stream)
 API_IS(int, cuMemAllocAsync, allocate(pointer, bytes, NULL), void **pointer, size_t bytes, void *stream)
-
-API(int, cudaMallocFromPoolAsync, void **pointer, size_t bytes, struct dry_pool *pool, void *stream)
-{
-    return allocate(pointer, bytes, pool);
-}
+API_IS(int, cudaMallocFromPoolAsync, allocate(pointer, bytes, pool), void **pointer, size_t bytes,
+       struct dry_pool *pool, void *stream)
 
 API(int, cudaDeviceGetDefaultMemPool, struct dry_pool **pool, int device)
 {
-    if (device < 0 || device >= dry_devices())
-        return dry_result(DRY_BAD_DEVICE);
-    *pool = default_of(device);
-    return DRY_OK;
+    if (dry_check_device(device) == DRY_OK)
+        *pool = default_of(device);
+    return dry_check_device(device);
 }
 
 API(int, cudaDeviceGetMemPool, struct dry_pool **pool, int device)
 {
-    if (device < 0 || device >= dry_devices())
-        return dry_result(DRY_BAD_DEVICE);
-    *pool = pool_of(device);
-    return DRY_OK;
+    if (dry_check_device(device) == DRY_OK)
+        *pool = pool_of(device);
+    return dry_check_device(device);
 }
 
 API(int, cudaDeviceSetMemPool, int device, struct dry_pool *pool)
@@ -141,8 +132,8 @@ struct properties {
 
 API(int, cudaMemPoolCreate, struct dry_pool **pool, const struct properties *properties)
 {
-    if (properties->device < 0 || properties->device >= dry_devices())
-        return dry_result(DRY_BAD_DEVICE);
+    if (dry_check_device(properties->device) != DRY_OK)
+        return DRY_BAD_DEVICE;
     *pool = calloc(1, sizeof **pool);
     if (*pool == NULL)
         return dry_result(DRY_NO_MEMORY);

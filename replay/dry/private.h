@@ -25,6 +25,13 @@
     {                                                                                                                  \
         return answer;                                                                                                 \
     }
+/* ... that succeeds, and what it says goes into a place. */
+#define API_SETS(name, place, value, ...)                                                                              \
+    API(int, name, __VA_ARGS__)                                                                                        \
+    {                                                                                                                  \
+        place = value;                                                                                                 \
+        return 0;                                                                                                      \
+    }
 /* ... which versions of a library take differently: `local` is what those call that are linked with `version`. */
 #define API_OF(version, type, local, name, ...)                                                                        \
     __attribute__((DRY_PUBLIC, used)) type local(__VA_ARGS__);                                                         \
@@ -66,6 +73,7 @@ int dry_current(void);        /* the calling thread's device */
 int dry_physical(int device); /* its number in the machine, of which CUDA_VISIBLE_DEVICES shows a part */
 /* Remembers it as the calling thread's last error, and gives it back. */
 int dry_result(int error);
+int dry_check_device(int device); /* DRY_BAD_DEVICE, remembered, if there is none of that number */
 
 enum dry_library {
     DRY_LIBRARY_cudart,
@@ -93,6 +101,7 @@ int dry_unknown(enum dry_library library, const char *name, bool *is_said);
  * literal, or the function's own __func__: its address is known again. */
 void dry_estimated(const char *name);
 int dry_estimate(size_t *bytes, uint64_t value, const char *name); /* gives such a size; 0 */
+const char *dry_words(int status);                                 /* of a library's status: 0 is success */
 /* In the log: the signal, and the last function that was called (NULL: none). Of a signal's handler. */
 void dry_tell_crash(int signal, const char *function, bool is_device_address);
 /* A line of the log. */
@@ -100,6 +109,8 @@ void dry_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void dry_count_launch(void);
 void dry_count_fill(void); /* a launch that forgets nothing */
 void dry_count_to_host(uint64_t bytes);
+/* For one more than `count` things of `size` bytes; false: no memory. */
+bool dry_make_room(void *things, size_t count, size_t *room, size_t size);
 /* Something that is no null pointer and is not looked at: a library's handle or descriptor. */
 void *dry_handle(void);
 /* ... and no other one's that was given lately: PyTorch keeps workspaces by handle. */
@@ -134,6 +145,8 @@ void dry_tell_kernels(void (*tell)(const char *name, uint64_t launches));
 
 /* The hook will run before Python loads torch's memory, if there is a Python in this process. */
 void dry_watch_python(void);
+/* Of this process, into the function pointer at `function`; false: there is none. */
+bool dry_find_function(const char *name, void *function);
 
 /* ---- values.c: what the host wrote to a device, until a kernel runs ---------------------------------------------- */
 

@@ -38,8 +38,7 @@ static int see(const char *event, struct object *arguments, void *data)
     return 0;
 }
 
-/* A function has another type than dlsym says. */
-static bool find(const char *name, void *function)
+bool dry_find_function(const char *name, void *function)
 {
     void *found = dlsym(RTLD_DEFAULT, name);
     memcpy(function, &found, sizeof found);
@@ -50,9 +49,9 @@ void dry_watch_python(void)
 {
     static atomic_flag is_done = ATOMIC_FLAG_INIT;
     int (*add_hook)(int (*)(const char *, struct object *, void *), void *);
-    if (getenv("GMDRY_FOLDER") == NULL || !find("PySys_AddAuditHook", &add_hook) ||
-        !find("PyRun_SimpleString", &run_text) || !find("PyTuple_GetItem", &item_of) ||
-        !find("PyUnicode_AsUTF8", &text_of) || !find("PyErr_Clear", &clear_error))
+    if (getenv("GMDRY_FOLDER") == NULL || !dry_find_function("PySys_AddAuditHook", &add_hook) ||
+        !dry_find_function("PyRun_SimpleString", &run_text) || !dry_find_function("PyTuple_GetItem", &item_of) ||
+        !dry_find_function("PyUnicode_AsUTF8", &text_of) || !dry_find_function("PyErr_Clear", &clear_error))
         return;
     if (!atomic_flag_test_and_set(&is_done))
         add_hook(see, NULL);

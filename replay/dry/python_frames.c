@@ -28,27 +28,24 @@ static struct {
     bool is_there;
 } python;
 
-static bool find(void *function, const char *name)
-{
-    void *address = dlsym(RTLD_DEFAULT, name);
-    memcpy(function, &address, sizeof address);
-    return address != NULL;
-}
-
 static void find_python(void)
 {
-    find(&python.is_finalizing, "Py_IsFinalizing");
-    find(&python.is_finalizing_before_3_13, "_Py_IsFinalizing");
+    dry_find_function("Py_IsFinalizing", &python.is_finalizing);
+    dry_find_function("_Py_IsFinalizing", &python.is_finalizing_before_3_13);
     python.is_there =
-        find(&python.is_initialized, "Py_IsInitialized") && find(&python.ensure, "PyGILState_Ensure") &&
-        find(&python.release, "PyGILState_Release") && find(&python.current, "PyEval_GetFrame") &&
-        find(&python.back, "PyFrame_GetBack") && find(&python.code, "PyFrame_GetCode") &&
-        find(&python.line, "PyFrame_GetLineNumber") && find(&python.attribute, "PyObject_GetAttrString") &&
-        find(&python.utf8, "PyUnicode_AsUTF8") && find(&python.increase, "Py_IncRef") &&
-        find(&python.decrease, "Py_DecRef") && find(&python.clear_error, "PyErr_Clear") &&
-        find(&python.interpreter, "PyInterpreterState_Main") &&
-        find(&python.first_thread, "PyInterpreterState_ThreadHead") &&
-        find(&python.next_thread, "PyThreadState_Next") && find(&python.thread_frame, "PyThreadState_GetFrame");
+        dry_find_function("Py_IsInitialized", &python.is_initialized) &&
+        dry_find_function("PyGILState_Ensure", &python.ensure) &&
+        dry_find_function("PyGILState_Release", &python.release) &&
+        dry_find_function("PyEval_GetFrame", &python.current) && dry_find_function("PyFrame_GetBack", &python.back) &&
+        dry_find_function("PyFrame_GetCode", &python.code) &&
+        dry_find_function("PyFrame_GetLineNumber", &python.line) &&
+        dry_find_function("PyObject_GetAttrString", &python.attribute) &&
+        dry_find_function("PyUnicode_AsUTF8", &python.utf8) && dry_find_function("Py_IncRef", &python.increase) &&
+        dry_find_function("Py_DecRef", &python.decrease) && dry_find_function("PyErr_Clear", &python.clear_error) &&
+        dry_find_function("PyInterpreterState_Main", &python.interpreter) &&
+        dry_find_function("PyInterpreterState_ThreadHead", &python.first_thread) &&
+        dry_find_function("PyThreadState_Next", &python.next_thread) &&
+        dry_find_function("PyThreadState_GetFrame", &python.thread_frame);
 }
 
 static bool is_running(void)

@@ -88,42 +88,26 @@ static int bytes(size_t *device, size_t *host, uint64_t count, int type, const c
     return 0;
 }
 
-API(int, cusolverDnXgeqrf_bufferSize, void *handle, void *parameters, int64_t m, int64_t n, int type, const void *a,
-    int64_t lda, int tau_type, const void *tau, int compute, size_t *device, size_t *host)
-{
-    return bytes(device, host, product(BLOCK, n), type, __func__);
-}
-
-API(int, cusolverDnXpotrf_bufferSize, void *handle, void *parameters, int triangle, int64_t n, int type, const void *a,
-    int64_t lda, int compute, size_t *device, size_t *host)
-{
-    return bytes(device, host, product(BLOCK, n), type, __func__);
-}
-
-API(int, cusolverDnXsyevd_bufferSize, void *handle, void *parameters, int job, int triangle, int64_t n, int type,
-    const void *a, int64_t lda, int w_type, const void *w, int compute, size_t *device, size_t *host)
-{
-    return bytes(device, host, divided(n, job != 0), type, __func__);
-}
-
-API(int, cusolverDnXsyevBatched_bufferSize, void *handle, void *parameters, int job, int triangle, int64_t n, int type,
-    const void *a, int64_t lda, int w_type, const void *w, int compute, size_t *device, size_t *host, int64_t batch)
-{
-    return bytes(device, host, product(batch, (int64_t)divided(n, job != 0)), type, __func__);
-}
-
-API(int, cusolverDnXgeev_bufferSize, void *handle, void *parameters, int left, int right, int64_t n, int type,
-    const void *a, int64_t lda, int w_type, const void *w, int vl_type, const void *vl, int64_t ldvl, int vr_type,
-    const void *vr, int64_t ldvr, int compute, size_t *device, size_t *host)
-{
-    return bytes(device, host, product(n, n) + product(BLOCK, n), type, __func__);
-}
-
-API(int, cusolverDnXsytrs_bufferSize, void *handle, int triangle, int64_t n, int64_t columns, int type, const void *a,
-    int64_t lda, const int64_t *pivots, int b_type, void *b, int64_t ldb, size_t *device, size_t *host)
-{
-    return bytes(device, host, product(n, columns), type, __func__);
-}
+API_IS(int, cusolverDnXgeqrf_bufferSize, bytes(device, host, product(BLOCK, n), type, __func__), void *handle,
+       void *parameters, int64_t m, int64_t n, int type, const void *a, int64_t lda, int tau_type, const void *tau,
+       int compute, size_t *device, size_t *host)
+API_IS(int, cusolverDnXpotrf_bufferSize, bytes(device, host, product(BLOCK, n), type, __func__), void *handle,
+       void *parameters, int triangle, int64_t n, int type, const void *a, int64_t lda, int compute, size_t *device,
+       size_t *host)
+API_IS(int, cusolverDnXsyevd_bufferSize, bytes(device, host, divided(n, job != 0), type, __func__), void *handle,
+       void *parameters, int job, int triangle, int64_t n, int type, const void *a, int64_t lda, int w_type,
+       const void *w, int compute, size_t *device, size_t *host)
+API_IS(int, cusolverDnXsyevBatched_bufferSize,
+       bytes(device, host, product(batch, (int64_t)divided(n, job != 0)), type, __func__), void *handle,
+       void *parameters, int job, int triangle, int64_t n, int type, const void *a, int64_t lda, int w_type,
+       const void *w, int compute, size_t *device, size_t *host, int64_t batch)
+API_IS(int, cusolverDnXgeev_bufferSize, bytes(device, host, product(n, n) + product(BLOCK, n), type, __func__),
+       void *handle, void *parameters, int left, int right, int64_t n, int type, const void *a, int64_t lda, int w_type,
+       const void *w, int vl_type, const void *vl, int64_t ldvl, int vr_type, const void *vr, int64_t ldvr, int compute,
+       size_t *device, size_t *host)
+API_IS(int, cusolverDnXsytrs_bufferSize, bytes(device, host, product(n, columns), type, __func__), void *handle,
+       int triangle, int64_t n, int64_t columns, int type, const void *a, int64_t lda, const int64_t *pivots,
+       int b_type, void *b, int64_t ldb, size_t *device, size_t *host)
 
 API(int, cusolverGetProperty, int which, int *value)
 {

@@ -57,23 +57,11 @@ static size_t after(const struct list *list, uint64_t address)
     return low;
 }
 
-static bool make_room(struct list *list)
-{
-    if (list->n < list->room)
-        return true;
-    const size_t room = list->room == 0 ? 64 : 2 * list->room;
-    struct dry_range *v = realloc(list->v, room * sizeof *v);
-    if (v == NULL)
-        return false;
-    list->v = v;
-    list->room = room;
-    return true;
-}
-
 uint64_t dry_take(uint64_t bytes, int device, bool is_reservation, struct dry_pool *pool)
 {
     struct list *list = &lists[is_reservation];
-    if (bytes == 0 || bytes > SPAN || find_base() == 0 || !make_room(list))
+    if (bytes == 0 || bytes > SPAN || find_base() == 0 ||
+        !dry_make_room(&list->v, list->n, &list->room, sizeof *list->v))
         return 0;
     uint64_t at = list->low;
     size_t i = 0;

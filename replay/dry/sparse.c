@@ -27,31 +27,15 @@ static int give_matrix(struct matrix **matrix, struct matrix as)
     return 0;
 }
 
-static int nothing(size_t *bytes)
-{
-    *bytes = 0;
-    return 0;
-}
-
 /* ---- descriptions ------------------------------------------------------------------------------------------------ */
 
-API(int, cusparseGetVersion, void *handle, int *version)
-{
-    *version = CUSPARSE_VERSION;
-    return 0;
-}
-
-API(int, cusparseCreateCsr, struct matrix **matrix, int64_t rows, int64_t columns, int64_t entries, void *row_offsets,
-    void *column_indices, void *values, int offset_type, int index_type, int base, int type)
-{
-    return give_matrix(matrix, (struct matrix){rows, columns, entries, CSR});
-}
-
-API(int, cusparseCreateCoo, struct matrix **matrix, int64_t rows, int64_t columns, int64_t entries, void *row_indices,
-    void *column_indices, void *values, int index_type, int base, int type)
-{
-    return give_matrix(matrix, (struct matrix){rows, columns, entries, COO});
-}
+API_SETS(cusparseGetVersion, *version, CUSPARSE_VERSION, void *handle, int *version)
+API_IS(int, cusparseCreateCsr, give_matrix(matrix, (struct matrix){rows, columns, entries, CSR}),
+       struct matrix **matrix, int64_t rows, int64_t columns, int64_t entries, void *row_offsets, void *column_indices,
+       void *values, int offset_type, int index_type, int base, int type)
+API_IS(int, cusparseCreateCoo, give_matrix(matrix, (struct matrix){rows, columns, entries, COO}),
+       struct matrix **matrix, int64_t rows, int64_t columns, int64_t entries, void *row_indices, void *column_indices,
+       void *values, int index_type, int base, int type)
 
 API(int, cusparseDestroySpMat, const struct matrix *matrix)
 {
@@ -71,43 +55,39 @@ API(int, cusparseSpMatGetSize, const struct matrix *matrix, int64_t *rows, int64
 
 /* ---- products with dense matrices -------------------------------------------------------------------------------- */
 
+/* Only one algorithm for COO has a workspace. */
+static int tell_product(size_t *bytes, const struct matrix *a, bool is_coo_2, const char *name)
+{
+    *bytes = 0;
+    return a->format == COO && !is_coo_2 ? 0 : dry_estimate(bytes, INDEX * (uint64_t)a->rows, name);
+}
+
 API(int, cusparseSpMV_bufferSize, void *handle, int transposed, const void *alpha, const struct matrix *a,
     const void *x, const void *beta, const void *y, int type, int algorithm, size_t *bytes)
 {
     enum { COO_2 = 4 };
-    if (a->format == COO && algorithm != COO_2)
-        return nothing(bytes);
-    return dry_estimate(bytes, INDEX * (uint64_t)a->rows, __func__);
+    return tell_product(bytes, a, algorithm == COO_2, __func__);
 }
 
 API(int, cusparseSpMM_bufferSize, void *handle, int transposed_a, int transposed_b, const void *alpha,
     const struct matrix *a, const void *b, const void *beta, const void *c, int type, int algorithm, size_t *bytes)
 {
-    enum { DEFAULT, COO_1, COO_2, COO_3, COO_4 = 5 };
-    if (a->format == COO && algorithm != COO_2)
-        return nothing(bytes);
-    return dry_estimate(bytes, INDEX * (uint64_t)a->rows, __func__);
+    enum { COO_2 = 2 };
+    return tell_product(bytes, a, algorithm == COO_2, __func__);
 }
 
-API(int, cusparseSDDMM_bufferSize, void *handle, int transposed_a, int transposed_b, const void *alpha, const void *a,
-    const void *b, const void *beta, const struct matrix *c, int type, int algorithm, size_t *bytes)
-{
-    return dry_estimate(bytes, INDEX * (uint64_t)c->rows, __func__);
-}
+API_IS(int, cusparseSDDMM_bufferSize, dry_estimate(bytes, (uint64_t)(c->rows) * INDEX, __func__), void *handle,
+       int transposed_a, int transposed_b, const void *alpha, const void *a, const void *b, const void *beta,
+       const struct matrix *c, int type, int algorithm, size_t *bytes)
 
 /* ---- triangular systems: proportional to the entries ------------------------------------------------------------- */
 
-API(int, cusparseSpSV_bufferSize, void *handle, int transposed, const void *alpha, const struct matrix *a,
-    const void *x, const void *y, int type, int algorithm, void *plan, size_t *bytes)
-{
-    return dry_estimate(bytes, INDEX * (uint64_t)(a->entries + a->rows), __func__);
-}
-
-API(int, cusparseSpSM_bufferSize, void *handle, int transposed_a, int transposed_b, const void *alpha,
-    const struct matrix *a, const void *b, const void *c, int type, int algorithm, void *plan, size_t *bytes)
-{
-    return dry_estimate(bytes, INDEX * (uint64_t)(a->entries + a->rows), __func__);
-}
+API_IS(int, cusparseSpSV_bufferSize, dry_estimate(bytes, (uint64_t)(a->entries + a->rows) * INDEX, __func__),
+       void *handle, int transposed, const void *alpha, const struct matrix *a, const void *x, const void *y, int type,
+       int algorithm, void *plan, size_t *bytes)
+API_IS(int, cusparseSpSM_bufferSize, dry_estimate(bytes, (uint64_t)(a->entries + a->rows) * INDEX, __func__),
+       void *handle, int transposed_a, int transposed_b, const void *alpha, const struct matrix *a, const void *b,
+       const void *c, int type, int algorithm, void *plan, size_t *bytes)
 
 static int estimate_blocks(int *bytes, int rows, int blocks, const char *name)
 {
@@ -192,17 +172,10 @@ API(int, cusparseXcsrgeam2Nnz, void *handle, int rows, int columns, const void *
 }
 
 /* Sorted are pairs of indices, into a second place. */
-API(int, cusparseXcoosort_bufferSizeExt, void *handle, int rows, int columns, int entries, const int *row_indices,
-    const int *column_indices, size_t *bytes)
-{
-    return dry_estimate(bytes, 2 * INDEX * (uint64_t)entries, __func__);
-}
-
-API(int, cusparseXcsrsort_bufferSizeExt, void *handle, int rows, int columns, int entries, const int *offsets,
-    const int *indices, size_t *bytes)
-{
-    return dry_estimate(bytes, 2 * INDEX * (uint64_t)entries, __func__);
-}
+API_IS(int, cusparseXcoosort_bufferSizeExt, dry_estimate(bytes, 2 * INDEX * (uint64_t)entries, __func__), void *handle,
+       int rows, int columns, int entries, const int *row_indices, const int *column_indices, size_t *bytes)
+API_IS(int, cusparseXcsrsort_bufferSizeExt, dry_estimate(bytes, 2 * INDEX * (uint64_t)entries, __func__), void *handle,
+       int rows, int columns, int entries, const int *offsets, const int *indices, size_t *bytes)
 
 /* ---- cuSPARSELt: its handles and descriptions are the caller's memory, of 512 bytes and more --------------------- */
 
@@ -212,20 +185,12 @@ struct structured {
 };
 
 API_IS(int, cusparseLtInit, 0, void *handle)
-
-API(int, cusparseLtStructuredDescriptorInit, void *handle, struct structured *matrix, int64_t rows, int64_t columns,
-    int64_t leading, uint32_t alignment, int type, int order, int sparsity)
-{
-    *matrix = (struct structured){rows, columns, (uint32_t)type, 1};
-    return 0;
-}
-
-API(int, cusparseLtDenseDescriptorInit, void *handle, struct structured *matrix, int64_t rows, int64_t columns,
-    int64_t leading, uint32_t alignment, int type, int order)
-{
-    *matrix = (struct structured){rows, columns, (uint32_t)type, 0};
-    return 0;
-}
+API_SETS(cusparseLtStructuredDescriptorInit, *matrix, ((struct structured){rows, columns, (uint32_t)type, 1}),
+         void *handle, struct structured *matrix, int64_t rows, int64_t columns, int64_t leading, uint32_t alignment,
+         int type, int order, int sparsity)
+API_SETS(cusparseLtDenseDescriptorInit, *matrix, ((struct structured){rows, columns, (uint32_t)type, 0}), void *handle,
+         struct structured *matrix, int64_t rows, int64_t columns, int64_t leading, uint32_t alignment, int type,
+         int order)
 
 /* Bits of a value, by cudaDataType; less than a byte are counted as one. */
 static uint64_t bits_of(uint32_t type)
@@ -243,10 +208,8 @@ API(int, cusparseLtSpMMACompressedSize2, void *handle, const struct structured *
     return dry_estimate(buffer_bytes, 0, __func__);
 }
 
-API(int, cusparseLtMatmulGetWorkspace, void *handle, const void *plan, size_t *bytes)
-{
-    return dry_estimate(bytes, 0, __func__);
-}
+API_IS(int, cusparseLtMatmulGetWorkspace, dry_estimate(bytes, 0, __func__), void *handle, const void *plan,
+       size_t *bytes)
 
 /* One algorithm, the first of one, not split. */
 API(int, cusparseLtMatmulAlgGetAttribute, void *handle, const void *selection, int attribute, void *value, size_t bytes)

@@ -155,6 +155,11 @@ int dry_result(int error)
     return error;
 }
 
+int dry_check_device(int device)
+{
+    return device >= 0 && device < dry_devices() ? DRY_OK : dry_result(DRY_BAD_DEVICE);
+}
+
 void *dry_handle(void)
 {
     static char handle[64];
@@ -184,10 +189,9 @@ API(int, cudaGetDevice, int *device)
 
 API(int, cudaSetDevice, int device)
 {
-    if (device < 0 || device >= dry_devices())
-        return dry_result(DRY_BAD_DEVICE);
-    current_device = device;
-    return DRY_OK;
+    if (dry_check_device(device) == DRY_OK)
+        current_device = device;
+    return dry_check_device(device);
 }
 
 API(int, cudaGetLastError, void)
@@ -293,6 +297,26 @@ void dry_estimated(const char *name)
     dry_unlock();
     if (is_new)
         dry_tell("estimated %s\n", name);
+}
+
+const char *dry_words(int status)
+{
+    return status == 0 ? "success" : "not supported (by gmdry's stand-in)";
+}
+
+bool dry_make_room(void *things, size_t count, size_t *room, size_t size)
+{
+    void *old, *larger;
+    if (count < *room)
+        return true;
+    const size_t more = *room == 0 ? 64 : 2 * *room;
+    memcpy(&old, things, sizeof old);
+    larger = realloc(old, more * size);
+    if (larger == NULL)
+        return false;
+    memcpy(things, &larger, sizeof larger);
+    *room = more;
+    return true;
 }
 
 int dry_estimate(size_t *bytes, uint64_t value, const char *name)

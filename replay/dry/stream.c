@@ -104,34 +104,13 @@ API(int, cudaDeviceGetStreamPriorityRange, int *least, int *greatest)
     return DRY_OK;
 }
 
-API(int, cuCtxGetStreamPriorityRange, int *least, int *greatest)
-{
-    return cudaDeviceGetStreamPriorityRange(least, greatest);
-}
-
-API(int, cudaStreamGetPriority, void *stream, int *priority)
-{
-    *priority = stream_of(stream)->priority;
-    return DRY_OK;
-}
-
-API(int, cudaStreamGetFlags, void *stream, unsigned *flags)
-{
-    *flags = stream_of(stream)->flags;
-    return DRY_OK;
-}
-
-API(int, cudaStreamGetDevice, void *stream, int *device)
-{
-    *device = (uintptr_t)stream > 2 ? stream_of(stream)->device : dry_current();
-    return DRY_OK;
-}
-
-API(int, cudaStreamGetId, void *stream, unsigned long long *id)
-{
-    *id = (uintptr_t)stream > 2 ? (unsigned long long)(stream_of(stream) - streams) : 0;
-    return DRY_OK;
-}
+API_IS(int, cuCtxGetStreamPriorityRange, cudaDeviceGetStreamPriorityRange(least, greatest), int *least, int *greatest)
+API_SETS(cudaStreamGetPriority, *priority, stream_of(stream)->priority, void *stream, int *priority)
+API_SETS(cudaStreamGetFlags, *flags, stream_of(stream)->flags, void *stream, unsigned *flags)
+API_SETS(cudaStreamGetDevice, *device, (uintptr_t)stream > 2 ? stream_of(stream)->device : dry_current(), void *stream,
+         int *device)
+API_SETS(cudaStreamGetId, *id, (uintptr_t)stream > 2 ? (unsigned long long)(stream_of(stream) - streams) : 0,
+         void *stream, unsigned long long *id)
 
 static size_t line_of(const struct stream *stream)
 {
@@ -239,16 +218,9 @@ API_IS(int, cudaEventQuery, ask_event(event), void *event)
 API_IS(int, cudaEventSynchronize, wait_event(event), void *event)
 API_IS(int, cuEventQuery, ask_event(event), void *event)
 API_IS(int, cuEventSynchronize, wait_event(event), void *event)
-
-static int elapsed(float *milliseconds)
-{
-    *milliseconds = 1;
-    return DRY_OK;
-}
-
-API_IS(int, cudaEventElapsedTime, elapsed(milliseconds), float *milliseconds, void *from, void *to)
-API_IS(int, cudaEventElapsedTime_v2, elapsed(milliseconds), float *milliseconds, void *from, void *to)
-API_IS(int, cuEventElapsedTime, elapsed(milliseconds), float *milliseconds, void *from, void *to)
+API_SETS(cudaEventElapsedTime, *milliseconds, 1, float *milliseconds, void *from, void *to)
+API_SETS(cudaEventElapsedTime_v2, *milliseconds, 1, float *milliseconds, void *from, void *to)
+API_SETS(cuEventElapsedTime, *milliseconds, 1, float *milliseconds, void *from, void *to)
 
 struct shared_event {
     char unused[64];
@@ -299,12 +271,8 @@ static int begin(void *stream)
 }
 
 API_IS(int, cudaStreamBeginCapture, begin(stream), void *stream, int mode)
-
-API(int, cudaStreamBeginCaptureToGraph, void *stream, void *graph, const void *dependencies, const void *data,
-    size_t count, int mode)
-{
-    return begin(stream);
-}
+API_IS(int, cudaStreamBeginCaptureToGraph, begin(stream), void *stream, void *graph, const void *dependencies,
+       const void *data, size_t count, int mode)
 
 /* The capture is the graph. */
 API(int, cudaStreamEndCapture, void *stream, void **graph)
@@ -319,12 +287,7 @@ API(int, cudaStreamEndCapture, void *stream, void **graph)
     return DRY_OK;
 }
 
-API(int, cudaStreamIsCapturing, void *stream, int *status)
-{
-    *status = capture_of(stream_of(stream)) != NULL;
-    return DRY_OK;
-}
-
+API_SETS(cudaStreamIsCapturing, *status, capture_of(stream_of(stream)) != NULL, void *stream, int *status)
 API_IS(int, cuStreamIsCapturing, cudaStreamIsCapturing(stream, status), void *stream, int *status)
 
 struct capture_info {
@@ -358,17 +321,12 @@ API_OF("libcudart.so.12", int, dry_capture_info_12, cudaStreamGetCaptureInfo, vo
     return tell_capture(stream, (struct capture_info){.status = status, .id = id});
 }
 
-API(int, cudaStreamGetCaptureInfo_v2, void *stream, int *status, unsigned long long *id, void **graph,
-    const void **dependencies, size_t *count)
-{
-    return tell_capture(stream, (struct capture_info){status, id, graph, dependencies, NULL, count});
-}
-
-API(int, cudaStreamGetCaptureInfo_v3, void *stream, int *status, unsigned long long *id, void **graph,
-    const void **dependencies, const void **edges, size_t *count)
-{
-    return tell_capture(stream, (struct capture_info){status, id, graph, dependencies, edges, count});
-}
+API_IS(int, cudaStreamGetCaptureInfo_v2,
+       tell_capture(stream, (struct capture_info){status, id, graph, dependencies, NULL, count}), void *stream,
+       int *status, unsigned long long *id, void **graph, const void **dependencies, size_t *count)
+API_IS(int, cudaStreamGetCaptureInfo_v3,
+       tell_capture(stream, (struct capture_info){status, id, graph, dependencies, edges, count}), void *stream,
+       int *status, unsigned long long *id, void **graph, const void **dependencies, const void **edges, size_t *count)
 
 API_OF("libcudart.so.13", int, dry_capture_info_13, cudaStreamGetCaptureInfo, void *stream, int *status,
        unsigned long long *id, void **graph, const void **dependencies, const void **edges, size_t *count)
@@ -393,16 +351,9 @@ API(int, cudaGraphCreate, void **graph, unsigned flags)
     return *graph == NULL ? dry_result(DRY_NO_MEMORY) : DRY_OK;
 }
 
-API(int, cudaGraphInstantiate, void **executable, void *graph, unsigned long long flags)
-{
-    *executable = graph;
-    return DRY_OK;
-}
-
-API(int, cudaGraphInstantiateWithFlags, void **executable, void *graph, unsigned long long flags)
-{
-    return cudaGraphInstantiate(executable, graph, flags);
-}
+API_SETS(cudaGraphInstantiate, *executable, graph, void **executable, void *graph, unsigned long long flags)
+API_IS(int, cudaGraphInstantiateWithFlags, cudaGraphInstantiate(executable, graph, flags), void **executable,
+       void *graph, unsigned long long flags)
 
 API(int, cudaGraphLaunch, void *executable, void *stream)
 {
@@ -422,11 +373,9 @@ API(int, cudaGraphGetNodes, void *graph, void **nodes, size_t *count)
     return DRY_OK;
 }
 
-API(int, cudaGraphNodeGetType, void *node, int *type)
-{
-    *type = 0; /* a kernel */
-    return DRY_OK;
-}
+enum { KERNEL_NODE = 0 };
+
+API_SETS(cudaGraphNodeGetType, *type, KERNEL_NODE, void *node, int *type)
 
 /* That of CUDA 13 has one more parameter in between. */
 API_OF("libcudart.so.12", int, dry_dependencies_12, cudaGraphNodeGetDependencies, void *node, void **others,
@@ -443,14 +392,8 @@ API_OF("libcudart.so.13", int, dry_dependencies_13, cudaGraphNodeGetDependencies
     return DRY_OK;
 }
 
-API(int, cudaDeviceGetGraphMemAttribute, int device, int attribute, uint64_t *value)
-{
-    *value = 0;
-    return DRY_OK;
-}
+API_SETS(cudaDeviceGetGraphMemAttribute, *value, 0, int device, int attribute, uint64_t *value)
 
-API(int, cudaUserObjectCreate, void **object, void *data, void (*destroy)(void *), unsigned references, unsigned flags)
-{
-    *object = dry_handle(); /* it lives as long as the process */
-    return DRY_OK;
-}
+/* It lives as long as the process. */
+API_SETS(cudaUserObjectCreate, *object, dry_handle(), void **object, void *data, void (*destroy)(void *),
+         unsigned references, unsigned flags)
