@@ -547,7 +547,10 @@ enum gm_status gm_advice_remedies(struct gm_report *report, struct gm_kept *kept
     const uint64_t *peaks = a.advice->baseline != NULL ? a.advice->baseline->roomy.peaks : NULL;
     const size_t least = events <= GM_ADVICE_PLAYED ? GM_ADVICE_LEAST : 1;
     const size_t n = gm_min(count, gm_max(most, least));
-    if (goes_on(&a) && gm_remedies_replay(remedies, n, &a.search, peaks, err) == GM_E_NOMEM)
-        a.has_no_memory = true;
+    bool is_in_vain = true; /* where there is time for one only, the first that saves something is that one */
+    for (size_t i = 0; i < (n == 1 ? gm_min(count, (size_t)GM_ADVICE_LEAST) : 1) && is_in_vain && goes_on(&a); i++) {
+        a.has_no_memory |= gm_remedies_replay(remedies + i, n, &a.search, peaks, err) == GM_E_NOMEM;
+        is_in_vain = remedies[i]->saving.alone == UINT64_MAX || gm_remedy_is_in_vain(remedies[i]);
+    }
     return end(&a, err);
 }

@@ -158,6 +158,11 @@ class Told(Case):
         self.assertRegex(next(f["detail"] for f in found["findings"] if f["id"] == "memory-growth"),
                          r"\ARequested bytes at the ends of steps grow by 1\.25 MiB a step \(steps 3 to 220\)\. ")
 
+    def test_time_for_one_replay_is_not_spent_in_vain(self):
+        """148,587 events: the first that is replayed saves nothing, and what does was told without a figure, as the last."""
+        first = self.analysis(os.path.join(ZOO, "chat_decoder@2.15.0.gmtrace"))["to_do"][0]
+        self.assertEqual((first["id"], first["saves_bytes"]), ("replayed-settings", 460 * MIB))
+
     def test_top_and_coverage_add_up(self):
         """What was freed, but waits for a stream, is neither allocated nor free; times are those of the tables."""
         lines = self.run_it("--no-charts", os.path.join(ZOO, "lidar_prefetch@2.15.0.gmtrace")).stdout.decode().splitlines()
