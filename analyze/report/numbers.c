@@ -65,6 +65,8 @@ char *gm_share_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole)
     gm_percent_format(out, part, whole, 1);
     if (part > 0 && strcmp(out, "0.0") == 0)
         memcpy(out, "<0.1", sizeof "<0.1");
+    if (part < whole && strcmp(out, "100.0") == 0) /* as charts: never that nothing is left where something is */
+        memcpy(out, "99.9", sizeof "99.9");
     return out;
 }
 

@@ -16,7 +16,8 @@ char *gm_bytes_format(char out[GM_NUMBER_TEXT], uint64_t bytes);
 /* 100 * part / whole with `decimals` (0 to 4) decimals, rounded half up, without a percent sign; "n/a" if whole is 0.
  * Exact while whole is below 16 TiB. Returns out. */
 char *gm_percent_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole, unsigned decimals);
-/* The same with one decimal, but "<0.1" for what is there and would round to 0.0. Returns out. */
+/* The same with one decimal, but "<0.1" for what is there and would round to 0.0, and "99.9" for what is not all of it
+ * and would round to 100.0. Returns out. */
 char *gm_share_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole);
 /* gm_count_format and gm_size_format with a '-' where `value` is negative. Return out. */
 char *gm_signed_count_format(char out[GM_NUMBER_TEXT], int64_t value);

@@ -62,7 +62,8 @@ export function span(microseconds) {
 }
 
 const trim = value => String(Number(value.toFixed(3)));
-export const percents = value => (value > 0 && value < 0.05 ? "<0.1 %" : `${value.toFixed(1)} %`);
+export const percents = value =>
+    value > 0 && value < 0.05 ? "<0.1 %" : `${(value < 100 ? Math.min(value, 99.9) : value).toFixed(1)} %`;
 export const percent = (part, whole) => (whole ? percents((100 * part) / whole) : "");
 export const hex = address => "0x" + BigInt(address).toString(16);
 

@@ -178,6 +178,8 @@ TEST(percent)
     assert_string_equal(gm_share_format(out, 50, 100000), "0.1");
     assert_string_equal(gm_share_format(out, 1, UINT64_MAX - 1), "<0.1");
     assert_string_equal(gm_share_format(out, 1, 0), "n/a");
+    assert_string_equal(gm_share_format(out, 99999, 100000), "99.9");
+    assert_string_equal(gm_share_format(out, 5, 5), "100.0");
     assert_string_equal(gm_signed_count_format(out, -4096), "-4,096");
     assert_string_equal(gm_signed_count_format(out, INT64_MIN), "-9,223,372,036,854,775,808");
     assert_string_equal(gm_signed_bytes_format(out, -4096), "-4.00 KiB");
