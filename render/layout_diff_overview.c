@@ -125,8 +125,7 @@ static struct gm_slice *merge(struct gm_display *d, const struct gm_comparison *
         for (size_t k = 0; k < slices->n; k++)
             all[n++] = slices->v[k];
     }
-    if (n > 1)
-        qsort(all, n, sizeof *all, by_name);
+    GM_SORT(all, n, by_name);
     for (size_t i = 0; i < n; i++) {
         if (*count > 0 && strcmp(all[*count - 1].name, all[i].name) == 0) {
             struct gm_slice *same = &all[*count - 1];
@@ -135,8 +134,7 @@ static struct gm_slice *merge(struct gm_display *d, const struct gm_comparison *
             all[(*count)++] = all[i];
         }
     }
-    if (*count > 1)
-        qsort(all, *count, sizeof *all, by_bytes);
+    GM_SORT(all, *count, by_bytes);
     return all;
 }
 

@@ -8,6 +8,7 @@
 #define GM_BASE_ORDER_H
 
 #include <stdint.h>
+#include <stdlib.h>
 
 /* -1, 0 or 1. */
 #define GM_ORDER(x, y) (((x) > (y)) - ((x) < (y)))
@@ -30,6 +31,9 @@
         return order;                                                                                                  \
     }                                                                                                                  \
     _Static_assert(1, "takes the semicolon")
+
+/* Sorts v[0..n), which may be NULL if nothing is in it. */
+#define GM_SORT(v, n, by) ((n) > 1 ? qsort((v), (n), sizeof *(v), (by)) : (void)0)
 
 /* Of numbers, ascending. */
 static inline int gm_by_real(const void *left, const void *right)

@@ -87,8 +87,7 @@ enum gm_status gm_sources_open(struct gm_sources **sources, const char *folder, 
         gm_sources_free(s);
         return gm_no_memory(err);
     }
-    if (s->files.n > 1)
-        qsort(s->files.v, s->files.n, sizeof *s->files.v, by_name);
+    GM_SORT(s->files.v, s->files.n, by_name);
     *sources = s;
     return GM_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/base/text.h"
 
+#include "analyze/base/arena.h"
 #include "analyze/base/utf8.h"
 
 #include <stdarg.h>
@@ -170,4 +171,11 @@ void gm_text_free(struct gm_text *t)
 {
     free(t->data);
     *t = (struct gm_text){0};
+}
+
+char *gm_text_take(struct gm_text *t, struct gm_arena *arena)
+{
+    char *copy = t->failed ? NULL : gm_arena_copy(arena, t->length == 0 ? "" : t->data, t->length);
+    gm_text_free(t);
+    return copy;
 }

@@ -80,8 +80,7 @@ bool gm_operands_number(char (*names)[GM_NAME_SIZE], size_t count)
         memcpy(found[i].name, names[i], sizeof found[i].name);
         found[i].index = i;
     }
-    if (count > 1)
-        qsort(found, count, sizeof *found, compare_named);
+    GM_SORT(found, count, compare_named);
     for (size_t i = 1, number = 1; i < count; i++) {
         if (compare_names(&found[i - 1], &found[i]) != 0) {
             number = 1;

@@ -153,8 +153,7 @@ static bool number_twins(struct gm_diff_site *rows, size_t n)
         return false;
     for (size_t i = 0; i < n; i++)
         order[i] = &rows[i];
-    if (n > 1)
-        qsort(order, n, sizeof *order, by_label);
+    GM_SORT(order, n, by_label);
     for (size_t i = 0; i < n; i++) {
         if (i > 0 && same_label(order[i - 1], order[i]))
             order[i]->twin = order[i - 1]->twin + 1;

@@ -79,8 +79,7 @@ bool gm_compare_by_name(struct gm_comparison *c, struct gm_diff_table *out, cons
         gm_diff_count(&out->sums, &tally, row);
         out->count += changed;
     }
-    if (out->count > 1)
-        qsort(rows, out->count, sizeof *rows, by_change);
+    GM_SORT(rows, out->count, by_change);
     out->rows = rows;
     gm_diff_finish(&out->sums, &tally, base_total, after_total);
     return true;

@@ -31,8 +31,7 @@ const struct gm_rule *gm_rule_at(size_t i)
 
 const char *gm_case_take(struct gm_case *c, struct gm_text *text)
 {
-    const char *copy = text->failed ? NULL : gm_arena_copy(&c->report->arena, text->data, text->length);
-    gm_text_free(text);
+    const char *copy = gm_text_take(text, &c->report->arena);
     c->failed |= copy == NULL;
     return copy == NULL ? "" : copy;
 }
@@ -387,8 +386,8 @@ static bool start_lives(struct gm_diagnosing *d, const struct gm_snapshot *snaps
 }
 
 enum gm_status gm_diagnose_begin(struct gm_diagnosing **begun, struct gm_report *report,
-                                 const struct gm_snapshot *snapshot, const struct gm_kept *kept,
-                                 enum gm_asking asking, struct gm_error *err)
+                                 const struct gm_snapshot *snapshot, const struct gm_kept *kept, enum gm_asking asking,
+                                 struct gm_error *err)
 {
     struct gm_diagnosing *d = *begun = calloc(1, sizeof *d);
     if (d == NULL)

@@ -373,8 +373,7 @@ GM_ORDERING(by_allocation, struct gm_remedy_change, GM_UP(allocation));
 /* Nobody would hold a layer's output longer than until the next one's is there. */
 static void until_next(const struct gm_lives *l, struct gm_set *set)
 {
-    if (set->n > 0)
-        qsort(set->v, set->n, sizeof *set->v, by_allocation);
+    GM_SORT(set->v, set->n, by_allocation);
     for (size_t i = 0; i + 1 < set->n; i++) {
         const uint32_t next = l->h->born[set->v[i + 1].allocation];
         if (next > set->v[i].gone && gm_lives_round(l, next) == gm_lives_round(l, l->h->born[set->v[i].allocation]))
@@ -659,12 +658,12 @@ static void find_weights_only(struct gm_case *c, const struct gm_rule *rule)
     if (c->has_oom || gm_lives_has_modules(l) || !gm_is_share(bytes, c->view.peak->requested, 0.95) || last == 0 ||
         l->h->born[last - 1] == 0 || l->h->allocation_count - last > INPUTS)
         return;
-    struct gm_finding *f =
-        gm_case_say(c, rule, GM_INFO, bytes,
-                    "Weights are %s at the peak (%s %%), the trace ends when the last of them is made, and nothing of it "
-                    "was made inside a module: what a forward or backward pass needs on top is not recorded, and no "
-                    "verdict is due. Record at least one step.",
-                    gm_size_format(size, bytes), gm_share_format(share, bytes, c->view.peak->requested));
+    struct gm_finding *f = gm_case_say(
+        c, rule, GM_INFO, bytes,
+        "Weights are %s at the peak (%s %%), the trace ends when the last of them is made, and nothing of it "
+        "was made inside a module: what a forward or backward pass needs on top is not recorded, and no "
+        "verdict is due. Record at least one step.",
+        gm_size_format(size, bytes), gm_share_format(share, bytes, c->view.peak->requested));
     f->brief = "record a step: too early to say what is needed";
 }
 

@@ -551,7 +551,7 @@ void gm_kept_features(struct gm_case *c, struct gm_set *set)
         if (collect_kind(c, kind, set) != FEATURES || set->n == 0)
             continue;
         add_held(c, set);
-        qsort(set->v, set->n, sizeof *set->v, by_allocation);
+        GM_SORT(set->v, set->n, by_allocation);
         if (kind == PILED)
             gm_go_with_backward(c, set);
         for (size_t i = 0; kind == STALE && i < set->n; i++)
@@ -597,7 +597,7 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
     }
     if (shape == GRAPH && kind == STALE) {
         add_held(c, &set);
-        qsort(set.v, set.n, sizeof *set.v, by_allocation);
+        GM_SORT(set.v, set.n, by_allocation);
         root = gm_lives_backward(l, next_forward(l, gm_go_with_backward(c, &set)), false);
     }
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);

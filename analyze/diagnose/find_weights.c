@@ -91,8 +91,7 @@ static struct members list_members(struct gm_case *c, bool (*is_wanted)(const st
                      !GM_VEC_PUSH(&found, ((struct member){site, gm_requested(l->h, a), (uint32_t)a, l->h->born[a],
                                                            gm_lives_by(l, a), goes && !is_again}));
     }
-    if (found.n > 0)
-        qsort(found.v, found.n, sizeof *found.v, by_site);
+    GM_SORT(found.v, found.n, by_site);
     bool is_again = false;
     for (size_t i = 0; i < found.n; i++) {
         if (i == 0 || strcmp(found.v[i].site, found.v[i - 1].site) != 0) /* the largest of its line */
@@ -244,8 +243,7 @@ static bool is_like_all_others(struct gm_case *c, const struct members *m, const
         if (is_own || (m->v[i].born < a->born && gm_lives_is_role(c->lives, m->v[i].allocation, GM_ROLE_PARAMETER)))
             c->failed |= is_own ? !GM_VEC_PUSH(&own, m->v[i]) : !GM_VEC_PUSH(&others, m->v[i]);
     }
-    if (others.n > 0)
-        qsort(others.v, others.n, sizeof *others.v, by_size);
+    GM_SORT(others.v, others.n, by_size);
     const double alike = own.n < 2 ? 0 : (double)match(&own, &others, 1), all = (double)sum_of(&others);
     free(own.v);
     free(others.v);
@@ -336,8 +334,7 @@ static struct members list_weights(struct gm_case *c, bool is_read)
             c->failed |=
                 !GM_VEC_PUSH(&found, ((struct member){.bytes = gm_requested(l->h, a), .allocation = (uint32_t)a}));
     }
-    if (found.n > 0)
-        qsort(found.v, found.n, sizeof *found.v, by_size);
+    GM_SORT(found.v, found.n, by_size);
     return found;
 }
 

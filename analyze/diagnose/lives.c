@@ -272,8 +272,7 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found, size_t step
         taken[0].first = l->rounds.v[0];
         taken[0].last = l->rounds.v[l->rounds.n - 1];
     }
-    if (found->n > 0)
-        qsort(found->v, found->n, sizeof *found->v, by_loop);
+    GM_SORT(found->v, found->n, by_loop);
     for (size_t i = 0, end, next; i < found->n && count < LOOPS_MOST; i = next) {
         for (next = i + 1;
              next < found->n && found->v[next].depth == found->v[i].depth && found->v[next].above == found->v[i].above;)
@@ -292,8 +291,7 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found, size_t step
             if (!GM_VEC_PUSH(&l->rounds, found->v[k].event))
                 return false;
     }
-    if (l->rounds.n > 0)
-        qsort(l->rounds.v, l->rounds.n, sizeof *l->rounds.v, by_number);
+    GM_SORT(l->rounds.v, l->rounds.n, by_number);
     return true;
 }
 
@@ -326,7 +324,7 @@ static bool add_first_passes(struct gm_lives *l)
             return false;
     if (each == 0 || n % each != 0)
         l->rounds.n = before;
-    qsort(l->rounds.v, l->rounds.n, sizeof *l->rounds.v, by_number);
+    GM_SORT(l->rounds.v, l->rounds.n, by_number);
     return true;
 }
 

@@ -20,8 +20,7 @@ static void start(struct gm_sizes *sizes, const struct gm_lives *l)
 
 static bool sort(struct gm_sizes *sizes)
 {
-    if (sizes->n > 0)
-        qsort(sizes->v, sizes->n, sizeof *sizes->v, gm_by_number);
+    GM_SORT(sizes->v, sizes->n, gm_by_number);
     return sizes->v != NULL && sizes->met != NULL;
 }
 

@@ -57,10 +57,7 @@ const char *gm_doc_printf(struct gm_doc *doc, const char *format, ...)
 
 const char *gm_doc_take(struct gm_doc *doc, struct gm_text *text)
 {
-    const char *from = text->data == NULL ? "" : text->data;
-    char *copy = text->failed ? NULL : gm_arena_copy(&doc->arena, from, text->length);
-    gm_text_free(text);
-    return finish(doc, copy);
+    return finish(doc, gm_text_take(text, &doc->arena));
 }
 
 const char *gm_doc_take_any(struct gm_doc *doc, struct gm_text *text)

@@ -132,8 +132,7 @@ GM_ORDERING(by_time, struct mark, GM_UP(ts) || GM_UP(kind) || (a->kind == SLICE 
 
 static void sort(struct marks *marks)
 {
-    if (marks->n > 0)
-        qsort(marks->v, marks->n, sizeof *marks->v, by_time);
+    GM_SORT(marks->v, marks->n, by_time);
 }
 
 /* All by time. Slices of one track must not overlap: what two share is left to the earlier one. */

@@ -159,8 +159,7 @@ static void list_directory(struct walk *w, const char *path)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             push(w, &names, join(path, entry->d_name));
     closedir(directory);
-    if (names.n > 1)
-        qsort(names.v, names.n, sizeof *names.v, compare_strings);
+    GM_SORT(names.v, names.n, compare_strings);
     for (size_t i = 0; i < names.n; i++) {
         if (w->failed)
             free(names.v[i]);
@@ -173,8 +172,7 @@ static void list_directory(struct walk *w, const char *path)
 /* All directories in `todo`, and what is in them. */
 static void walk_all(struct walk *w, bool is_operand)
 {
-    if (w->todo.n > 1)
-        qsort(w->todo.v, w->todo.n, sizeof *w->todo.v, compare_strings_down);
+    GM_SORT(w->todo.v, w->todo.n, compare_strings_down);
     size_t operands = is_operand ? w->todo.n : 0;
     while (w->todo.n > 0 && !w->failed) {
         struct stat st;

@@ -104,8 +104,7 @@ static bool make_columns(struct gm_fleet *f, const struct placed *placed, size_t
         return false;
     for (size_t i = 0; i < count; i++)
         columns[i].iteration = placed[i].place.iteration;
-    if (count > 1)
-        qsort(columns, count, sizeof *columns, compare_columns);
+    GM_SORT(columns, count, compare_columns);
     for (size_t i = 0; i < count; i++)
         if (n == 0 || columns[n - 1].iteration != columns[i].iteration)
             columns[n++] = columns[i];

@@ -50,8 +50,7 @@ static bool keep_largest(struct gm_fleet_work *w, struct gm_fleet_changes *out, 
             all[n].delta = gm_signed_gap(all[n].to, all[n].from);
             n++;
         }
-    if (n > 1)
-        qsort(all, n, sizeof *all, compare_changes);
+    GM_SORT(all, n, compare_changes);
     n = n > top ? top : n;
     struct gm_fleet_change *rows = gm_arena_calloc(&w->fleet->arena, n, sizeof *rows);
     if (rows == NULL)

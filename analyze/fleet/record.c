@@ -338,8 +338,7 @@ static void get_sites(struct walk *w, struct gm_fleet_item *item, struct gm_reco
     WALK(w, item->rest_peak);
     if (!w->ok)
         return;
-    if (n > 1)
-        qsort(uses, n, sizeof *uses, compare_uses);
+    GM_SORT(uses, n, compare_uses);
     for (size_t i = 0; i < n; i++) /* a record of ours names none twice */
         if (kept == 0 || uses[kept - 1].site != uses[i].site)
             uses[kept++] = uses[i];

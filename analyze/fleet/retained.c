@@ -3,6 +3,7 @@
 
 #include "analyze/base/hash.h"
 #include "analyze/base/new_file.h"
+#include "analyze/base/order.h"
 #include "analyze/base/vec.h"
 #include "analyze/fleet/record.h"
 
@@ -91,8 +92,7 @@ enum gm_status gm_retained_list(struct gm_retained_keys *keys, const char *resul
             memcpy(keys->v[keys->n++], entry->d_name, GM_RETAINED_KEY);
     }
     closedir(directory);
-    if (keys->n > 1)
-        qsort(keys->v, keys->n, sizeof *keys->v, compare_keys);
+    GM_SORT(keys->v, keys->n, compare_keys);
     return ok ? GM_OK : gm_no_memory(err);
 }
 

@@ -333,8 +333,7 @@ static enum gm_status add_annotations(struct maker *k, struct gm_error *err)
         if (!ok || !GM_VEC_PUSH(&k->m->annotations, a))
             return gm_builder_failure(k->m, GM_NO_OFFSET, err);
     }
-    if (k->m->annotations.n > 0)
-        qsort(k->m->annotations.v, k->m->annotations.n, sizeof *k->m->annotations.v, by_time);
+    GM_SORT(k->m->annotations.v, k->m->annotations.n, by_time);
     return GM_OK;
 }
 

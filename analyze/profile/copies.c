@@ -125,8 +125,7 @@ static bool list_copies(struct work *w)
         if (!GM_VEC_PUSH(&w->copies, copy))
             return false;
     }
-    if (w->copies.n > 0)
-        qsort(w->copies.v, w->copies.n, sizeof *w->copies.v, by_device);
+    GM_SORT(w->copies.v, w->copies.n, by_device);
     return true;
 }
 
@@ -146,8 +145,7 @@ static bool list_levels(struct work *w)
         if ((is_stated || side == GM_SIDE_HOST) && !GM_VEC_PUSH(&w->levels, level))
             return false;
     }
-    if (w->levels.n > 0)
-        qsort(w->levels.v, w->levels.n, sizeof *w->levels.v, by_place);
+    GM_SORT(w->levels.v, w->levels.n, by_place);
     return true;
 }
 

@@ -74,8 +74,7 @@ static bool find_nodes(struct gm_profile_stacks *s, struct forwards *forwards)
         if (s->of[i] != i && sequence >= 0 && !GM_VEC_PUSH(forwards, forward))
             return false;
     }
-    if (forwards->n > 0)
-        qsort(forwards->v, forwards->n, sizeof *forwards->v, by_sequence);
+    GM_SORT(forwards->v, forwards->n, by_sequence);
     return true;
 }
 

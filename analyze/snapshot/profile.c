@@ -75,10 +75,8 @@ bool gm_profile_finish(struct gm_profile *p)
         p->spans.v[i].parent = (uint32_t)i;
     for (size_t i = 0; i < p->memory.n; i++)
         p->memory.v[i].span = (uint32_t)i;
-    if (p->spans.n > 0)
-        qsort(p->spans.v, p->spans.n, sizeof *p->spans.v, by_thread_and_time);
-    if (p->memory.n > 0)
-        qsort(p->memory.v, p->memory.n, sizeof *p->memory.v, by_time);
+    GM_SORT(p->spans.v, p->spans.n, by_thread_and_time);
+    GM_SORT(p->memory.v, p->memory.n, by_time);
     nest(p);
     return place_memory(p);
 }

@@ -40,8 +40,7 @@ static bool top_new(struct top *top, size_t k, size_t candidates)
 
 static void top_cut(struct top *top)
 {
-    if (top->n > 1)
-        qsort(top->keys, top->n, sizeof *top->keys, by_key);
+    GM_SORT(top->keys, top->n, by_key);
     top->n = top->n < top->k ? top->n : top->k;
     top->was_cut = true;
 }
@@ -90,8 +89,7 @@ const struct gm_slice *gm_slices_sort(struct gm_slice *slices, size_t n, size_t 
     for (size_t i = 0; slices != NULL && i < n; i++)
         if (slices[i].blocks > 0)
             slices[kept++] = slices[i];
-    if (kept > 1)
-        qsort(slices, kept, sizeof *slices, by_bytes);
+    GM_SORT(slices, kept, by_bytes);
     *count = kept;
     return slices;
 }

@@ -75,8 +75,7 @@ static const char *explain(struct gm_pass *pass, const struct gm_ledger *ledger,
         gm_text_add(&text,
                     "; the file was changed after it was written, or its writer was not PyTorch's allocator. Figures "
                     "here are sums of the blocks");
-    const char *copy = text.failed ? NULL : gm_arena_copy(&pass->report->arena, text.data, text.length);
-    gm_text_free(&text);
+    const char *copy = gm_text_take(&text, &pass->report->arena);
     *failed = copy == NULL;
     return copy;
 }

@@ -75,7 +75,7 @@ static size_t crowded_columns(const struct gm_curves *c, uint64_t end_us)
         const double share = (double)(gm_history_time(h, i) - c->start_us) / span;
         counts[share < 1 ? (size_t)(share * (double)c->column_count) : c->column_count - 1]++;
     }
-    qsort(counts, c->column_count, sizeof *counts, more_first);
+    GM_SORT(counts, c->column_count, more_first);
     for (uint64_t sum = 0; n < c->column_count && sum * 10 < h->count * UINT64_C(9); n++)
         sum += counts[n];
     return n;
@@ -192,7 +192,7 @@ static void add_samples(struct gm_curves *c, uint32_t last)
         if (c->extremes[i].event != GM_NEVER)
             tell(c->pass, &out[n++], &c->extremes[i]);
     tell(c->pass, &out[n++], &(struct extreme){last, c->sums});
-    qsort(out, n, sizeof *out, by_event);
+    GM_SORT(out, n, by_event);
     for (size_t i = 0; i < n; i++)
         if (kept == 0 || out[kept - 1].event != out[i].event)
             out[kept++] = out[i];
@@ -347,7 +347,7 @@ static bool publish_layers(struct gm_curves *c, struct gm_curve *curve)
         if (most > 0)
             order[n++] = (struct order){most, k};
     }
-    qsort(order, n, sizeof *order, by_most);
+    GM_SORT(order, n, by_most);
     struct gm_layer *layers = gm_arena_calloc(arena, n, sizeof *layers);
     uint64_t *bytes = gm_arena_calloc(arena, n * c->column_count, sizeof *bytes);
     bool ok = layers != NULL && bytes != NULL;

@@ -217,7 +217,7 @@ static bool publish(const struct gm_parts *p, struct list *list, const struct gm
         part->column_count = p->columns;
         n += part->peak.active > 0 || part->peak.reserved > 0;
     }
-    qsort(parts, n, sizeof *parts, by_reserved);
+    GM_SORT(parts, n, by_reserved);
     *out = parts;
     *count = n;
     return true;

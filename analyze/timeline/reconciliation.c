@@ -56,9 +56,7 @@ static const char *coverage(const struct gm_trace_pass *pass)
         gm_text_add(&t, orphans == 1 ? " free is of a block older than it" : " frees are of blocks older than it");
     }
     gm_text_add_char(&t, '.');
-    const char *copy = t.failed ? NULL : gm_arena_copy(&pass->report->arena, t.data, t.length);
-    gm_text_free(&t);
-    return copy;
+    return gm_text_take(&t, &pass->report->arena);
 }
 
 bool gm_trace_reconciliation(struct gm_trace_pass *pass)
@@ -70,7 +68,7 @@ bool gm_trace_reconciliation(struct gm_trace_pass *pass)
     if (rows == NULL)
         return false;
     memcpy(rows, h->disagreements, out->disagreement_count * sizeof *rows);
-    qsort(rows, out->disagreement_count, sizeof *rows, by_weight);
+    GM_SORT(rows, out->disagreement_count, by_weight);
     out->disagreements = rows;
     if (h->count > 0)
         out->coverage = coverage(pass);

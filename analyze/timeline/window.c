@@ -114,8 +114,6 @@ enum gm_status gm_trace_window(struct gm_trace_pass *pass, struct gm_error *err)
     return GM_OK;
 }
 
-/* ---- what was left out, as a sentence --------------------------------------------------------------------------- */
-
 /* What the command line left out, as a sentence for the reports: "Only allocations of stream 7 of at least 1.00 MiB;
  * peaks are looked for from event 100 to event 200." */
 
@@ -156,11 +154,9 @@ bool gm_trace_filter(struct gm_trace_pass *pass, bool has_window)
     struct gm_text text = {0};
     add_allocations(&text, pass->options);
     add_window(&text, pass, has_window);
-    if (text.length > 0) {
-        gm_text_add_char(&text, '.');
-        pass->out->filter = text.failed ? NULL : gm_arena_copy(&pass->report->arena, text.data, text.length);
-        text.failed = text.failed || pass->out->filter == NULL;
-    }
-    gm_text_free(&text);
-    return !text.failed;
+    if (text.length == 0 && !text.failed)
+        return true;
+    gm_text_add_char(&text, '.');
+    pass->out->filter = gm_text_take(&text, &pass->report->arena);
+    return pass->out->filter != NULL;
 }

@@ -50,8 +50,7 @@ static size_t list_holders(struct holder *list, const struct gm_replay_device *d
         if (class->at_peak[i] > 0)
             list[n++] = (struct holder){kind == ROLES ? gm_role_name(i) : gm_category_name(d->run->rules, (uint32_t)i),
                                         class->at_peak[i], i};
-    if (n > 1)
-        qsort(list, n, sizeof *list, by_bytes);
+    GM_SORT(list, n, by_bytes);
     return n;
 }
 

@@ -24,8 +24,7 @@ bool gm_replay_find_untraced(struct gm_replay_run *run)
     for (size_t i = 0; i < s->segments.count; i++)
         if (!has_events(s, s->segments.device[i]))
             list[n++] = (struct gm_untraced_device){s->segments.device[i], s->segments.total_size[i]};
-    if (n > 1)
-        qsort(list, n, sizeof *list, by_device);
+    GM_SORT(list, n, by_device);
     for (size_t i = 0; i < n; i++) {
         if (kept > 0 && list[kept - 1].device == list[i].device)
             list[kept - 1].reserved = gm_plus(list[kept - 1].reserved, list[i].reserved);

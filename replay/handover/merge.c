@@ -217,10 +217,8 @@ enum agreement { AGREE, DIFFER, UNKNOWN, NO_MEMORY };
 
 static enum agreement compare(struct held_list *a, struct held_list *b)
 {
-    if (a->n > 0)
-        qsort(a->v, a->n, sizeof *a->v, by_address);
-    if (b->n > 0)
-        qsort(b->v, b->n, sizeof *b->v, by_address);
+    GM_SORT(a->v, a->n, by_address);
+    GM_SORT(b->v, b->n, by_address);
     bool same = a->n == b->n;
     for (size_t i = 0; same && i < a->n; i++)
         same = a->v[i].address == b->v[i].address && a->v[i].use == b->v[i].use &&

@@ -126,8 +126,7 @@ static bool add_segments(struct gm_recorder *r, struct gm_snapshot *s)
         if (r->lives.v[i].is_used)
             r->lives.v[n++] = r->lives.v[i];
     r->lives.n = n;
-    if (n > 0)
-        qsort(r->lives.v, n, sizeof *r->lives.v, by_address);
+    GM_SORT(r->lives.v, n, by_address);
     struct gm_segment_columns c;
     struct gm_block_columns b;
     if (!gm_new_segment_columns(&r->memory->arena, &c, n) || !gm_new_block_columns(&r->memory->arena, &b, n))

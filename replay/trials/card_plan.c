@@ -423,9 +423,7 @@ static const char *verdict_of(const struct planning *p)
         if (plan->is_open)
             gm_text_add(&text, "; what comes after it is not known");
     }
-    const char *copy = text.failed ? NULL : gm_arena_copy(arena_of(p), text.data, text.length);
-    gm_text_free(&text);
-    return copy;
+    return gm_text_take(&text, arena_of(p));
 }
 
 static const char *brief_of(const struct planning *p)
@@ -447,9 +445,7 @@ static const char *brief_of(const struct planning *p)
         gm_text_printf(&text, "%s%s", i > 1 ? " + " : "", plan->steps[i].name);
     if (plan->is_enough && plan->is_open)
         gm_text_add(&text, "; the rest is unknown");
-    const char *copy = text.failed ? NULL : gm_arena_copy(arena_of(p), text.data, text.length);
-    gm_text_free(&text);
-    return copy;
+    return gm_text_take(&text, arena_of(p));
 }
 
 /* Of the first device that ran out of memory. */

@@ -58,8 +58,7 @@ bool gm_plan_offload(struct gm_remedy_change *changes, size_t *count, const stru
     *count = 0;
     for (uint32_t a = 0; all != NULL && a < h->allocation_count; a++)
         n += role[a] == GM_ROLE_ACTIVATION && is_idle(&all[n], h, a);
-    if (n > 0)
-        qsort(all, n, sizeof *all, by_residency);
+    GM_SORT(all, n, by_residency);
     uint64_t left = first == GM_REPORT_NONE || last == GM_REPORT_NONE || last < first ? 0 : last - first;
     for (size_t i = 0; i < n; i++) {
         if (2 * all[i].copy_us > left)

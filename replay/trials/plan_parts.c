@@ -46,8 +46,7 @@ bool gm_plan_parts(struct gm_remedy_change *changes, size_t *count, const struct
     for (uint32_t a = 0; a < h->allocation_count; a++)
         if (role[a] == GM_ROLE_PARAMETER || role[a] == GM_ROLE_GRADIENT)
             sizes[weights++] = gm_requested(h, a);
-    if (weights > 0)
-        qsort(sizes, weights, sizeof *sizes, by_size);
+    GM_SORT(sizes, weights, by_size);
     keep_gradients(changes, count, h, role);
     for (uint32_t a = 0; a < h->allocation_count; a++)
         if (role[a] == GM_ROLE_ACTIVATION || role[a] == GM_ROLE_INPUT ||

@@ -82,9 +82,7 @@ static const char *command(struct gm_report *report)
         gm_text_add(&text, "FILE");
     else
         put_quoted(&text, report->snapshot.path);
-    const char *copy = text.failed ? NULL : gm_arena_copy(&report->arena, text.data, text.length);
-    gm_text_free(&text);
-    return copy;
+    return gm_text_take(&text, &report->arena);
 }
 
 /* The verdicts that need no replay. false: no memory. */
@@ -178,9 +176,7 @@ static void *allocate(struct advising *a, size_t count, size_t size)
 /* A copy of what gm_text_* made; frees it. */
 static const char *take(struct advising *a, struct gm_text *text)
 {
-    const char *copy =
-        text->failed ? NULL : gm_arena_copy(&a->report->arena, text->length == 0 ? "" : text->data, text->length);
-    gm_text_free(text);
+    const char *copy = gm_text_take(text, &a->report->arena);
     a->has_no_memory |= copy == NULL;
     return copy;
 }

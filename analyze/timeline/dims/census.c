@@ -39,8 +39,7 @@ bool gm_census_take(struct gm_census *census, const struct gm_trace_pass *pass)
     for (size_t a = 0; a < h->allocation_count; a++)
         if (!gm_is_hidden(pass, a))
             all[n++] = (struct sized){gm_requested(h, a), pass->role[a], gm_history_is_active(h, a, pass->peak_moment)};
-    if (n > 1)
-        qsort(all, n, sizeof *all, by_size);
+    GM_SORT(all, n, by_size);
     size_t sizes = 1;
     for (size_t i = 1; i < n; i++)
         sizes += all[i].size != all[i - 1].size;

@@ -114,7 +114,7 @@ static bool tell_sizes(struct gm_dims_report *out, const struct gm_census *censu
         n += all[n].total > 0;
     }
     if (ok && n > 1)
-        qsort(all, n, sizeof *all, by_total);
+        GM_SORT(all, n, by_total);
     out->size_count = gm_min(n, pass->options->top);
     struct gm_size_row *rows = ok ? gm_arena_calloc(arena, out->size_count, sizeof *rows) : NULL;
     if (rows != NULL && out->size_count > 0)

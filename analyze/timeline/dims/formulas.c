@@ -108,8 +108,7 @@ bool gm_formulas_make(struct gm_formulas *formulas, const struct gm_model *model
                         if (bytes_of(&f, &model->dims))
                             formulas->v[formulas->n++] = f;
                 }
-    if (formulas->n > 0)
-        qsort(formulas->v, formulas->n, sizeof *formulas->v, by_bytes);
+    GM_SORT(formulas->v, formulas->n, by_bytes);
     return formulas->v != NULL;
 }
 
@@ -137,9 +136,7 @@ static const char *write_formula(const struct gm_formula *f, const struct gm_dim
     for (size_t i = 0; i < n; i++)
         gm_text_printf(&text, "%s%s", i > 0 ? "*" : "", names[i]);
     gm_text_printf(&text, "%s*%u B", f->times == 0 ? "/2" : "", f->width);
-    const char *out = text.failed ? NULL : gm_arena_copy(arena, text.data, text.length);
-    gm_text_free(&text);
-    return out;
+    return gm_text_take(&text, arena);
 }
 
 bool gm_formulas_read(const struct gm_formulas *formulas, const struct gm_model *model, struct gm_size_row *row,

@@ -248,8 +248,7 @@ static bool fragmentation_pinners(struct gm_trace_pass *pass, struct gm_fragment
     size_t n = pass->options->top < w->pin_count ? pass->options->top : w->pin_count;
     struct gm_pinner_row *rows = gm_arena_calloc(&pass->report->arena, n, sizeof *rows);
     bool ok = rows != NULL;
-    if (w->pin_count > 1)
-        qsort(w->pins, w->pin_count, sizeof *w->pins, by_pinned);
+    GM_SORT(w->pins, w->pin_count, by_pinned);
     for (size_t i = 0; ok && i < n; i++) {
         const struct gm_watch_pin *pin = &w->pins[i];
         uint32_t a = pin->allocation, born = h->born[a];
@@ -423,8 +422,7 @@ static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_
         ok = GM_VEC_PUSH(&all, sized);
     }
     out->retries = keep_retries(all.v, all.n);
-    if (all.n > 1)
-        qsort(all.v, all.n, sizeof *all.v, by_bytes);
+    GM_SORT(all.v, all.n, by_bytes);
     const size_t n = gm_min(all.n, gm_min(pass->options->top, MOST_ROWS));
     struct gm_growth_row *rows = gm_arena_calloc(&pass->report->arena, n, sizeof *rows);
     ok = ok && rows != NULL;

@@ -112,8 +112,7 @@ static bool oom_judge(struct gm_arena *arena, struct gm_oom_row *row, const stru
     else
         tell_known(&t, row);
     gm_text_add_char(&t, '.');
-    row->verdict_detail = t.failed ? NULL : gm_arena_copy(arena, t.data, t.length);
-    gm_text_free(&t);
+    row->verdict_detail = gm_text_take(&t, arena);
     return row->verdict_detail != NULL;
 }
 

@@ -252,7 +252,7 @@ static bool pair_final(struct pairing *p)
         other->stack = h->born[a] > 0 && s->events.stack[h->first + h->born[a] - 1].v != 0 ? 0 : s->blocks.stack[b].v;
     }
     if (h->other_count > older)
-        qsort(h->others, h->other_count, sizeof *h->others, by_allocation);
+        GM_SORT(h->others, h->other_count, by_allocation);
     return true;
 }
 
@@ -395,8 +395,7 @@ struct gm_at_address *gm_history_placed(const struct gm_history *h, uint32_t mom
     for (size_t a = 0; list != NULL && a < h->allocation_count; a++)
         if (gm_history_is_active(h, a, moment))
             list[n++] = (struct gm_at_address){gm_history_address(h, a), (uint32_t)a};
-    if (n > 1)
-        qsort(list, n, sizeof *list, by_address);
+    GM_SORT(list, n, by_address);
     return list;
 }
 

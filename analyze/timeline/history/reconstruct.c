@@ -442,7 +442,7 @@ static bool list_finals(struct gm_reconstruction *t)
         if (g->device[i] == t->h->device && g->total_size[i] > 0 && g->total_size[i] <= UINT64_MAX - 8 - g->address[i])
             t->finals[t->final_count++] =
                 (struct gm_final_range){g->address[i], g->address[i] + g->total_size[i], (uint32_t)i};
-    qsort(t->finals, t->final_count, sizeof *t->finals, by_address);
+    GM_SORT(t->finals, t->final_count, by_address);
     for (size_t i = 0; i < t->final_count; i++) {
         if (kept == 0 || t->finals[kept - 1].to <= t->finals[i].from)
             t->finals[kept++] = t->finals[i];

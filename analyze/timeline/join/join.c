@@ -254,8 +254,7 @@ static bool publish(struct work *w, struct table *t, const struct gm_join_row **
 {
     const size_t n = gm_min(t->rows.n, w->pass->options->top);
     struct gm_join_row *rows = gm_arena_calloc(w->join->arena, n + 1, sizeof *rows);
-    if (t->rows.n > 1)
-        qsort(t->rows.v, t->rows.n, sizeof *t->rows.v, by_weight);
+    GM_SORT(t->rows.v, t->rows.n, by_weight);
     bool ok = rows != NULL;
     for (size_t i = 0; ok && i < n; i++) {
         const struct row_work *from = &t->rows.v[i];
@@ -296,8 +295,7 @@ static size_t list_live(const struct work *w, struct live *v)
         const size_t place = place_of(w, operation_of(w, memory), false);
         v[n++] = (struct live){gm_requested(h, a), w->operators.row_of[place], memory};
     }
-    if (n > 1)
-        qsort(v, n, sizeof *v, by_size);
+    GM_SORT(v, n, by_size);
     return n;
 }
 
@@ -323,8 +321,7 @@ static bool tell_sizes(struct work *w)
         sizes[n - 1].row.total = gm_known_add(sizes[n - 1].row.total, live[i].requested);
     }
     bool ok = live != NULL && sizes != NULL;
-    if (n > 1)
-        qsort(sizes, n, sizeof *sizes, by_total);
+    GM_SORT(sizes, n, by_total);
     w->out->size_count = gm_min(n, w->pass->options->top);
     struct gm_join_size *rows = gm_arena_calloc(w->join->arena, w->out->size_count + 1, sizeof *rows);
     ok = ok && rows != NULL;
@@ -380,8 +377,7 @@ static bool name_sites(struct work *w, struct site_sums *sums)
     bool ok = names != NULL;
     for (size_t i = 0; ok && i < peak->site_count; i++)
         ok = gm_intern_add(&labels, peak->sites[i].label, strlen(peak->sites[i].label)) != GM_INTERN_NONE;
-    if (sums->v.n > 1)
-        qsort(sums->v.v, sums->v.n, sizeof *sums->v.v, by_site);
+    GM_SORT(sums->v.v, sums->v.n, by_site);
     for (size_t k = 0; ok && k < sums->v.n; k++) {
         if (k > 0 && sums->v.v[k - 1].site == sums->v.v[k].site)
             continue;

@@ -223,8 +223,7 @@ static int by_offset(const void *left, const void *right)
 static size_t densest(struct matching *w, int64_t *offset)
 {
     size_t most = 0;
-    if (w->pairs > 1)
-        qsort(w->offsets, w->pairs, sizeof *w->offsets, by_offset);
+    GM_SORT(w->offsets, w->pairs, by_offset);
     for (size_t i = 0, from = 0; i < w->pairs; i++) {
         while (magnitude(minus(w->offsets[i], w->offsets[from])) > (uint64_t)NEAR_NS)
             from++;

@@ -293,7 +293,6 @@ bool gm_join_explain(const struct gm_join *join, uint32_t span, uint64_t bytes, 
     for (size_t i = 0; i < c.shape.n; i++)
         gm_text_printf(&text, "%" PRIu64 " x ", c.shape.dims[i]);
     gm_text_printf(&text, "%s%s", c.element->shown, c.has_gaps ? ", strided" : "");
-    *formula = text.failed ? NULL : gm_arena_copy(join->arena, text.data, text.length);
-    gm_text_free(&text);
+    *formula = gm_text_take(&text, join->arena);
     return *formula != NULL;
 }

@@ -148,7 +148,7 @@ static bool list_kernels(struct gm_join *join)
     }
     gm_map_free(&callers);
     if (ok && join->kernels.n > 1)
-        qsort(join->kernels.v, join->kernels.n, sizeof *join->kernels.v, by_caller);
+        GM_SORT(join->kernels.v, join->kernels.n, by_caller);
     join->kernel_ns = calloc(join->kernels.n + 1, sizeof *join->kernel_ns);
     for (size_t i = 0; ok && join->kernel_ns != NULL && i < join->kernels.n; i++)
         join->kernel_ns[i + 1] = gm_signed_add(join->kernel_ns[i], p->spans.v[join->kernels.v[i].span].duration_ns);
@@ -216,8 +216,7 @@ bool gm_join_busy(const struct gm_join *join, int64_t device, struct gm_join_bus
     for (size_t i = 0; i < p->spans.n; i++)
         if (is_work(&p->spans.v[i]) && is_of_device(p, &p->spans.v[i], device))
             v[n++] = (struct gm_join_busy){p->spans.v[i].start_ns, gm_profile_span_end(&p->spans.v[i]), 0};
-    if (n > 1)
-        qsort(v, n, sizeof *v, by_start);
+    GM_SORT(v, n, by_start);
     for (size_t i = 0; i < n; i++) {
         if (kept > 0 && v[i].from_ns <= v[kept - 1].to_ns)
             v[kept - 1].to_ns = v[i].to_ns > v[kept - 1].to_ns ? v[i].to_ns : v[kept - 1].to_ns;

@@ -73,7 +73,7 @@ static size_t gather(const struct gm_trace_pass *pass, uint8_t role, struct bloc
     for (size_t a = 0; a < h->allocation_count && n < BLOCKS_MOST; a++)
         if (pass->role[a] == role && h->born[a] > 0 && gm_module_counts(pass, a))
             blocks[n++] = (struct block){gm_requested(h, a), gm_stack_of(h, a), h->born[a]};
-    qsort(blocks, n, sizeof *blocks, by_birth);
+    GM_SORT(blocks, n, by_birth);
     return n;
 }
 

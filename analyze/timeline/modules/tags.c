@@ -203,7 +203,7 @@ static bool publish(struct tags *t, enum gm_tag tag)
     out->untold = table->untold;
     if (n == 0)
         return true;
-    qsort(table->rows.v, n, sizeof *table->rows.v, by_bytes);
+    GM_SORT(table->rows.v, n, by_bytes);
     out->total = n;
     out->count = n < top ? n : top;
     struct gm_tag_row *rows = gm_arena_calloc(&t->pass->report->arena, out->count, sizeof *rows);

@@ -139,7 +139,7 @@ static bool list_nodes(struct tree *t)
         if (t->nodes[i].bytes > 0)
             entries[n++] = (struct entry){t->nodes[i].bytes, t->nodes[i].depth, i};
     if (n > 1) { /* more than the root */
-        qsort(entries, n, sizeof *entries, by_bytes);
+        GM_SORT(entries, n, by_bytes);
         ok = publish(t, entries, n < NODES_MOST ? n : NODES_MOST, place);
     }
     free(entries);

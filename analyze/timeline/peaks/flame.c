@@ -221,8 +221,7 @@ static bool list_items(struct flame *f, size_t kept)
                 return false;
         }
     }
-    if (f->item_count > 1)
-        qsort(f->items, f->item_count, sizeof *f->items, by_parent);
+    GM_SORT(f->items, f->item_count, by_parent);
     return true;
 }
 
@@ -315,8 +314,7 @@ static bool paint(struct flame *f)
     if (sum == NULL)
         return false;
     gm_i128 *most = sum + f->node_count;
-    if (count > 1)
-        qsort(f->leaves, count, sizeof *f->leaves, by_category);
+    GM_SORT(f->leaves, count, by_category);
     for (size_t i = 0; i < count;) {
         uint32_t category = f->leaves[i].category;
         memset(sum, 0, f->node_count * sizeof *sum);

@@ -70,13 +70,6 @@ static void add_function(struct gm_text *t, const struct gm_frame_row *frame)
         gm_text_printf(t, "  %s", tail);
 }
 
-static const char *take(struct gm_grouping *grouping, struct gm_text *t)
-{
-    const char *label = t->failed ? NULL : gm_arena_copy(&grouping->pass->report->arena, t->data, t->length);
-    gm_text_free(t);
-    return label;
-}
-
 /* A function and its file: functions of one name in two files are two. C++ names stand for themselves. */
 static const char *function_label(struct gm_grouping *grouping, struct gm_stack_id stack,
                                   const struct gm_frame_row *telling)
@@ -85,7 +78,7 @@ static const char *function_label(struct gm_grouping *grouping, struct gm_stack_
         return gm_names_site(grouping->pass->names, stack);
     struct gm_text t = {0};
     add_function(&t, telling);
-    return take(grouping, &t);
+    return gm_text_take(&t, &grouping->pass->report->arena);
 }
 
 /* The call site and its callers in Python outside PyTorch, `callers` of them: "a < b < c". */
@@ -111,7 +104,7 @@ static const char *stack_label(struct gm_grouping *grouping, struct gm_stack_id 
             gm_text_printf(&t, ":%" PRIu64, frames[i].line);
         callers--;
     }
-    return take(grouping, &t);
+    return gm_text_take(&t, &grouping->pass->report->arena);
 }
 
 /* ---- which group ------------------------------------------------------------------------------------------------- */
@@ -253,7 +246,7 @@ static bool gather(struct gather *g)
             sum->label = g->grouping->labels.v[k];
         }
     if (ok && g->count > 1)
-        qsort(g->sums, g->count, sizeof *g->sums, by_bytes);
+        GM_SORT(g->sums, g->count, by_bytes);
     free(group);
     return ok;
 }
@@ -396,8 +389,7 @@ GM_ORDERING(by_third, struct gm_site_sum, BY_VALUE(2));
 void gm_site_sums_sort(struct gm_site_sums *sums, int key)
 {
     static int (*const orders[GM_SITE_VALUES])(const void *, const void *) = {by_first, by_second, by_third};
-    if (sums->rows.n > 1)
-        qsort(sums->rows.v, sums->rows.n, sizeof *sums->rows.v, orders[key]);
+    GM_SORT(sums->rows.v, sums->rows.n, orders[key]);
 }
 
 bool gm_category_of_stack(struct gm_trace_pass *pass, uint32_t stack, const char **name, uint32_t *color)

@@ -182,7 +182,7 @@ bool gm_trace_map(struct gm_trace_pass *pass)
         if (g->device[i] == pass->history.device)
             ranked[count++] = (struct ranked){g->total_size[i], g->address[i], i};
     if (ok && count > 1)
-        qsort(ranked, count, sizeof *ranked, by_size);
+        GM_SORT(ranked, count, by_size);
     ok = ok && publish(&m, ranked, count);
     free(ranked);
     free(m.category);

@@ -85,8 +85,7 @@ static bool claim_series(struct gm_role_work *w)
     for (size_t a = 0; ok && a < h->allocation_count; a++)
         ok = !may_grow(w, a) || count_size(&s, h, a);
     gm_map_free(&s.index);
-    if (s.rows.n > 1)
-        qsort(s.rows.v, s.rows.n, sizeof *s.rows.v, by_size);
+    GM_SORT(s.rows.v, s.rows.n, by_size);
     for (size_t i = 0; ok && i < s.rows.n; i++)
         for (size_t j = i + 1; j < s.rows.n && j <= i + NEAR && s.rows.v[i].count >= LAYERS && !s.rows.v[i].is_cache;
              j++)
@@ -110,8 +109,7 @@ GM_ORDERING(by_bytes, struct first, GM_UP(bytes) || GM_UP(allocation));
 /* Several of a size are a cache's; one is something else. */
 static void claim_alike(struct gm_role_work *w, struct first *firsts, size_t n, enum gm_claim claim)
 {
-    if (n > 1)
-        qsort(firsts, n, sizeof *firsts, by_bytes);
+    GM_SORT(firsts, n, by_bytes);
     for (size_t i = 0; i < n; i++)
         if ((i > 0 && firsts[i].bytes == firsts[i - 1].bytes) || (i + 1 < n && firsts[i].bytes == firsts[i + 1].bytes))
             w->claim[firsts[i].allocation] = (uint8_t)claim;
@@ -180,8 +178,7 @@ static bool is_of_first_round(const struct gm_role_work *w)
 static bool are_of_one_size(struct first *firsts, size_t n)
 {
     uint64_t all = 0, most = 0;
-    if (n > 1)
-        qsort(firsts, n, sizeof *firsts, by_bytes);
+    GM_SORT(firsts, n, by_bytes);
     for (size_t i = 0, of_size = 0; i < n; i++) {
         of_size = i > 0 && firsts[i].bytes == firsts[i - 1].bytes ? of_size + 1 : 1;
         all += firsts[i].bytes;
@@ -367,8 +364,7 @@ static bool claim_served(struct gm_role_work *w)
         }
     for (uint32_t a = 0; ok && a < h->allocation_count; a++)
         ok = !may_serve(w, a, heaviest > 0) || GM_VEC_PUSH(&sets, ((struct first){gm_requested(h, a), a}));
-    if (sets.n > 1)
-        qsort(sets.v, sets.n, sizeof *sets.v, by_bytes);
+    GM_SORT(sets.v, sets.n, by_bytes);
     ok = ok && (sets.n == 0 || count_passes(w, &p));
     size_t largest = sets.n == 0 ? 0 : sets.n - 1; /* the first as large */
     while (largest > 0 && sets.v[largest - 1].bytes == sets.v[largest].bytes)

@@ -333,7 +333,6 @@ bool gm_role_lives(struct gm_role_work *w)
         return false;
     w->world = l.has_training ? GM_WORLD_TRAINING : l.has_allocs ? GM_WORLD_INFERENCE : GM_WORLD_NOTHING;
     settle(&l);
-    if (w->heirs.n > 1)
-        qsort(w->heirs.v, w->heirs.n, sizeof *w->heirs.v, by_heir);
+    GM_SORT(w->heirs.v, w->heirs.n, by_heir);
     return foresee(w);
 }

@@ -59,7 +59,7 @@ bool gm_trace_role_reasons(struct gm_trace_pass *pass)
         row.certainty = rule.certainty;
         rows[n++] = row;
     }
-    qsort(rows, n, sizeof *rows, by_weight);
+    GM_SORT(rows, n, by_weight);
     pass->out->reasons = rows;
     pass->out->reason_count = n;
     return true;
@@ -149,7 +149,7 @@ bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *
             rows[i] = report->top_blocks[i];
             e.rows[i] = &rows[i];
         }
-        qsort(e.rows, n, sizeof *e.rows, by_place);
+        GM_SORT(e.rows, n, by_place);
         if (report->device_count > 0) {
             e.snapshot = passes[0].snapshot;
             visit_blocks(&e);

@@ -79,10 +79,10 @@ bool gm_period_candidates(const uint32_t *symbols, size_t n, uint32_t symbol_cou
     size_t kept = shortlist(counts, n, list);
     for (size_t i = 0; i < kept; i++)
         list[i].count = try_distance(symbols, n, list[i].length);
-    qsort(list, kept, sizeof *list, by_count);
+    GM_SORT(list, kept, by_count);
     for (size_t i = 0; i < kept && *count < most && list[i].count >= SAMPLES / 3; i++)
         lengths[(*count)++] = list[i].length;
-    qsort(lengths, *count, sizeof *lengths, by_length);
+    GM_SORT(lengths, *count, by_length);
     free(last);
     free(counts);
     return true;

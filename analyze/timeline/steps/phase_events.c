@@ -246,7 +246,7 @@ static bool fill_by_sizes(struct gm_step_work *w, uint8_t *phase, bool *is_known
         generating += generates;
     }
     if (bytes != NULL && sorted != NULL && n > FEWEST && generating == n) {
-        qsort(sorted, n, sizeof *sorted, gm_by_real);
+        GM_SORT(sorted, n, gm_by_real);
         double median = sorted[n / 2];
         for (size_t s = 0; s < n; s++)
             large += bytes[s] >= MANY_TIMES * median;

@@ -56,9 +56,9 @@ static bool add_ranges(struct bands *b, bool steps_are_shown)
     for (size_t i = 0; i < w->ranges.n; i++)
         if (w->ranges.v[i].kind != GM_RANGE_PROFILER_STEP || !steps_are_shown)
             chosen[n++] = &w->ranges.v[i];
-    qsort(chosen, n, sizeof *chosen, by_weight);
+    GM_SORT(chosen, n, by_weight);
     n = n < MOST_RANGES ? n : MOST_RANGES;
-    qsort(chosen, n, sizeof *chosen, by_place); /* the ranges are in order of their first events */
+    GM_SORT(chosen, n, by_place); /* the ranges are in order of their first events */
     for (size_t i = 0; i < n; i++) {
         const struct gm_range *r = chosen[i];
         bool is_optimizer = r->kind == GM_RANGE_OPTIMIZER_STEP || r->kind == GM_RANGE_ZERO_GRAD;
@@ -138,7 +138,7 @@ bool gm_step_bands(struct gm_step_work *w)
     bool ok = add_ranges(&b, b.n > 0);
     if (ok)
         add_phases(&b);
-    qsort(b.v, b.n, sizeof *b.v, by_first);
+    GM_SORT(b.v, b.n, by_first);
     struct gm_band *kept = ok && b.n > 0 ? gm_arena_calloc(&w->pass->report->arena, b.n, sizeof *kept) : NULL;
     if (kept != NULL)
         memcpy(kept, b.v, b.n * sizeof *kept);

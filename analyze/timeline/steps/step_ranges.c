@@ -58,7 +58,7 @@ static bool from_annotations(struct gm_step_work *w, struct marks *marks)
         marks->n++;
     }
     if (!is_sorted)
-        qsort(marks->v, marks->n, sizeof *marks->v, by_time);
+        GM_SORT(marks->v, marks->n, by_time);
     for (size_t i = 0; i < marks->n; i++) {
         marks->v[i].first = event_at(h, marks->v[i].time_us, true);
         marks->v[i].last = event_at(h, marks->v[i].time_us, false);
@@ -182,7 +182,7 @@ static bool find_depths(struct gm_step_work *w)
     size_t n = 0;
     if (open == NULL)
         return false;
-    qsort(w->ranges.v, w->ranges.n, sizeof *w->ranges.v, by_first);
+    GM_SORT(w->ranges.v, w->ranges.n, by_first);
     for (size_t i = 0; i < w->ranges.n; i++) {
         struct gm_range *r = &w->ranges.v[i];
         while (n > 0 && open[n - 1] < r->first)

@@ -141,7 +141,7 @@ static bool choose(struct rows *r, size_t *count)
         return false;
     for (size_t i = 0; i < middle; i++)
         ranked[i] = (struct ranked){r->w->span_peak[KEPT_AT_ENDS + i], (uint32_t)(KEPT_AT_ENDS + i)};
-    qsort(ranked, middle, sizeof *ranked, by_peak);
+    GM_SORT(ranked, middle, by_peak);
     for (size_t i = 0; i < MOST_ROWS - 2 * KEPT_AT_ENDS; i++)
         r->row_of[ranked[i].span] = 0;
     free(ranked);

@@ -348,7 +348,7 @@ static bool keep_one_kind(struct ends *e)
         return false;
     for (size_t i = 0; i < e->n; i++)
         sorted[i] = (uint64_t)e->kind[i] << 32 | i;
-    qsort(sorted, e->n, sizeof *sorted, gm_by_number);
+    GM_SORT(sorted, e->n, gm_by_number);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0, next; i < e->n; i = next) {
             size_t apart = 0;

@@ -93,7 +93,7 @@ static void walk(struct body *b)
 /* The lower median, so that a first round that also makes what lasts does not count. */
 static double median(double *v, size_t n)
 {
-    qsort(v, n, sizeof *v, gm_by_real);
+    GM_SORT(v, n, gm_by_real);
     return n == 0 ? 0 : v[(n - 1) / 2];
 }
 

@@ -94,8 +94,7 @@ static bool list_ends(struct bars *b, uint32_t from, uint32_t to)
         if (!GM_VEC_PUSH(&b->ends, born) || (bar->freed <= to && !GM_VEC_PUSH(&b->ends, gone)))
             return false;
     }
-    if (b->ends.n > 1)
-        qsort(b->ends.v, b->ends.n, sizeof *b->ends.v, by_moment);
+    GM_SORT(b->ends.v, b->ends.n, by_moment);
     return true;
 }
 

@@ -192,8 +192,7 @@ static void order(const struct gm_page_device *d, struct gm_page_layers *layers)
         name[i] = layers->name[i];
         color[i] = layers->color[i];
     }
-    if (layers->count > 1)
-        qsort(places, layers->count, sizeof *places, by_place);
+    GM_SORT(places, layers->count, by_place);
     for (uint32_t i = 0; i < layers->count; i++) {
         place_of[places[i].layer] = (uint8_t)i;
         layers->name[i] = name[places[i].layer];

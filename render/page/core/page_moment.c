@@ -148,8 +148,7 @@ const struct gm_page_result *gm_page_moment(uint32_t handle, uint32_t device, ui
     const bool ok = collect(&g, o, d, moment, group, layers);
     if (ok) {
         const size_t shown = limit == 0 || g.rows.n < limit ? g.rows.n : limit;
-        if (g.rows.n > 0)
-            qsort(g.rows.v, g.rows.n, sizeof *g.rows.v, most_first);
+        GM_SORT(g.rows.v, g.rows.n, most_first);
         tell(o, d, group, layers, g.rows.v, shown);
         tell_rest(g.rows.v, shown, g.rows.n);
         gm_answer_levels(d, moment, "requested_level");

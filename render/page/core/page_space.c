@@ -159,8 +159,7 @@ static bool find_parts(struct heat *m, const struct gm_space *start)
             !GM_VEC_PUSH(&m->parts, part))
             return false;
     }
-    if (m->parts.n > 1)
-        qsort(m->parts.v, m->parts.n, sizeof *m->parts.v, by_part);
+    GM_SORT(m->parts.v, m->parts.n, by_part);
     size_t n = 0;
     for (size_t i = 0; i < m->parts.n; i++) {
         const struct part *part = &m->parts.v[i];
