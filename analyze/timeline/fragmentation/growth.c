@@ -20,14 +20,10 @@
 
 enum { LIVES = 4096 }; /* of a call site that are looked at for the median: all, or each k-th */
 
-struct churn_sums {
-    uint64_t allocs, bytes, temporary;
-};
-
 struct churn {
     struct gm_trace_pass *pass;
-    struct churn_sums *by_stack; /* [gm_stack_id] */
-    uint32_t *row_of_stack;      /* [gm_stack_id] row of the table, + 1; 0: none */
+    struct gm_site_sums sites; /* v: how many, their bytes, how many are temporary */
+    uint32_t *row_of_group;    /* [group] row of the table, + 1; 0: none */
 };
 
 /* Made and freed in the window that is reported on; not one whose free is missing. */
@@ -41,15 +37,12 @@ static bool is_churn(const struct gm_trace_pass *pass, uint32_t a)
 static void count_one(struct churn *c, uint32_t a, bool is_temporary, struct gm_fragmentation_history *out)
 {
     const struct gm_history *h = &c->pass->history;
-    struct churn_sums *s = &c->by_stack[gm_stack_of(h, a)];
-    uint64_t bytes = gm_requested(h, a), room = UINT64_MAX - 1;
-    s->allocs++;
-    s->bytes = bytes > room - s->bytes ? room : s->bytes + bytes;
-    if (!is_temporary)
-        return;
-    s->temporary++;
-    out->temporary_allocs++;
-    out->temporary_bytes = bytes > room - out->temporary_bytes ? room : out->temporary_bytes + bytes;
+    uint64_t *v = c->sites.of_stack[gm_stack_of(h, a)];
+    v[0]++;
+    v[1] = gm_known_add(v[1], gm_requested(h, a));
+    v[2] += is_temporary;
+    out->temporary_allocs += is_temporary;
+    out->temporary_bytes = gm_known_add(out->temporary_bytes, is_temporary ? gm_requested(h, a) : 0);
 }
 
 static void count_all(struct churn *c, struct gm_fragmentation_history *out)
@@ -75,12 +68,14 @@ struct lives {
     uint64_t every, seen; /* each `every`-th is taken */
 };
 
-static void collect(const struct churn *c, struct lives *lives)
+static void collect(struct churn *c, struct lives *lives)
 {
     const struct gm_history *h = &c->pass->history;
     for (uint32_t a = 0; a < h->allocation_count; a++) {
-        uint32_t row = h->born[a] == 0 ? 0 : c->row_of_stack[gm_stack_of(h, a)];
-        if (row == 0 || !is_churn(c->pass, a))
+        const bool counts = h->born[a] > 0 && is_churn(c->pass, a);
+        const uint32_t row =
+            !counts ? 0 : c->row_of_group[gm_grouping_of(&c->sites.grouping, gm_stack_of(h, a), GM_ROLE_UNKNOWN)];
+        if (row == 0)
             continue;
         struct lives *l = &lives[row - 1];
         if (l->seen++ % l->every != 0)
@@ -92,7 +87,7 @@ static void collect(const struct churn *c, struct lives *lives)
 }
 
 /* The median life of each row; the lower of the two middle ones. */
-static bool find_medians(const struct churn *c, struct gm_site_stat *rows, size_t n)
+static bool find_medians(struct churn *c, struct gm_site_stat *rows, size_t n)
 {
     size_t room = 0;
     struct lives *lives = calloc(n + 1, sizeof *lives);
@@ -118,54 +113,47 @@ static bool find_medians(const struct churn *c, struct gm_site_stat *rows, size_
     return ok;
 }
 
-static bool fill_churn(struct churn *c, struct gm_site_sums *sites, struct gm_fragmentation_history *out)
+/* The first rows of a table by call site; bytes are v[1]. NULL: no memory. */
+static struct gm_site_stat *site_stats(const struct gm_site_sums *sites, size_t n)
 {
-    struct gm_trace_pass *pass = c->pass;
-    size_t stacks = pass->snapshot->stacks.count;
-    /* Sorting moves rows away from their groups: what a stack's group is called tells its row again. */
-    gm_site_sums_sort(sites, 0);
-    size_t n = pass->options->top < sites->rows.n ? pass->options->top : sites->rows.n;
+    struct gm_trace_pass *pass = sites->grouping.pass;
     struct gm_site_stat *rows = gm_arena_calloc(&pass->report->arena, n, sizeof *rows);
-    uint32_t *row_of_group = calloc(sites->rows.n + 1, sizeof *row_of_group);
-    bool ok = rows != NULL && row_of_group != NULL;
-    for (size_t i = 0; ok && i < n; i++) {
+    for (size_t i = 0; rows != NULL && i < n; i++) {
         const struct gm_site_sum *sum = &sites->rows.v[i];
-        rows[i] = (struct gm_site_stat){.site = sum->site,
-                                        .allocs = sum->v[0],
-                                        .bytes = sum->v[1],
-                                        .temporary_allocs = sum->v[2],
-                                        .median_life_us = GM_REPORT_NONE};
-        row_of_group[gm_grouping_of(&sites->grouping, sum->stack, GM_ROLE_UNKNOWN)] = (uint32_t)i + 1;
-        ok = gm_category_of_stack(pass, sum->stack, &rows[i].category, &rows[i].color);
+        rows[i] = (struct gm_site_stat){.site = sum->site, .bytes = sum->v[1], .median_life_us = GM_REPORT_NONE};
+        if (!gm_category_of_stack(pass, sum->stack, &rows[i].category, &rows[i].color))
+            return NULL;
     }
-    for (uint32_t s = 0; ok && s < stacks; s++)
-        if (c->by_stack[s].allocs > 0)
-            c->row_of_stack[s] = row_of_group[gm_grouping_of(&sites->grouping, s, GM_ROLE_UNKNOWN)];
-    ok = ok && find_medians(c, rows, n);
-    free(row_of_group);
+    return rows;
+}
+
+static bool fill_churn(struct churn *c, struct gm_fragmentation_history *out)
+{
+    struct gm_site_sums *sites = &c->sites;
+    const size_t n = gm_site_sums_top(sites, c->pass->options->top);
+    struct gm_site_stat *rows = site_stats(sites, n);
+    c->row_of_group = calloc(sites->rows.n + 1, sizeof *c->row_of_group);
+    const bool ok = rows != NULL && c->row_of_group != NULL;
+    for (size_t i = 0; ok && i < n; i++) { /* sorted, they tell of what group they are by what it is called */
+        const struct gm_site_sum *sum = &sites->rows.v[i];
+        rows[i].allocs = sum->v[0];
+        rows[i].temporary_allocs = sum->v[2];
+        c->row_of_group[gm_grouping_of(&sites->grouping, sum->stack, GM_ROLE_UNKNOWN)] = (uint32_t)i + 1;
+    }
     out->churn = rows;
     out->churn_count = n;
-    return ok;
+    return ok && find_medians(c, rows, n);
 }
 
 static bool fragmentation_churn(struct gm_trace_pass *pass, struct gm_fragmentation_history *out)
 {
-    size_t stacks = pass->snapshot->stacks.count;
-    struct gm_site_sums sites = {0};
-    struct churn c = {.pass = pass,
-                      .by_stack = calloc(stacks + 1, sizeof *c.by_stack),
-                      .row_of_stack = calloc(stacks + 1, sizeof *c.row_of_stack)};
-    bool ok = c.by_stack != NULL && c.row_of_stack != NULL && gm_site_sums_start(&sites, pass);
+    struct churn c = {.pass = pass};
+    bool ok = gm_site_sums_start(&c.sites, pass);
     if (ok)
         count_all(&c, out);
-    for (uint32_t s = 0; ok && s < stacks; s++) {
-        const uint64_t v[GM_SITE_VALUES] = {c.by_stack[s].allocs, c.by_stack[s].bytes, c.by_stack[s].temporary};
-        ok = v[0] == 0 || gm_site_sums_add(&sites, s, v);
-    }
-    ok = ok && fill_churn(&c, &sites, out);
-    gm_site_sums_free(&sites);
-    free(c.by_stack);
-    free(c.row_of_stack);
+    ok = ok && gm_site_sums_add_up(&c.sites) && fill_churn(&c, out);
+    gm_site_sums_free(&c.sites);
+    free(c.row_of_group);
     return ok;
 }
 
@@ -175,65 +163,32 @@ enum { MOST_ROWS = 1000, MOST_POOLS = 32 };
 
 /* Bytes by which blocks are larger than what was asked for, by call site, at the peak of active bytes. */
 
-struct sums {
-    uint64_t waste, bytes, blocks;
-};
-
-static void add_live(const struct gm_trace_pass *pass, struct sums *by_stack)
+static bool fragmentation_rounding(struct gm_trace_pass *pass, struct gm_fragmentation_history *out)
 {
     const struct gm_history *h = &pass->history;
-    for (size_t a = 0; a < h->allocation_count; a++) {
+    struct gm_site_sums sites; /* v: what is wasted, of so many bytes, in so many blocks */
+    bool ok = gm_site_sums_start(&sites, pass);
+    for (size_t a = 0; ok && a < h->allocation_count; a++) {
         if (!gm_history_is_active(h, a, pass->peak_active_moment) || gm_is_hidden(pass, a))
             continue;
-        struct sums *s = &by_stack[gm_stack_of(h, a)];
-        s->waste = gm_known_add(
-            s->waste, gm_block_bytes(h, a) > gm_requested(h, a) ? gm_block_bytes(h, a) - gm_requested(h, a) : 0);
-        s->bytes = gm_known_add(s->bytes, gm_block_bytes(h, a));
-        s->blocks++;
+        uint64_t *v = sites.of_stack[gm_stack_of(h, a)];
+        const uint64_t waste = gm_sat_sub(gm_block_bytes(h, a), gm_requested(h, a));
+        v[0] = gm_known_add(v[0], waste);
+        v[1] = gm_known_add(v[1], gm_block_bytes(h, a));
+        v[2]++;
+        out->rounding_bytes = gm_known_add(out->rounding_bytes, waste);
     }
-}
-
-static bool fill_rows(struct gm_trace_pass *pass, struct gm_site_sums *sites, struct gm_fragmentation_history *out)
-{
-    size_t n = 0;
-    gm_site_sums_sort(sites, 0);
-    while (n < sites->rows.n && n < pass->options->top && sites->rows.v[n].v[0] > 0)
-        n++;
-    struct gm_site_stat *rows = gm_arena_calloc(&pass->report->arena, n, sizeof *rows);
-    bool ok = rows != NULL;
-    for (size_t i = 0; ok && i < n; i++) {
-        const struct gm_site_sum *sum = &sites->rows.v[i];
-        rows[i] = (struct gm_site_stat){.site = sum->site,
-                                        .waste = sum->v[0],
-                                        .bytes = sum->v[1],
-                                        .allocs = sum->v[2],
-                                        .median_life_us = GM_REPORT_NONE};
-        ok = gm_category_of_stack(pass, sum->stack, &rows[i].category, &rows[i].color);
+    ok = ok && gm_site_sums_add_up(&sites);
+    const size_t n = ok ? gm_site_sums_top(&sites, pass->options->top) : 0;
+    struct gm_site_stat *rows = ok ? site_stats(&sites, n) : NULL;
+    for (size_t i = 0; rows != NULL && i < n; i++) {
+        rows[i].waste = sites.rows.v[i].v[0];
+        rows[i].allocs = sites.rows.v[i].v[2];
     }
     out->rounding = rows;
     out->rounding_count = n;
-    return ok;
-}
-
-static bool fragmentation_rounding(struct gm_trace_pass *pass, struct gm_fragmentation_history *out)
-{
-    size_t stacks = pass->snapshot->stacks.count;
-    struct gm_site_sums sites = {0};
-    struct sums *by_stack = calloc(stacks + 1, sizeof *by_stack);
-    bool ok = by_stack != NULL && gm_site_sums_start(&sites, pass);
-    if (ok)
-        add_live(pass, by_stack);
-    for (uint32_t s = 0; ok && s <= stacks; s++) {
-        if (by_stack[s].blocks == 0)
-            continue;
-        out->rounding_bytes = gm_known_add(out->rounding_bytes, by_stack[s].waste);
-        const uint64_t v[GM_SITE_VALUES] = {by_stack[s].waste, by_stack[s].bytes, by_stack[s].blocks};
-        ok = gm_site_sums_add(&sites, s, v);
-    }
-    ok = ok && fill_rows(pass, &sites, out);
     gm_site_sums_free(&sites);
-    free(by_stack);
-    return ok;
+    return rows != NULL;
 }
 
 /* ---- pinners ----------------------------------------------------------------------------------------------------- */

@@ -123,10 +123,6 @@ static bool oom_judge(struct gm_arena *arena, struct gm_oom_row *row, const stru
 
 enum { MOST_ROWS = 10 };
 
-struct change {
-    uint64_t now, before, blocks; /* blocks: live now and made since */
-};
-
 /* The moment to compare with; *is_step tells which kind it is. */
 static uint32_t moment_before(const struct gm_trace_pass *pass, uint32_t event, bool *is_step)
 {
@@ -143,54 +139,38 @@ static uint32_t moment_before(const struct gm_trace_pass *pass, uint32_t event, 
     return (uint32_t)(before->first_event + (into < length ? into : length));
 }
 
-static void sum_changes(const struct gm_history *h, uint32_t now, uint32_t before, struct change *by_stack)
+/* v: bytes now; blocks that are live now and made since; bytes before. */
+static void sum_changes(const struct gm_history *h, uint32_t now, uint32_t before, gm_site_values *of_stack)
 {
     for (size_t a = 0; a < h->allocation_count; a++) {
-        bool is_now = gm_history_is_active(h, a, now), was_before = gm_history_is_active(h, a, before);
-        if (is_now == was_before)
+        const bool is_now = gm_history_is_active(h, a, now);
+        if (is_now == gm_history_is_active(h, a, before))
             continue;
-        struct change *c = &by_stack[gm_stack_of(h, a)];
-        if (is_now)
-            c->now = gm_known_add(c->now, gm_requested(h, a));
-        else
-            c->before = gm_known_add(c->before, gm_requested(h, a));
-        c->blocks += is_now;
+        uint64_t *v = of_stack[gm_stack_of(h, a)];
+        v[is_now ? 0 : 2] = gm_known_add(v[is_now ? 0 : 2], gm_requested(h, a));
+        v[1] += is_now;
     }
-}
-
-/* v[0] becomes what the site gained. */
-static void net(struct gm_site_sums *sites)
-{
-    for (size_t i = 0; i < sites->rows.n; i++)
-        sites->rows.v[i].v[0] = gm_sat_sub(sites->rows.v[i].v[0], sites->rows.v[i].v[2]);
-    gm_site_sums_sort(sites, 0);
 }
 
 static bool oom_grew(struct gm_trace_pass *pass, struct gm_oom_row *row, uint32_t event)
 {
-    size_t stacks = pass->snapshot->stacks.count;
     bool is_step;
     uint32_t before = moment_before(pass, event, &is_step);
-    struct gm_site_sums sites = {0};
-    struct change *by_stack = calloc(stacks + 1, sizeof *by_stack);
-    bool ok = by_stack != NULL && gm_site_sums_start(&sites, pass);
+    struct gm_site_sums sites;
+    bool ok = gm_site_sums_start(&sites, pass);
     if (ok)
-        sum_changes(&pass->history, event, before, by_stack);
-    for (uint32_t s = 0; ok && s < stacks; s++) {
-        const uint64_t v[GM_SITE_VALUES] = {by_stack[s].now, by_stack[s].blocks, by_stack[s].before};
-        ok = (v[0] == 0 && v[2] == 0) || gm_site_sums_add(&sites, s, v);
-    }
+        sum_changes(&pass->history, event, before, sites.of_stack);
     if (before == 0)
         row->grew_since = "since the start of the trace";
     else
         row->grew_since =
             gm_arena_printf(&pass->report->arena, "since event %" PRIu32 "%s", before,
                             is_step ? ", the same place one step before" : ", a tenth of the trace before");
-    if (ok)
-        net(&sites);
-    ok = ok && row->grew_since != NULL && gm_site_rows(pass, &sites, MOST_ROWS, &row->grew, &row->grew_count);
+    ok = ok && row->grew_since != NULL && gm_site_sums_add_up(&sites);
+    for (size_t i = 0; ok && i < sites.rows.n; i++) /* v[0]: what the site gained */
+        sites.rows.v[i].v[0] = gm_sat_sub(sites.rows.v[i].v[0], sites.rows.v[i].v[2]);
+    ok = ok && gm_site_rows(&sites, MOST_ROWS, &row->grew, &row->grew_count);
     gm_site_sums_free(&sites);
-    free(by_stack);
     return ok;
 }
 

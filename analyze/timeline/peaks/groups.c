@@ -37,6 +37,12 @@ void gm_grouping_free(struct gm_grouping *grouping)
     *grouping = (struct gm_grouping){0};
 }
 
+static const char *category_name(struct gm_trace_pass *pass, uint32_t category)
+{
+    const char *name = gm_category_name(pass->options->rules, category);
+    return gm_arena_copy(&pass->report->arena, name, strlen(name));
+}
+
 /* ---- labels ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t new_group(struct gm_grouping *grouping, const char *label)
@@ -137,8 +143,7 @@ static uint32_t find_group(struct gm_grouping *grouping, struct gm_stack_id stac
 {
     struct gm_trace_pass *pass = grouping->pass;
     if (grouping->by == GM_GROUP_CATEGORY) {
-        const char *name = gm_category_name(pass->options->rules, gm_classify(pass->options->classifier, stack));
-        name = gm_arena_copy(&pass->report->arena, name, strlen(name));
+        const char *name = category_name(pass, gm_classify(pass->options->classifier, stack));
         return name == NULL ? GM_NEVER : group_called(grouping, name);
     }
     const char *site = gm_names_site(pass->names, stack); /* also what says that there is no memory */
@@ -293,11 +298,10 @@ static bool make_row(const struct gather *g, const struct sum *sum, struct gm_gr
         roles[cell->role] = gm_clamp((gm_i128)roles[cell->role] + cell->amount.bytes);
     }
     uint32_t category = heaviest(g->weight, categories);
-    const char *name = gm_category_name(rules, category);
     size_t depth;
     const struct gm_frame_row *frames = gm_names_frames(pass->names, (struct gm_stack_id){main_stack(g, sum)}, &depth);
     *row = (struct gm_group_row){.label = sum->label,
-                                 .category = gm_arena_copy(&pass->report->arena, name, strlen(name)),
+                                 .category = category_name(pass, category),
                                  .role = pass->role == NULL ? NULL : gm_role_name(heaviest(roles, GM_ROLE_COUNT)),
                                  .color = gm_category_color(rules, category),
                                  .bytes = sum->amount.bytes,
@@ -350,18 +354,19 @@ bool gm_group_rows(struct gm_group_table *table, const struct gm_live *live, str
 
 bool gm_site_sums_start(struct gm_site_sums *sums, struct gm_trace_pass *pass)
 {
-    *sums = (struct gm_site_sums){0};
-    return gm_grouping_start(&sums->grouping, pass, GM_GROUP_NONE, 0);
+    *sums = (struct gm_site_sums){.of_stack = calloc((size_t)pass->snapshot->stacks.count + 1, sizeof *sums->of_stack)};
+    return gm_grouping_start(&sums->grouping, pass, GM_GROUP_NONE, 0) && sums->of_stack != NULL;
 }
 
 void gm_site_sums_free(struct gm_site_sums *sums)
 {
     gm_grouping_free(&sums->grouping);
+    free(sums->of_stack);
     free(sums->rows.v);
     *sums = (struct gm_site_sums){0};
 }
 
-bool gm_site_sums_add(struct gm_site_sums *sums, uint32_t stack, const uint64_t v[GM_SITE_VALUES])
+static bool add_stack(struct gm_site_sums *sums, uint32_t stack, const uint64_t *v)
 {
     uint32_t group = gm_grouping_of(&sums->grouping, stack, GM_ROLE_UNKNOWN);
     if (group == GM_NEVER)
@@ -381,33 +386,40 @@ bool gm_site_sums_add(struct gm_site_sums *sums, uint32_t stack, const uint64_t 
     return true;
 }
 
-#define BY_VALUE(i) GM_DOWN(v[i]) || GM_BY(strcmp(a->site, b->site))
-GM_ORDERING(by_first, struct gm_site_sum, BY_VALUE(0));
-GM_ORDERING(by_second, struct gm_site_sum, BY_VALUE(1));
-GM_ORDERING(by_third, struct gm_site_sum, BY_VALUE(2));
-
-void gm_site_sums_sort(struct gm_site_sums *sums, int key)
+bool gm_site_sums_add_up(struct gm_site_sums *sums)
 {
-    static int (*const orders[GM_SITE_VALUES])(const void *, const void *) = {by_first, by_second, by_third};
-    GM_SORT(sums->rows.v, sums->rows.n, orders[key]);
+    bool ok = true;
+    for (uint32_t s = 0; ok && s <= sums->grouping.pass->snapshot->stacks.count; s++) {
+        const uint64_t *v = sums->of_stack[s];
+        ok = (v[0] == 0 && v[2] == 0) || add_stack(sums, s, v);
+    }
+    return ok;
+}
+
+GM_ORDERING(by_value, struct gm_site_sum, GM_DOWN(v[0]) || GM_BY(strcmp(a->site, b->site)));
+
+size_t gm_site_sums_top(struct gm_site_sums *sums, size_t most)
+{
+    size_t n = 0;
+    GM_SORT(sums->rows.v, sums->rows.n, by_value);
+    while (n < sums->rows.n && n < most && sums->rows.v[n].v[0] > 0)
+        n++;
+    return n;
 }
 
 bool gm_category_of_stack(struct gm_trace_pass *pass, uint32_t stack, const char **name, uint32_t *color)
 {
     const struct gm_category_rules *rules = pass->options->rules;
     uint32_t category = gm_classify(pass->options->classifier, (struct gm_stack_id){stack});
-    const char *of_rules = gm_category_name(rules, category);
-    *name = gm_arena_copy(&pass->report->arena, of_rules, strlen(of_rules));
+    *name = category_name(pass, category);
     *color = gm_category_color(rules, category);
     return *name != NULL;
 }
 
-bool gm_site_rows(struct gm_trace_pass *pass, const struct gm_site_sums *sums, size_t most,
-                  const struct gm_group_row **rows, size_t *count)
+bool gm_site_rows(struct gm_site_sums *sums, size_t most, const struct gm_group_row **rows, size_t *count)
 {
-    size_t n = 0;
-    while (n < sums->rows.n && n < most && sums->rows.v[n].v[0] > 0)
-        n++;
+    struct gm_trace_pass *pass = sums->grouping.pass;
+    const size_t n = gm_site_sums_top(sums, most);
     struct gm_group_row *out = gm_arena_calloc(&pass->report->arena, n, sizeof *out);
     bool ok = out != NULL;
     for (size_t i = 0; ok && i < n; i++) {

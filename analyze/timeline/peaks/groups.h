@@ -72,27 +72,29 @@ bool gm_group_rows(struct gm_group_table *table, const struct gm_live *live, str
 /* ---- numbers by call site---------------------------------------- ------------------------------------------------ */
 
 enum { GM_SITE_VALUES = 3 };
+typedef uint64_t gm_site_values[GM_SITE_VALUES];
 struct gm_site_sum {
     const char *site;
-    uint32_t stack;                   /* the one with most v[0] */
-    uint64_t v[GM_SITE_VALUES], most; /* sums; v[0] of that stack */
+    uint32_t stack; /* the one with most v[0] */
+    gm_site_values v;
+    uint64_t most; /* v[0] of that stack */
 };
 struct gm_site_sums {
     struct gm_grouping grouping;
+    gm_site_values *of_stack;               /* [gm_stack_id], to be filled */
     struct GM_VEC(struct gm_site_sum) rows; /* [group]; until they are sorted */
 };
-/* start and add return false if there is no memory. Free also what was not started (zero-initialised). */
+/* Both return false if there is no memory. Free also what was not started (zero-initialised). */
 bool gm_site_sums_start(struct gm_site_sums *sums, struct gm_trace_pass *pass);
-/* To be called once per stack. */
-bool gm_site_sums_add(struct gm_site_sums *sums, uint32_t stack, const uint64_t v[GM_SITE_VALUES]);
-/* Most v[key] first, ties by site. */
-void gm_site_sums_sort(struct gm_site_sums *sums, int key);
+/* The rows, of stacks with any v[0] or v[2]. */
+bool gm_site_sums_add_up(struct gm_site_sums *sums);
 void gm_site_sums_free(struct gm_site_sums *sums);
+/* Sorts the rows: most v[0] first, ties by site. Returns how many of the first `most` have any. */
+size_t gm_site_sums_top(struct gm_site_sums *sums, size_t most);
 /* The category of a stack, its name copied for the report. false: no memory. */
 bool gm_category_of_stack(struct gm_trace_pass *pass, uint32_t stack, const char **name, uint32_t *color);
-/* The first rows, those of which v[0] is above 0, `most` of them: bytes are v[0], blocks v[1]. false: no memory. */
-bool gm_site_rows(struct gm_trace_pass *pass, const struct gm_site_sums *sums, size_t most,
-                  const struct gm_group_row **rows, size_t *count);
+/* Of those rows: bytes are v[0], blocks v[1]. false: no memory. */
+bool gm_site_rows(struct gm_site_sums *sums, size_t most, const struct gm_group_row **rows, size_t *count);
 
 enum { GM_PEAKS_KEPT = 6 }; /* the peak itself and the next five */
 

@@ -22,41 +22,55 @@
  * same kind that were freed meanwhile. What a run replaces (a moving average, a ring of batches) comes out as nothing.
  */
 
-/* The span of an event, or SIZE_MAX: the first at `from` or later that ends after it. */
-static size_t span_of(const struct gm_step_work *w, uint32_t event, size_t from)
+/* The span of an event, or SIZE_MAX. */
+static size_t span_of(const struct gm_step_work *w, uint32_t event)
 {
-    size_t low = from;
+    size_t low = 0;
     GM_BISECT(low, w->spans.n, i, w->spans.v[i].last < event);
     return low < w->spans.n && w->spans.v[low].first <= event ? low : SIZE_MAX;
 }
 
 enum { MOST_ROWS = 20 };
 
-/* An allocation more (sign 1), or less (-1), of its stack. */
-static void add_to_stack(const struct gm_history *h, size_t a, int sign, int64_t *bytes, int64_t *blocks)
+/* What each stack has more, or less. */
+struct changes {
+    int64_t *bytes, *blocks; /* [gm_stack_id] */
+};
+
+static bool start_changes(struct changes *c, const struct gm_step_work *w)
 {
-    const uint32_t s = gm_stack_of(h, a);
-    bytes[s] = gm_signed_add(bytes[s], sign * (int64_t)gm_min(gm_requested(h, a), INT64_MAX));
-    blocks[s] = gm_signed_add(blocks[s], sign);
+    size_t stacks = (size_t)w->pass->snapshot->stacks.count + 2;
+    *c = (struct changes){calloc(stacks, sizeof *c->bytes), calloc(stacks, sizeof *c->blocks)};
+    return c->bytes != NULL && c->blocks != NULL;
 }
 
-/* What each stack has more, most first, by call site. */
-static bool site_rows(struct gm_trace_pass *pass, const int64_t *bytes, const int64_t *blocks,
-                      const struct gm_group_row **rows, size_t *count)
+/* An allocation more (sign 1), or less (-1), of its stack. */
+static void add_change(struct changes *c, const struct gm_history *h, size_t a, int sign)
+{
+    const uint32_t s = gm_stack_of(h, a);
+    c->bytes[s] = gm_signed_add(c->bytes[s], sign * (int64_t)gm_min(gm_requested(h, a), INT64_MAX));
+    c->blocks[s] = gm_signed_add(c->blocks[s], sign);
+}
+
+/* What there is more, most first, by call site. Frees the changes. */
+static bool tell_changes(struct changes *c, struct gm_trace_pass *pass, const struct gm_group_row **rows, size_t *count)
 {
     struct gm_site_sums sites;
-    bool ok = gm_site_sums_start(&sites, pass);
+    bool ok = gm_site_sums_start(&sites, pass) && c->bytes != NULL && c->blocks != NULL;
     for (uint32_t s = 0; ok && s < pass->snapshot->stacks.count; s++) {
-        const bool is_more = blocks[s] > 0;
-        const uint64_t v[GM_SITE_VALUES] = {(uint64_t)bytes[s], is_more ? (uint64_t)blocks[s] : 0,
-                                            is_more ? 0 : 0 - (uint64_t)blocks[s]};
-        ok = bytes[s] <= 0 || gm_site_sums_add(&sites, s, v);
+        if (c->bytes[s] <= 0)
+            continue;
+        const bool is_more = c->blocks[s] > 0;
+        sites.of_stack[s][0] = (uint64_t)c->bytes[s];
+        sites.of_stack[s][is_more ? 1 : 2] = is_more ? (uint64_t)c->blocks[s] : 0 - (uint64_t)c->blocks[s];
     }
+    ok = ok && gm_site_sums_add_up(&sites);
     for (size_t i = 0; i < sites.rows.n; i++)
         sites.rows.v[i].v[1] = gm_sat_sub(sites.rows.v[i].v[1], sites.rows.v[i].v[2]);
-    gm_site_sums_sort(&sites, 0);
-    ok = ok && gm_site_rows(pass, &sites, MOST_ROWS, rows, count);
+    ok = ok && gm_site_rows(&sites, MOST_ROWS, rows, count);
     gm_site_sums_free(&sites);
+    free(c->bytes);
+    free(c->blocks);
     return ok;
 }
 
@@ -64,12 +78,13 @@ static bool site_rows(struct gm_trace_pass *pass, const int64_t *bytes, const in
 static bool find_survivors(struct gm_step_work *w, size_t first, size_t last)
 {
     const struct gm_history *h = &w->pass->history;
-    size_t stacks = (size_t)w->pass->snapshot->stacks.count + 2, at = 0;
+    size_t at = 0;
     struct gm_steps *out = &w->pass->out->steps;
+    struct changes changes;
     if (last < first + 2)
         return true;
-    int64_t *bytes = calloc(stacks, sizeof *bytes), *blocks = calloc(stacks, sizeof *blocks);
-    for (size_t a = 0; bytes != NULL && blocks != NULL && a < h->allocation_count; a++) {
+    const bool ok = start_changes(&changes, w);
+    for (size_t a = 0; ok && a < h->allocation_count; a++) {
         size_t made = SIZE_MAX;
         if (h->freed[a] == 0 || gm_is_hidden(w->pass, a))
             continue;
@@ -85,34 +100,29 @@ static bool find_survivors(struct gm_step_work *w, size_t first, size_t last)
                 continue;
         }
         if (made != SIZE_MAX && made >= first)
-            add_to_stack(h, a, 1, bytes, blocks);
-        size_t gone = h->freed[a] == GM_NEVER ? SIZE_MAX : span_of(w, h->freed[a] - 1, 0);
+            add_change(&changes, h, a, 1);
+        size_t gone = h->freed[a] == GM_NEVER ? SIZE_MAX : span_of(w, h->freed[a] - 1);
         if (gone != SIZE_MAX && gone >= first + 2 && gone <= last)
-            add_to_stack(h, a, -1, bytes, blocks);
+            add_change(&changes, h, a, -1);
     }
-    bool ok =
-        bytes != NULL && blocks != NULL && site_rows(w->pass, bytes, blocks, &out->survivors, &out->survivor_count);
-    free(bytes);
-    free(blocks);
-    return ok;
+    return tell_changes(&changes, w->pass, &out->survivors, &out->survivor_count);
 }
 
 /* The call site that holds most bytes more at moment `after` than at `before`; NULL if none does. */
 static bool find_gained(struct gm_step_work *w, uint32_t before, uint32_t after, const struct gm_group_row **row)
 {
     const struct gm_history *h = &w->pass->history;
-    size_t stacks = (size_t)w->pass->snapshot->stacks.count + 2, count;
-    int64_t *bytes = calloc(stacks, sizeof *bytes), *blocks = calloc(stacks, sizeof *blocks);
-    for (size_t a = 0; bytes != NULL && blocks != NULL && a < h->allocation_count; a++) {
+    struct changes changes;
+    size_t count;
+    bool ok = start_changes(&changes, w);
+    for (size_t a = 0; ok && a < h->allocation_count; a++) {
         int gained = (int)gm_history_is_active(h, a, after) - (int)gm_history_is_active(h, a, before);
         if (gained != 0 && !gm_is_hidden(w->pass, a))
-            add_to_stack(h, a, gained, bytes, blocks);
+            add_change(&changes, h, a, gained);
     }
-    bool ok = bytes != NULL && blocks != NULL && site_rows(w->pass, bytes, blocks, row, &count);
+    ok = tell_changes(&changes, w->pass, row, &count);
     if (ok && count == 0)
         *row = NULL;
-    free(bytes);
-    free(blocks);
     return ok;
 }
 
