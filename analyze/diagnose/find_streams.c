@@ -107,19 +107,14 @@ static uint32_t whole_pool(const struct gm_history *h, uint32_t pool)
     return first;
 }
 
-static bool is_private(const struct gm_history *h, uint32_t pool)
-{
-    return pool < h->pool_count && !gm_history_pool_is_default(&h->pools[pool]);
-}
-
 static void measure_pools(const struct gm_history *h, struct private_pool *pools)
 {
     uint32_t first = 0;
-    while (first < h->pool_count && !is_private(h, first))
+    while (first < h->pool_count && !gm_is_private_pool(h, first))
         first++;
     for (uint32_t e = 0; first < h->pool_count && e < h->count; e++) {
         const uint32_t a = h->of_event[e];
-        if (a == GM_NEVER || !is_private(h, gm_pool_number(h, a)) || h->freed[a] == GM_NEVER)
+        if (a == GM_NEVER || !gm_is_private_pool(h, gm_pool_number(h, a)) || h->freed[a] == GM_NEVER)
             continue;
         struct private_pool *pool = &pools[whole_pool(h, gm_pool_number(h, a))];
         if (h->born[a] == e + 1) {
@@ -166,7 +161,7 @@ static void find_pools(struct gm_case *c, const struct gm_rule *rule)
         sum += pools[p].most;
     }
     for (size_t a = 0; !c->failed && count >= LEAST_POOLS && a < h->allocation_count; a++)
-        if (is_private(h, gm_pool_number(h, a)) && h->freed[a] != GM_NEVER &&
+        if (gm_is_private_pool(h, gm_pool_number(h, a)) && h->freed[a] != GM_NEVER &&
             whole_pool(h, gm_pool_number(h, a)) != most)
             gm_set_drop(&set, a);
     if (sum - pools[most].most < 16 * GM_MIB)

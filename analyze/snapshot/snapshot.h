@@ -289,6 +289,12 @@ static inline uint64_t gm_event_size(const struct gm_events *events, size_t row)
 {
     return gm_number_at(&events->size, row);
 }
+/* 0 where the file does not say. */
+static inline uint64_t gm_event_bytes(const struct gm_events *events, size_t row)
+{
+    const uint64_t size = gm_event_size(events, row);
+    return size == GM_ABSENT ? 0 : size;
+}
 static inline bool gm_events_have_times(const struct gm_events *events)
 {
     return events->time_us.near != NULL || events->time_us.plain != NULL;
@@ -410,6 +416,12 @@ static inline const struct gm_frame_id *gm_stack_frames(const struct gm_snapshot
 static inline uint64_t gm_block_requested(const struct gm_blocks *blocks, size_t block)
 {
     return blocks->requested[block] != GM_ABSENT ? blocks->requested[block] : blocks->size[block];
+}
+
+/* The file's handle of a stream, a gm_stream_id. */
+static inline int64_t gm_stream_handle(const struct gm_snapshot *s, uint32_t stream)
+{
+    return stream == 0 ? 0 : s->streams[stream];
 }
 
 static inline bool gm_segment_is_private(const struct gm_snapshot *s, size_t segment)

@@ -181,7 +181,7 @@ static bool fill_block_row(struct gm_pass *pass, struct gm_block_row *row, size_
     row->requested = gm_block_requested(&s->blocks, block);
     row->address = s->blocks.address[block];
     row->device = s->segments.device[segment];
-    row->stream = stream == 0 ? 0 : s->streams[stream];
+    row->stream = gm_stream_handle(s, stream);
     row->stream_number = pass->stream_number[stream];
     row->pool = gm_pool_name(&pass->report->arena, s, segment);
     row->category = gm_arena_copy(&pass->report->arena, name, strlen(name));

@@ -45,7 +45,7 @@ static bool fill_streams(struct gm_pass *pass, size_t d, struct keyed *keys)
     for (size_t k = 0; k < device->count; k++) {
         uint32_t stream = s->segments.stream[pass->order[keys[k].i]].v;
         row += k > 0 && !same(&keys[k - 1], &keys[k]);
-        rows[row].stream = stream == 0 ? 0 : s->streams[stream];
+        rows[row].stream = gm_stream_handle(s, stream);
         rows[row].number = (uint32_t)keys[k].a;
         gm_totals_add(&rows[row].totals, &pass->sums[keys[k].i].totals);
     }

@@ -41,7 +41,7 @@ static uint16_t stream_part(struct gm_parts *p, struct gm_stream_id stream)
 {
     struct list *list = &p->streams;
     if (p->of_stream[stream.v] == NO_PART && list->count < PARTS) {
-        int64_t handle = stream.v == 0 ? 0 : p->pass->snapshot->streams[stream.v];
+        int64_t handle = gm_stream_handle(p->pass->snapshot, stream.v);
         size_t i = 0;
         while (i < list->count && list->told[i].stream != handle)
             i++;

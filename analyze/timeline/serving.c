@@ -8,11 +8,6 @@
 
 #include <stdlib.h>
 
-static bool is_private(const struct gm_history *h, uint32_t pool)
-{
-    return !gm_history_pool_is_default(&h->pools[pool]);
-}
-
 /* The first moment with a block of the cache, or of a private pool; GM_NEVER: there is none, or something is trained.
  */
 static uint32_t first_moment(const struct gm_trace_pass *pass)
@@ -22,7 +17,7 @@ static uint32_t first_moment(const struct gm_trace_pass *pass)
     for (size_t a = 0; a < h->allocation_count; a++) {
         if (pass->role[a] == GM_ROLE_GRADIENT || pass->role[a] == GM_ROLE_OPTIMIZER_STATE)
             return GM_NEVER;
-        if ((pass->role[a] == GM_ROLE_KV_CACHE || is_private(h, gm_pool_number(h, a))) && h->born[a] < first)
+        if ((pass->role[a] == GM_ROLE_KV_CACHE || gm_is_private_pool(h, gm_pool_number(h, a))) && h->born[a] < first)
             first = h->born[a];
     }
     for (size_t e = 0; pass->phase != NULL && e < h->count; e++)
@@ -63,7 +58,7 @@ static enum gm_serving_part part_of(const struct gm_trace_pass *pass, size_t a)
     default:
         break;
     }
-    if (is_private(&pass->history, gm_pool_number(&pass->history, a)))
+    if (gm_is_private_pool(&pass->history, gm_pool_number(&pass->history, a)))
         return GM_SERVING_GRAPHS;
     switch ((enum gm_role)pass->role[a]) {
     case GM_ROLE_WORKSPACE:
@@ -87,7 +82,7 @@ static bool add_free(struct gm_trace_pass *pass, struct gm_serving *s, uint32_t 
         if (b->use != GM_SPACE_FREE)
             continue;
         const uint64_t whole = gm_watch_releasable(pass->watch, &space, i);
-        if (is_private(&pass->history, b->pool)) {
+        if (gm_is_private_pool(&pass->history, b->pool)) {
             s->rows[GM_SERVING_GRAPHS].bytes += b->size;
             continue;
         }

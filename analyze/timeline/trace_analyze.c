@@ -61,8 +61,7 @@ static bool hide(struct gm_trace_pass *pass)
     if (pass->hidden == NULL)
         return false;
     for (size_t a = 0; a < h->allocation_count; a++) {
-        struct gm_stream_id stream = gm_history_stream(h, a);
-        int64_t handle = stream.v == 0 ? 0 : pass->snapshot->streams[stream.v];
+        const int64_t handle = gm_stream_handle(pass->snapshot, gm_history_stream(h, a).v);
         pass->hidden[a] = gm_requested(h, a) < options->min_size || (options->has_stream && handle != options->stream);
     }
     return true;

@@ -117,7 +117,7 @@ static uint64_t after_event(const struct gm_history *h, size_t event, uint64_t r
 {
     const struct gm_events *e = &h->snapshot->events;
     uint8_t action = e->action[h->first + event];
-    uint64_t size = gm_event_size(e, h->first + event) == GM_ABSENT ? 0 : gm_event_size(e, h->first + event);
+    uint64_t size = gm_event_bytes(e, h->first + event);
     return gm_action_is_growth(action) ? reserved + size : gm_action_is_release(action) ? reserved - size : reserved;
 }
 

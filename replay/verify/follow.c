@@ -30,7 +30,7 @@ void gm_follow_free(struct gm_follow *f)
 uint32_t gm_follow_stream(struct gm_follow *f, uint32_t stream)
 {
     if (f->stream_of[stream] == GM_SPACE_NONE) {
-        int64_t handle = stream == 0 ? 0 : f->h->snapshot->streams[stream];
+        int64_t handle = gm_stream_handle(f->h->snapshot, stream);
         /* Handles are distinct, but an absent stream is the default one too. */
         f->stream_of[stream] =
             handle == 0 ? gm_allocator_stream(f->model, 0) : gm_allocator_add_stream(f->model, handle);

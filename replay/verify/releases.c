@@ -111,11 +111,6 @@ static uint32_t pool_of(struct search *search, size_t event)
     return is_known ? h->segments[search->segment].pool : 0;
 }
 
-static bool is_private(const struct gm_history *h, uint32_t pool)
-{
-    return pool < h->pool_count && !gm_history_pool_is_default(&h->pools[pool]);
-}
-
 static bool is_same_pool(const struct gm_history *h, uint32_t a, uint32_t b)
 {
     return h->pools[a].id_first == h->pools[b].id_first && h->pools[a].id_second == h->pools[b].id_second;
@@ -128,12 +123,12 @@ static struct gm_release_run run_from(struct search *search, uint32_t first, boo
     const struct gm_events *e = &h->snapshot->events;
     struct gm_release_run run = {.first = first, .last = first};
     run.pool = pool_of(search, first);
-    *is_of_pool = is_private(h, run.pool);
+    *is_of_pool = gm_is_private_pool(h, run.pool);
     for (size_t i = first + (size_t)1; i < h->count; i++) {
         if (!gm_action_is_release(e->action[h->first + i]) || e->stack[h->first + i].v != e->stack[h->first + first].v)
             break;
         const uint32_t pool = pool_of(search, i);
-        if (*is_of_pool && !is_private(h, pool))
+        if (*is_of_pool && !gm_is_private_pool(h, pool))
             break;
         *is_of_pool = *is_of_pool && is_same_pool(h, run.pool, pool);
         run.last = (uint32_t)i;
@@ -150,7 +145,7 @@ static bool continues(struct search *search, const struct gm_release_run *run, b
     if (last == NULL || last->last + 1 != run->first || last->cause != GM_RELEASE_EMPTY_CACHE ||
         run->cause != GM_RELEASE_EMPTY_CACHE || last->may_be_mempools || run->may_be_mempools)
         return false;
-    if (was_of_pool && !is_private(h, run->pool)) {
+    if (was_of_pool && !gm_is_private_pool(h, run->pool)) {
         last->cause = GM_RELEASE_POOL;
         return false;
     }

@@ -126,11 +126,6 @@ struct gm_unusable_sums {
 struct gm_unusable_sums gm_unusable_of(const struct gm_watch *watch, const struct gm_watch_look *look,
                                        const struct gm_history_pool *wanted);
 
-/* The file's handle of a stream. */
-static inline int64_t gm_stream_handle(const struct gm_snapshot *s, uint32_t stream)
-{
-    return stream == 0 ? 0 : s->streams[stream];
-}
 /* The site of a stack for a report; NULL for an absent stack. *ok becomes false if there is no memory. */
 const char *gm_site_or_null(struct gm_trace_pass *pass, struct gm_stack_id stack, bool *ok);
 /* Microseconds from event `from` to event `to` (0 if time runs backwards), GM_REPORT_NONE without times. */

@@ -22,6 +22,14 @@ static bool is_less(const struct gm_watch_pin *a, const struct gm_watch_pin *b)
     return a->bytes != b->bytes ? a->bytes < b->bytes : a->allocation > b->allocation;
 }
 
+static uint64_t least_of_interest(const struct gm_watch *w)
+{
+    uint64_t least = w->pin_count < GM_WATCH_PINS ? 0 : UINT64_MAX;
+    for (size_t i = 0; i < w->pin_count; i++)
+        least = gm_min(least, w->pins[i].bytes);
+    return least;
+}
+
 static void offer(struct looking *l, const struct gm_watch_pin *pin)
 {
     struct gm_watch *w = l->w;
@@ -41,11 +49,7 @@ static void offer(struct looking *l, const struct gm_watch_pin *pin)
         w->pins[w->pin_count++] = *pin;
     else if (is_less(&w->pins[least], pin))
         w->pins[least] = *pin;
-    if (w->pin_count < GM_WATCH_PINS)
-        return;
-    l->least = UINT64_MAX;
-    for (size_t i = 0; i < w->pin_count; i++)
-        l->least = w->pins[i].bytes < l->least ? w->pins[i].bytes : l->least;
+    l->least = least_of_interest(w);
 }
 
 static void add(struct looking *l, const struct gm_space_block *b, uint64_t bytes)
@@ -122,13 +126,11 @@ static void look_at_pages(struct looking *l, const struct gm_space_range *range,
 
 void gm_watch_pins(struct gm_watch *watch, const struct gm_space *space, uint32_t moment)
 {
-    struct looking l = {
-        .w = watch, .space = space, .moment = moment, .open = {.allocation = GM_NEVER, .moment = moment}};
-    if (watch->pin_count == GM_WATCH_PINS) {
-        l.least = UINT64_MAX;
-        for (size_t i = 0; i < watch->pin_count; i++)
-            l.least = watch->pins[i].bytes < l.least ? watch->pins[i].bytes : l.least;
-    }
+    struct looking l = {.w = watch,
+                        .space = space,
+                        .moment = moment,
+                        .least = least_of_interest(watch),
+                        .open = {.allocation = GM_NEVER, .moment = moment}};
     for (size_t r = 0; r < space->ranges.n; r++) {
         const struct gm_space_range *range = &space->ranges.v[r];
         const struct gm_space_block *last = &space->blocks.v[range->last];

@@ -87,7 +87,7 @@ static void find_request(const struct gm_history *h, const struct gm_rules *rule
     const struct gm_events *e = &h->snapshot->events;
     for (uint32_t i = g->end; i < h->count && i - g->end < LOOK_AHEAD; i++) {
         size_t row = h->first + i;
-        uint64_t size = gm_event_size(e, row) == GM_ABSENT ? 0 : gm_event_size(e, row);
+        uint64_t size = gm_event_bytes(e, row);
         bool is_same_stream = gm_rare_at(&e->stream, row) == g->stream;
         if (e->action[row] == GM_ACTION_ALLOC && is_same_stream && gm_event_addr(e, row) < g->to &&
             gm_sat_add(gm_event_addr(e, row), size > 0 ? size : 1) > g->from) {
@@ -115,8 +115,7 @@ struct gm_pool_growth gm_growth_at(const struct gm_history *h, const struct gm_r
     bool is_map = e->action[h->first + first] == GM_ACTION_SEGMENT_MAP;
     do {
         size_t row = h->first + g.end;
-        uint64_t size = gm_event_size(e, row) == GM_ABSENT ? 0 : gm_event_size(e, row),
-                 to = gm_sat_add(gm_event_addr(e, row), size);
+        uint64_t size = gm_event_bytes(e, row), to = gm_sat_add(gm_event_addr(e, row), size);
         g.bytes = gm_sat_add(g.bytes, size);
         g.from = gm_event_addr(e, row) < g.from ? gm_event_addr(e, row) : g.from;
         g.to = to > g.to ? to : g.to;
@@ -292,11 +291,8 @@ static void offer_hole(struct gm_watch_oom *oom, const struct gm_watch_hole *hol
 struct gm_history_pool gm_watch_oom_pool(const struct gm_history *h, uint32_t event)
 {
     const struct gm_snapshot *s = h->snapshot;
-    uint32_t id = gm_rare_at(&s->events.pool, h->first + event);
-    bool is_small = gm_event_size(&s->events, h->first + event) <= GM_SMALL_SIZE;
-    return id == 0 ? (struct gm_history_pool){.is_small = is_small}
-                   : (struct gm_history_pool){
-                         .id_first = s->pools[id].first, .id_second = s->pools[id].second, .is_small = is_small};
+    return gm_history_pool_named(s, gm_rare_at(&s->events.pool, h->first + event),
+                                 gm_event_size(&s->events, h->first + event) <= GM_SMALL_SIZE);
 }
 
 static void see_oom(struct gm_watch *w, const struct gm_space *space, uint32_t event)

@@ -24,11 +24,6 @@ struct pairing {
     bool has_free_requested, lacks_free_requested; /* of blocks allocated in the trace */
 };
 
-static uint64_t bytes_of(uint64_t size)
-{
-    return size == GM_ABSENT ? 0 : size;
-}
-
 /* Counts something that does not fit. `id` and `what` are literals. */
 void gm_history_note(struct gm_history *h, const char *id, const char *what, bool is_expected, uint64_t event,
                      uint64_t bytes)
@@ -114,7 +109,7 @@ static void forget(struct gm_history *h, uint32_t a)
 static bool pair_alloc(struct pairing *p, uint32_t i, size_t row)
 {
     const struct gm_events *e = &p->h->snapshot->events;
-    uint32_t a = add(p, i + 1, bytes_of(gm_event_size(e, row))), before;
+    uint32_t a = add(p, i + 1, gm_event_bytes(e, row)), before;
     if (a == GM_NEVER || !gm_map_put(&p->open, gm_event_addr(e, row), a, &before))
         return false;
     p->h->of_event[i] = a;
@@ -133,12 +128,12 @@ static bool pair_free_requested(struct pairing *p, uint32_t i, size_t row)
     const struct gm_events *e = &h->snapshot->events;
     uint32_t a = gm_map_get(&p->open, gm_event_addr(e, row)), before;
     if (a == GM_MAP_NONE) {
-        a = add(p, 0, bytes_of(gm_event_size(e, row)));
+        a = add(p, 0, gm_event_bytes(e, row));
         if (a == GM_NEVER || !gm_map_put(&p->open, gm_event_addr(e, row), a, &before))
             return false;
     } else if (h->let_go[a] != GM_NEVER) {
         gm_history_note(h, "freed-twice", "frees were requested of blocks that were freed already", false, i,
-                        bytes_of(gm_event_size(e, row)));
+                        gm_event_bytes(e, row));
         return true;
     }
     h->let_go[a] = i + 1;
@@ -152,7 +147,7 @@ static bool pair_free_completed(struct pairing *p, uint32_t i, size_t row, bool 
     const struct gm_events *e = &h->snapshot->events;
     uint32_t a = gm_map_take(&p->open, gm_event_addr(e, row));
     if (a == GM_MAP_NONE) {
-        a = add(p, 0, bytes_of(gm_event_size(e, row)));
+        a = add(p, 0, gm_event_bytes(e, row));
         if (a == GM_NEVER)
             return false;
         if (!is_both)
@@ -162,7 +157,7 @@ static bool pair_free_completed(struct pairing *p, uint32_t i, size_t row, bool 
     }
     if (h->born[a] == 0)
         gm_history_note(h, "free-without-alloc", "frees had no alloc in the trace: blocks older than it", true, i,
-                        bytes_of(gm_event_size(e, row)));
+                        gm_event_bytes(e, row));
     else if (e->stack[row].v != 0 && e->stack[h->first + h->born[a] - 1].v != 0)
         ++*(e->stack[row].v == e->stack[h->first + h->born[a] - 1].v ? &p->same_stacks : &p->other_stacks);
     h->of_event[i] = a;
@@ -373,13 +368,20 @@ bool gm_history_set_pool(struct gm_history *h, size_t a, uint32_t pool)
     return true;
 }
 
+/* The row of the event that made it, or freed it. */
+static size_t telling_row(const struct gm_history *h, size_t a)
+{
+    return h->first + (h->born[a] > 0                               ? h->born[a] - 1
+                       : h->freed[a] > 0 && h->freed[a] != GM_NEVER ? h->freed[a] - 1
+                                                                    : 0);
+}
+
 uint64_t gm_history_address(const struct gm_history *h, size_t a)
 {
     const uint32_t block = h->born[a] > 0 ? GM_NO_BLOCK : gm_final_block(h, a);
     if (block != GM_NO_BLOCK)
         return h->snapshot->blocks.address[block];
-    uint32_t event = h->born[a] > 0 ? h->born[a] - 1 : h->freed[a] > 0 && h->freed[a] != GM_NEVER ? h->freed[a] - 1 : 0;
-    return h->count == 0 ? GM_ABSENT : gm_event_addr(&h->snapshot->events, h->first + event);
+    return h->count == 0 ? GM_ABSENT : gm_event_addr(&h->snapshot->events, telling_row(h, a));
 }
 
 GM_ORDERING(by_address, struct gm_at_address, GM_UP(address) || GM_UP(allocation));
@@ -405,8 +407,7 @@ struct gm_stream_id gm_history_stream(const struct gm_history *h, size_t a)
     const uint32_t block = gm_final_block(h, a);
     if (block != GM_NO_BLOCK)
         return s->segments.stream[s->blocks.segment[block]];
-    uint32_t event = h->born[a] > 0 ? h->born[a] - 1 : h->freed[a] > 0 && h->freed[a] != GM_NEVER ? h->freed[a] - 1 : 0;
-    return (struct gm_stream_id){h->count == 0 ? 0 : gm_rare_at(&s->events.stream, h->first + event)};
+    return (struct gm_stream_id){h->count == 0 ? 0 : gm_rare_at(&s->events.stream, telling_row(h, a))};
 }
 
 const char *gm_history_pool_name(struct gm_arena *arena, const struct gm_history_pool *pool)

@@ -46,6 +46,14 @@ static inline bool gm_history_pool_is_default(const struct gm_history_pool *pool
     return pool->id_first == GM_ABSENT || gm_history_pool_is_said_default(pool);
 }
 
+/* As a snapshot names it, by its gm_pool_id; 0: the default one. */
+static inline struct gm_history_pool gm_history_pool_named(const struct gm_snapshot *s, uint32_t id, bool is_small)
+{
+    return id == 0 ? (struct gm_history_pool){.is_small = is_small}
+                   : (struct gm_history_pool){
+                         .id_first = s->pools[id].first, .id_second = s->pools[id].second, .is_small = is_small};
+}
+
 /* The end of an allocation whose free is missing: `event` is the alloc of the same address that shows it. */
 struct gm_history_replaced {
     uint32_t event, allocation;
@@ -172,6 +180,11 @@ static inline uint64_t gm_block_bytes(const struct gm_history *h, size_t a)
 static inline uint32_t gm_pool_number(const struct gm_history *h, size_t a)
 {
     return h->wide_pool != NULL ? h->wide_pool[a] : h->pool[a];
+}
+/* Whether it is a pool of its own, as CUDA graphs and MemPool make them. */
+static inline bool gm_is_private_pool(const struct gm_history *h, uint32_t pool)
+{
+    return pool < h->pool_count && !gm_history_pool_is_default(&h->pools[pool]);
 }
 /* false: no memory. */
 bool gm_history_set_pool(struct gm_history *history, size_t a, uint32_t pool);

@@ -26,12 +26,9 @@ uint32_t gm_reconstruct_pool(struct gm_reconstruction *t, uint32_t id, bool is_s
 {
     struct gm_history *h = t->h;
     const struct gm_snapshot *s = h->snapshot;
-    struct gm_history_pool pool = {.is_small = is_small};
-    if (id == GM_RECONSTRUCT_NO_POOL)
-        pool.id_first = pool.id_second = GM_ABSENT;
-    else if (id != 0)
-        pool = (struct gm_history_pool){
-            .id_first = s->pools[id].first, .id_second = s->pools[id].second, .is_small = is_small};
+    struct gm_history_pool pool = {GM_ABSENT, GM_ABSENT, .is_small = is_small};
+    if (id != GM_RECONSTRUCT_NO_POOL)
+        pool = gm_history_pool_named(s, id, is_small);
     const size_t row = id == GM_RECONSTRUCT_NO_POOL             ? s->pool_count + (size_t)1
                        : gm_history_pool_is_said_default(&pool) ? 0
                                                                 : id; /* the default one may be said or not */

@@ -146,7 +146,7 @@ static bool publish(struct map *m, const struct ranked *ranked, size_t count)
         out->address = ranked[i].address;
         out->bytes = ranked[i].bytes;
         out->pool = gm_pool_name(&pass->report->arena, s, ranked[i].segment);
-        out->stream_number = stream_number(&pass->report->devices[pass->index], stream == 0 ? 0 : s->streams[stream]);
+        out->stream_number = stream_number(&pass->report->devices[pass->index], gm_stream_handle(s, stream));
         if (out->pool == NULL || !add_blocks(m, ranked[i].segment, out))
             return false;
     }

@@ -73,15 +73,11 @@ static const struct size_row *find(const struct sizes *s, uint64_t bytes)
     return i == GM_MAP_NONE ? NULL : &s->rows.v[i];
 }
 
-static bool is_private(const struct gm_history *h, size_t a)
-{
-    return h->pool_count > gm_pool_number(h, a) && !gm_history_pool_is_default(&h->pools[gm_pool_number(h, a)]);
-}
-
 /* Lived before the trace, nothing known of its making. */
 static bool is_bare(struct gm_role_work *w, size_t a)
 {
-    return w->h->born[a] == 0 && w->h->freed[a] != 0 && gm_stack_of(w->h, a) <= GM_STACK_EMPTY && !is_private(w->h, a);
+    return w->h->born[a] == 0 && w->h->freed[a] != 0 && gm_stack_of(w->h, a) <= GM_STACK_EMPTY &&
+           !gm_is_private_pool(w->h, gm_pool_number(w->h, a));
 }
 
 /* ---- counting ---------------------------------------------------------------------------------------------------- */
@@ -591,7 +587,7 @@ static void claim_others(struct sizes *s)
         if ((gm_requested(h, a) == WORKSPACE && (life == GM_LIFE_OLD || life >= GM_LIFE_LASTING)) ||
             is_made_workspace_90(w, a, find(s, gm_requested(h, a))))
             w->claim[a] = GM_CLAIM_WORKSPACE;
-        else if (h->born[a] == 0 && gm_stack_of(h, a) <= GM_STACK_EMPTY && is_private(h, a))
+        else if (h->born[a] == 0 && gm_stack_of(h, a) <= GM_STACK_EMPTY && gm_is_private_pool(h, gm_pool_number(h, a)))
             w->claim[a] = GM_CLAIM_PRIVATE;
         else if (gm_life_of(w, a) >= GM_LIFE_LASTING && gm_life_part(w, a) == GM_PART_FORWARD &&
                  is_set_up(gm_role_says(w, a)) && is_copy_size(s, find(s, gm_requested(h, a))))

@@ -227,8 +227,7 @@ static double bytes_of_span(struct gm_step_work *w, const struct gm_span *s, boo
     size_t i = gm_alloc_at(&w->allocs, s->first), end = gm_alloc_at(&w->allocs, s->last + 1);
     *generates = i < end;
     for (; i < end; i++) {
-        uint64_t size = gm_event_size(&h->snapshot->events, h->first + w->allocs.event[i]);
-        bytes += size == GM_ABSENT ? 0 : (double)size;
+        bytes += (double)gm_event_bytes(&h->snapshot->events, h->first + w->allocs.event[i]);
         *generates = *generates && (gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_GENERATE) != 0;
     }
     return bytes;
