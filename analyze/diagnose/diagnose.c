@@ -235,12 +235,6 @@ const struct gm_settings_advice *gm_case_advice(const struct gm_case *c)
     return NULL; /* replays write there */
 }
 
-void gm_put_size(struct gm_text *t, uint64_t bytes)
-{
-    char size[GM_SIZE_TEXT];
-    gm_text_add(t, gm_size_format(size, bytes));
-}
-
 struct gm_remedy *gm_case_remedy(struct gm_case *c, int64_t device)
 {
     struct gm_remedy *remedy = gm_arena_calloc(&c->report->arena, 1, sizeof *remedy);

@@ -30,6 +30,7 @@ static uint64_t never_used(const struct gm_report *report, size_t d)
 static bool put_excuse(struct gm_text *detail, const struct gm_report *report)
 {
     uint64_t unused = 0;
+    char size[GM_SIZE_TEXT];
     if (report->timelines == NULL || report->device_count == 0)
         return false;
     for (size_t d = 0; d < report->device_count; d++)
@@ -37,13 +38,11 @@ static bool put_excuse(struct gm_text *detail, const struct gm_report *report)
     if (unused >= report->totals.reserved / 10 ||
         unused > report->totals.inactive / 2) /* the first as a large cache itself */
         return false;
-    gm_text_printf(detail, " The trace shows what it served: at the peak%s all",
-                   report->device_count > 1 ? "s of the devices" : "");
-    if (unused > 0) {
-        gm_text_add(detail, " but ");
-        gm_put_size(detail, unused);
-    }
-    gm_text_add(detail, " of the reserved memory was in use; the next such peak needs it again.");
+    gm_text_printf(detail,
+                   " The trace shows what it served: at the peak%s all%s%s of the reserved memory was in use; the next "
+                   "such peak needs it again.",
+                   report->device_count > 1 ? "s of the devices" : "", unused > 0 ? " but " : "",
+                   unused > 0 ? gm_size_format(size, unused) : "");
     return true;
 }
 
@@ -107,14 +106,14 @@ static void find_grade(struct gm_case *c, const struct gm_rule *rule)
 static void put_largest_holder(struct gm_text *t, const struct gm_report *report)
 {
     const struct gm_device_report *most = report->devices;
+    char size[GM_SIZE_TEXT];
     for (size_t d = 1; d < report->device_count; d++)
         if (report->devices[d].totals.inactive > most->totals.inactive)
             most = &report->devices[d];
     if (report->device_count < 2)
         return;
-    gm_text_printf(t, " Device %" PRId64 " holds ", most->device);
-    gm_put_size(t, most->totals.inactive);
-    gm_text_add(t, " of the cache.");
+    gm_text_printf(t, " Device %" PRId64 " holds %s of the cache.", most->device,
+                   gm_size_format(size, most->totals.inactive));
 }
 
 static void find_cache(struct gm_case *c, const struct gm_rule *rule)

@@ -43,7 +43,7 @@ static void tell_why(struct gm_text *t, const struct gm_view *v, bool has_minor)
 {
     const struct gm_peak_detail *peak = &v->timeline->peak;
     const struct gm_levels then = gm_view_peak(v).levels;
-    char allocs[GM_NUMBER_TEXT], used[GM_NUMBER_TEXT];
+    char allocs[GM_NUMBER_TEXT], used[GM_NUMBER_TEXT], size[GM_SIZE_TEXT];
     gm_text_printf(t, "None of the mistakes of the catalogue%s is among the %s allocations of the trace. ",
                    has_minor ? " that would save a twentieth" : "", gm_count_format(allocs, v->device->trace.allocs));
     if (then.reserved != GM_REPORT_NONE && then.active != GM_REPORT_NONE)
@@ -51,10 +51,9 @@ static void tell_why(struct gm_text *t, const struct gm_view *v, bool has_minor)
             t, "At the peak %s %% of what is reserved is in use: ", gm_share_format(used, then.active, then.reserved));
     else
         gm_text_add(t, "The peak: ");
-    for (size_t i = 0; i < peak->role_count && i < 3; i++) {
-        gm_text_printf(t, "%s%s ", i > 0 ? ", " : "", peak->roles[i].name);
-        gm_put_size(t, peak->roles[i].bytes);
-    }
+    for (size_t i = 0; i < peak->role_count && i < 3; i++)
+        gm_text_printf(t, "%s%s %s", i > 0 ? ", " : "", peak->roles[i].name,
+                       gm_size_format(size, peak->roles[i].bytes));
     gm_text_add_char(t, '.');
 }
 
@@ -67,9 +66,9 @@ static void find_healthy(struct gm_case *c, const struct gm_rule *rule)
     bool has_minor = false;
     for (size_t i = 0; i < c->n; i++) {
         has_minor |= gm_is_minor(&c->findings[i]);
-        is_healthy &= c->findings[i].severity == GM_INFO && !gm_is_worth_setting(&c->findings[i]) &&
-                      (c->findings[i].rank != GM_RANK_MISTAKE || gm_is_choice(&c->findings[i]) ||
-                       gm_is_minor(&c->findings[i]));
+        is_healthy &=
+            c->findings[i].severity == GM_INFO && !gm_is_worth_setting(&c->findings[i]) &&
+            (c->findings[i].rank != GM_RANK_MISTAKE || gm_is_choice(&c->findings[i]) || gm_is_minor(&c->findings[i]));
     }
     if (!is_healthy)
         return;
@@ -84,7 +83,8 @@ static const struct gm_rule rules[] = {
      .find = find_healthy,
      .is_last = true,
      .severity = "info",
-     .when = "a trace was looked at allocation by allocation, and there is no mistake that saves 5 % (choices are none), no warning, "
+     .when = "a trace was looked at allocation by allocation, and there is no mistake that saves 5 % (choices are "
+             "none), no warning, "
              "no doubt about the trace and no out-of-memory; half of the peak has a role, and reserved memory is at "
              "most an eighth and 512 MiB above requested",
      .what_to_do = "Nothing"},

@@ -13,21 +13,19 @@ enum { SHOWN = 3 };
 
 static void put_slices(struct gm_text *t, const struct gm_slice *slices, size_t count)
 {
-    for (size_t i = 0; i < count && i < SHOWN; i++) {
-        gm_text_printf(t, "%s%s ", i > 0 ? ", " : ": ", slices[i].name);
-        gm_put_size(t, slices[i].bytes);
-    }
+    char size[GM_SIZE_TEXT];
+    for (size_t i = 0; i < count && i < SHOWN; i++)
+        gm_text_printf(t, "%s%s %s", i > 0 ? ", " : ": ", slices[i].name, gm_size_format(size, slices[i].bytes));
 }
 
 static void put_grew(struct gm_text *t, const struct gm_oom_row *oom)
 {
+    char size[GM_SIZE_TEXT];
     if (oom->grew_count == 0)
         return;
     gm_text_printf(t, " Grew most %s: ", oom->grew_since);
-    for (size_t i = 0; i < oom->grew_count && i < SHOWN; i++) {
-        gm_text_printf(t, "%s%s +", i > 0 ? ", " : "", oom->grew[i].label);
-        gm_put_size(t, oom->grew[i].bytes);
-    }
+    for (size_t i = 0; i < oom->grew_count && i < SHOWN; i++)
+        gm_text_printf(t, "%s%s +%s", i > 0 ? ", " : "", oom->grew[i].label, gm_size_format(size, oom->grew[i].bytes));
     gm_text_add_char(t, '.');
 }
 
@@ -38,12 +36,12 @@ static void put_advice(struct gm_text *t, const struct gm_case *c, const struct 
                        "memory.");
     if (left >= oom->levels.requested)
         return;
-    gm_text_add_char(t, ' ');
-    gm_put_size(t, oom->levels.requested - left);
-    gm_text_add(t, " was freed afterwards, before the snapshot was taken");
-    gm_text_add(t, left < oom->levels.requested / 2
-                       ? ": the tables of live memory show what survived the error, not what filled the device."
-                       : ".");
+    char size[GM_SIZE_TEXT];
+    gm_text_printf(t, " %s was freed afterwards, before the snapshot was taken%s.",
+                   gm_size_format(size, oom->levels.requested - left),
+                   left < oom->levels.requested / 2
+                       ? ": the tables of live memory show what survived the error, not what filled the device"
+                       : "");
 }
 
 static void tell_history(struct gm_case *c, const struct gm_rule *rule, const struct gm_device_report *device,
@@ -55,15 +53,14 @@ static void tell_history(struct gm_case *c, const struct gm_rule *rule, const st
                                          [GM_OOM_BOTH] =
                                              "Out of memory: the device was nearly full, and its cache in pieces"};
     struct gm_text t = {0};
-    gm_text_add_count(&t, c->report->evidence.ooms);
-    gm_text_printf(&t, " allocation%s failed. The first, event ", gm_plural(c->report->evidence.ooms));
-    gm_text_add_count(&t, oom->event);
-    gm_text_printf(&t, " of device %" PRId64, device->device);
-    if (oom->site != NULL)
-        gm_text_printf(&t, ", was made by %s", oom->site);
-    gm_text_printf(&t, ". %s When it failed, ", oom->verdict_detail);
-    gm_put_size(&t, oom->levels.requested);
-    gm_text_add(&t, " was live (requested bytes)");
+    char ooms[GM_NUMBER_TEXT], event[GM_NUMBER_TEXT], live[GM_SIZE_TEXT];
+    gm_text_printf(&t,
+                   "%s allocation%s failed. The first, event %s of device %" PRId64 "%s%s. %s When it failed, %s "
+                   "was live (requested bytes)",
+                   gm_count_format(ooms, c->report->evidence.ooms), gm_plural(c->report->evidence.ooms),
+                   gm_count_format(event, oom->event), device->device, oom->site != NULL ? ", was made by " : "",
+                   oom->site != NULL ? oom->site : "", oom->verdict_detail,
+                   gm_size_format(live, oom->levels.requested));
     put_slices(&t, oom->categories, oom->category_count);
     gm_text_add_char(&t, '.');
     put_grew(&t, oom);
@@ -98,27 +95,19 @@ bool gm_case_is_wreckage(const struct gm_case *c)
 static void tell_end(struct gm_case *c, const struct gm_rule *rule, const struct gm_evidence *e)
 {
     struct gm_text t = {0};
+    char size[GM_SIZE_TEXT];
     gm_text_printf(&t, "%" PRIu64 " allocation%s failed. The first one was on device %" PRId64, e->ooms,
                    gm_plural(e->ooms), e->oom_device);
-    if (e->oom_size != GM_REPORT_NONE) {
-        gm_text_add(&t, " and asked for ");
-        gm_put_size(&t, e->oom_size);
-    }
-    if (e->oom_free != GM_REPORT_NONE) {
-        gm_text_add(&t, " while the driver had ");
-        gm_put_size(&t, e->oom_free);
-        gm_text_add(&t, " left");
-    }
+    if (e->oom_size != GM_REPORT_NONE)
+        gm_text_printf(&t, " and asked for %s", gm_size_format(size, e->oom_size));
+    if (e->oom_free != GM_REPORT_NONE)
+        gm_text_printf(&t, " while the driver had %s left", gm_size_format(size, e->oom_free));
     gm_text_add_char(&t, '.');
     if (e->oom_live != GM_REPORT_NONE) {
-        gm_text_add(&t, " When it failed, ");
-        gm_put_size(&t, e->oom_live);
-        gm_text_add(&t, " was live (requested bytes)");
-        if (e->oom_freed > 0) {
-            gm_text_add(&t, "; ");
-            gm_put_size(&t, e->oom_freed);
-            gm_text_add(&t, " was freed afterwards, before the snapshot was taken");
-        }
+        gm_text_printf(&t, " When it failed, %s was live (requested bytes)", gm_size_format(size, e->oom_live));
+        if (e->oom_freed > 0)
+            gm_text_printf(&t, "; %s was freed afterwards, before the snapshot was taken",
+                           gm_size_format(size, e->oom_freed));
         gm_text_add_char(&t, '.');
     }
     gm_text_add(&t, most_was_freed(e)

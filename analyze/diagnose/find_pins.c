@@ -210,13 +210,14 @@ static void find_pinned(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_evidence *e = &c->report->evidence;
     const struct gm_fragmentation *f = &c->report->fragmentation;
     struct gm_text t = {0};
+    char size[GM_SIZE_TEXT];
     if (tell_as_mistake(c, rule) || tell_as_growth(c, rule) || e->thin_inactive < LEAST_MIB * GM_MIB ||
         !gm_is_share(e->thin_inactive, c->report->totals.reserved, 0.02))
         return;
-    gm_text_printf(&t, "%" PRIu64 " segment%s with at most a tenth in use hold%s ", e->thin_segments,
-                   gm_plural(e->thin_segments), e->thin_segments == 1 ? "s" : "");
-    gm_put_size(&t, e->thin_inactive);
-    gm_text_printf(&t, " of cached memory; %" PRIu64 " live block%s", e->thin_live, gm_plural(e->thin_live));
+    gm_text_printf(
+        &t, "%" PRIu64 " segment%s with at most a tenth in use hold%s %s of cached memory; %" PRIu64 " live block%s",
+        e->thin_segments, gm_plural(e->thin_segments), e->thin_segments == 1 ? "s" : "",
+        gm_size_format(size, e->thin_inactive), e->thin_live, gm_plural(e->thin_live));
     if (e->thin_small > 0)
         gm_text_printf(&t, " (%" PRIu64 " of at most 1 MiB)", e->thin_small);
     gm_text_printf(&t, " keep%s %s. ", e->thin_live == 1 ? "s" : "", e->thin_segments == 1 ? "it" : "them");

@@ -55,6 +55,7 @@ static void put_change(struct gm_text *out, const struct gm_settings_advice *adv
 static void put_detail(struct gm_text *out, const struct gm_settings_advice *advice, const struct gm_advice_trial *best)
 {
     uint64_t exact = 0, allocs = 0;
+    char n[2][GM_NUMBER_TEXT];
     if (best->settings[0] != '\0')
         gm_text_printf(out, GM_CONF_VARIABLE "=%s", best->settings);
     else
@@ -68,12 +69,11 @@ static void put_detail(struct gm_text *out, const struct gm_settings_advice *adv
     }
     gm_text_add(out, "address fidelity ");
     put_fidelity(out, exact, allocs);
-    gm_text_add(out, ". That is: a model of the allocator, which chose ");
-    gm_text_add_count(out, exact);
-    gm_text_add(out, " of the ");
-    gm_text_add_count(out, allocs);
-    gm_text_add(out, " recorded addresses, served the same requests in the same order under both settings; what was "
-                     "live before the trace was requested first.");
+    gm_text_printf(
+        out,
+        ". That is: a model of the allocator, which chose %s of the %s recorded addresses, served the same "
+        "requests in the same order under both settings; what was live before the trace was requested first.",
+        gm_count_format(n[0], exact), gm_count_format(n[1], allocs));
     if (best->settings[0] != '\0')
         gm_text_add(out, " (" GM_CONF_OLD_VARIABLE ".)");
 }

@@ -11,11 +11,6 @@
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static enum gm_status no_memory(struct gm_error *err)
-{
-    return gm_no_memory(err);
-}
-
 static enum gm_status check_id(const char *id, const char *place, struct gm_error *err)
 {
     struct gm_closest closest = gm_closest_to(id, strlen(id));
@@ -43,14 +38,14 @@ enum gm_status gm_ignore_add(struct gm_ignore *ignore, const char *text, size_t 
                                         .id = gm_arena_copy(&ignore->arena, text, id),
                                         .place = gm_arena_copy(&ignore->arena, place, strlen(place))}};
     if (by.rule.text == NULL || by.rule.id == NULL || by.rule.place == NULL)
-        return no_memory(err);
+        return gm_no_memory(err);
     by.rule.site = colon == NULL ? NULL : by.rule.text + id + 1;
     if (by.rule.site != NULL && by.rule.site[strspn(by.rule.site, " ")] == '\0')
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' names no site behind the colon", place, by.rule.text);
     const enum gm_status status = check_id(by.rule.id, place, err);
     if (status != GM_OK)
         return status;
-    return GM_VEC_PUSH(&ignore->rules, by) ? GM_OK : no_memory(err);
+    return GM_VEC_PUSH(&ignore->rules, by) ? GM_OK : gm_no_memory(err);
 }
 
 static bool is_blank(char c)
@@ -76,7 +71,7 @@ enum gm_status gm_ignore_add_lines(struct gm_ignore *ignore, const char *text, s
             last--;
         char *place = gm_arena_printf(&ignore->arena, "%s:%zu", path, number);
         if (place == NULL)
-            status = no_memory(err);
+            status = gm_no_memory(err);
         else if (last > at)
             status = gm_ignore_add(ignore, at, (size_t)(last - at), place, err);
         at = next;
@@ -97,7 +92,7 @@ enum gm_status gm_ignore_ask(const struct gm_ignore *ignore, struct gm_report *r
     const size_t n = ignore->rules.n;
     struct gm_ignore_rule *rules = gm_arena_calloc(&report->arena, n + 1, sizeof *rules);
     if (rules == NULL)
-        return no_memory(err);
+        return gm_no_memory(err);
     for (size_t i = 0; i < n; i++)
         rules[i] = ignore->rules.v[i].rule;
     report->diagnosis.ignore_rules = rules;

@@ -125,25 +125,6 @@ struct loop_back {
     uint64_t above, line; /* of the frames above it, and its function; the line that it returns to */
 };
 
-static size_t shared_frames(const uint32_t *a, size_t n, const uint32_t *b, size_t m)
-{
-    size_t d = 0;
-    while (d < n && d < m && a[d] == b[d])
-        d++;
-    return d;
-}
-
-/* Where two stacks part, if that is a step back in one function; DEPTH_MOST: it is none. */
-static size_t steps_back_at(const struct gm_lives *l, const uint32_t *from, size_t n, const uint32_t *to, size_t m)
-{
-    const struct gm_frames *f = &l->snapshot->frames;
-    const size_t d = shared_frames(from, n, to, m);
-    if (d == n || d == m)
-        return DEPTH_MOST;
-    const bool is_same = f->name[from[d]].v == f->name[to[d]].v && f->filename[from[d]].v == f->filename[to[d]].v;
-    return is_same && f->line[to[d]] < f->line[from[d]] ? d : DEPTH_MOST;
-}
-
 static uint64_t hash_above(const struct gm_lives *l, const uint32_t *frames, size_t depth)
 {
     uint64_t hash = l->snapshot->frames.name[frames[depth]].v;
@@ -184,8 +165,8 @@ static bool find_loop_backs(const struct gm_lives *l, struct loop_backs *found)
         struct pair *pair = &none[(last * 31 + stack) % PAIRS];
         if (pair->last != last || pair->stack != stack) {
             const size_t n = python_frames(l, last, from), m = python_frames(l, stack, to);
-            const size_t d = steps_back_at(l, from, n, to, m);
-            if (d == DEPTH_MOST || is_in_module(l, to, d))
+            const size_t d = gm_steps_back_at(&l->snapshot->frames, from, n, to, m);
+            if (d == SIZE_MAX || is_in_module(l, to, d))
                 *pair = (struct pair){last, stack};
             else
                 ok = GM_VEC_PUSH(found, ((struct loop_back){l->h->born[a] - 1, (uint32_t)d, hash_above(l, to, d),
@@ -726,7 +707,7 @@ bool gm_lives_is_line_elsewhere(struct gm_lives *l, uint32_t stack, uint32_t oth
         return false;
     const size_t n = above_telling(l, one, frames, python_frames(l, stack, frames));
     const size_t m = above_telling(l, two, others, python_frames(l, other, others));
-    return n != m || shared_frames(frames, n, others, m) < n;
+    return n != m || gm_shared_frames(frames, n, others, m) < n;
 }
 
 bool gm_lives_mark_lines(struct gm_lives *l, bool *marked)
@@ -788,7 +769,7 @@ static size_t common_frames(const struct gm_lives *l, const uint64_t *bytes, con
     uint64_t through[DEPTH_MOST + 1] = {0}, all = 0; /* through[d]: of those that part behind d frames */
     for (uint32_t s = 0; s < l->snapshot->stacks.count; s++) {
         const size_t m = bytes[s] == 0 ? 0 : python_frames(l, s, others);
-        through[shared_frames(frames, n, others, m)] += m == 0 ? 0 : bytes[s];
+        through[gm_shared_frames(frames, n, others, m)] += m == 0 ? 0 : bytes[s];
         all += m == 0 ? 0 : bytes[s];
     }
     uint64_t sum = through[n];
@@ -822,7 +803,7 @@ const char *gm_lives_parting(struct gm_lives *l, uint32_t stack, uint32_t other)
 {
     uint32_t frames[DEPTH_MOST], others[DEPTH_MOST];
     size_t n = python_frames(l, stack, frames);
-    const size_t all = n, d = shared_frames(frames, n, others, python_frames(l, other, others));
+    const size_t all = n, d = gm_shared_frames(frames, n, others, python_frames(l, other, others));
     bool is_library;
     const char *label = line_of(l, frames, all, &n, true, &is_library);
     if (label == NULL)
@@ -850,10 +831,9 @@ bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other, size
     const size_t m = python_frames(l, other, others);
     while (n > 1 && (gm_file_kind(string_of(&l->names, f->filename[frames[n - 1]])) & GM_FILE_IS_TORCH) != 0)
         n--;
-    if (n == 0 || m < n || m > n + inside || shared_frames(frames, n, others, m) + 1 < n)
+    if (n == 0 || m < n || m > n + inside || gm_shared_frames(frames, n, others, m) + 1 < n)
         return false;
-    return f->name[frames[n - 1]].v == f->name[others[n - 1]].v &&
-           f->filename[frames[n - 1]].v == f->filename[others[n - 1]].v;
+    return gm_is_same_function(f, frames[n - 1], others[n - 1]);
 }
 
 const char *gm_lives_backward(struct gm_lives *l, uint32_t moment, bool is_own)

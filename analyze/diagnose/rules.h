@@ -127,7 +127,6 @@ static inline bool gm_is_share(uint64_t part, uint64_t whole, double at_least)
 {
     return whole > 0 && (double)part >= at_least * (double)whole;
 }
-void gm_put_size(struct gm_text *t, uint64_t bytes);
 /* Remedies on that device that nobody has replayed: without any change; without the allocations of a call site, whose
  * name must last. NULL: no memory. */
 struct gm_remedy *gm_case_remedy(struct gm_case *c, int64_t device);

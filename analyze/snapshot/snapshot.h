@@ -412,6 +412,26 @@ static inline const struct gm_frame_id *gm_stack_frames(const struct gm_snapshot
     return s->stacks.frame_ids + s->stacks.start[id.v];
 }
 
+static inline bool gm_is_same_function(const struct gm_frames *f, uint32_t a, uint32_t b)
+{
+    return f->name[a].v == f->name[b].v && f->filename[a].v == f->filename[b].v;
+}
+/* How many frames two stacks have in common, from the outermost on, which stands first here. */
+static inline size_t gm_shared_frames(const uint32_t *a, size_t n, const uint32_t *b, size_t m)
+{
+    size_t d = 0;
+    while (d < n && d < m && a[d] == b[d])
+        d++;
+    return d;
+}
+/* Where they part, if that is a step back to an earlier line of one function; SIZE_MAX: it is none. */
+static inline size_t gm_steps_back_at(const struct gm_frames *f, const uint32_t *from, size_t n, const uint32_t *to,
+                                      size_t m)
+{
+    const size_t d = gm_shared_frames(from, n, to, m);
+    return d < n && d < m && gm_is_same_function(f, from[d], to[d]) && f->line[to[d]] < f->line[from[d]] ? d : SIZE_MAX;
+}
+
 /* Requested bytes of a live block by the contract's rule: requested_size, else history[0].real_size, else size. */
 static inline uint64_t gm_block_requested(const struct gm_blocks *blocks, size_t block)
 {

@@ -60,11 +60,6 @@ static enum gm_module_frame kind_of(struct tracker *t, uint32_t frame)
     return (enum gm_module_frame) * kind;
 }
 
-static bool is_same_function(const struct gm_frames *f, uint32_t a, uint32_t b)
-{
-    return f->name[a].v == f->name[b].v && f->filename[a].v == f->filename[b].v;
-}
-
 /* ---- nodes and calls -------------------------------------------------------------------------------------------- */
 
 /* Numbers of both begin at 1: 0 is the root of each. */
@@ -159,7 +154,7 @@ static bool repeats(struct tracker *t, const struct made *made)
 static size_t first_begun(struct tracker *t, size_t same, size_t n)
 {
     if (same == n || same == t->depth ||
-        !is_same_function(&t->pass->snapshot->frames, t->latest[same].frame, t->frames[same]))
+        !gm_is_same_function(&t->pass->snapshot->frames, t->latest[same].frame, t->frames[same]))
         return same;
     struct activation *a = &t->latest[same];
     const uint32_t now = t->frames[same];

@@ -27,25 +27,11 @@ size_t gm_python_frames(struct gm_step_work *w, uint32_t stack, uint32_t *out, s
 
 enum { DEEPEST = 512 }; /* frames of a stack that are compared, outermost first */
 
-static size_t common(const uint32_t *a, size_t a_count, const uint32_t *b, size_t b_count)
-{
-    size_t n = 0;
-    while (n < a_count && n < b_count && a[n] == b[n])
-        n++;
-    return n;
-}
-
 /* How often each stack occurs in allocs [first, last). */
 static void count_stacks(const struct gm_step_work *w, size_t first, size_t last, uint32_t *counts)
 {
     for (size_t i = first; i < last; i++)
         counts[w->allocs.stack[i]]++;
-}
-
-static bool are_in_one_function(const struct gm_step_work *w, uint32_t a, uint32_t b)
-{
-    const struct gm_frames *frames = &w->pass->snapshot->frames;
-    return frames->name[a].v == frames->name[b].v && frames->filename[a].v == frames->filename[b].v;
 }
 
 bool gm_stack_is_of_backward(struct gm_step_work *w, uint32_t stack)
@@ -73,8 +59,8 @@ static size_t common_path(struct gm_step_work *w, const uint32_t *counts, size_t
             memcpy(path, frames, n * sizeof *path);
             root = frames[0];
         }
-        *has_root = *has_root && n > 0 && are_in_one_function(w, root, frames[0]);
-        length = is_set ? common(path, length, frames, n) : n;
+        *has_root = *has_root && n > 0 && gm_is_same_function(&w->pass->snapshot->frames, root, frames[0]);
+        length = is_set ? gm_shared_frames(path, length, frames, n) : n;
         is_set = true;
     }
     *has_root = *has_root && is_set;
@@ -101,9 +87,9 @@ static bool leaves_inside_module(struct gm_step_work *w, const uint32_t *all, co
     for (uint32_t s = 0; s < w->pass->snapshot->stacks.count; s++) {
         if (all[s] == 0 || gm_stack_is_of_backward(w, s))
             continue;
-        size_t depth = gm_python_frames(w, s, frames, DEEPEST), n = common(path, length, frames, depth);
-        if (n < length &&
-            (n > module || (n < depth && is_forward(w, path[n]) && are_in_one_function(w, path[n], frames[n]))))
+        size_t depth = gm_python_frames(w, s, frames, DEEPEST), n = gm_shared_frames(path, length, frames, depth);
+        if (n < length && (n > module || (n < depth && is_forward(w, path[n]) &&
+                                          gm_is_same_function(&w->pass->snapshot->frames, path[n], frames[n]))))
             return true;
     }
     return false;

@@ -60,20 +60,13 @@ static void measure_level(struct beginning *b)
 static size_t depth_of_wrap(const struct beginning *b, size_t j)
 {
     struct gm_step_work *w = b->w;
-    const struct gm_frames *frames = &w->pass->snapshot->frames;
     uint32_t before[DEEPEST], after[DEEPEST];
-    size_t i = b->period->first + j + (j == 0 ? b->period->length : 0), d = 0, last = i - 1;
+    size_t i = b->period->first + j + (j == 0 ? b->period->length : 0), last = i - 1;
     while (last > 0 && i - last < b->period->length && gm_stack_is_of_backward(w, w->allocs.stack[last]))
         last--;
     size_t n = gm_python_frames(w, w->allocs.stack[last], before, DEEPEST);
     size_t m = gm_python_frames(w, w->allocs.stack[i], after, DEEPEST);
-    while (d < n && d < m && before[d] == after[d])
-        d++;
-    if (d == n || d == m)
-        return SIZE_MAX;
-    bool is_same_function = frames->name[before[d]].v == frames->name[after[d]].v &&
-                            frames->filename[before[d]].v == frames->filename[after[d]].v;
-    return is_same_function && frames->line[after[d]] < frames->line[before[d]] ? d : SIZE_MAX;
+    return gm_steps_back_at(&w->pass->snapshot->frames, before, n, after, m);
 }
 
 /* Whether forward follows on backward or an optimizer; not what the program does with gradients, on a later line. */
