@@ -7,7 +7,6 @@
 #include "analyze/diagnose/kept.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
-#include "analyze/diagnose/sizes.h"
 
 #include <stdlib.h>
 

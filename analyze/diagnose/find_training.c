@@ -4,7 +4,6 @@
  */
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
-#include "analyze/diagnose/sizes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "analyze/base/order.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
-#include "analyze/diagnose/sizes.h"
 
 #include <stdlib.h>
 #include <string.h>

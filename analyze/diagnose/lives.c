@@ -533,7 +533,8 @@ void gm_lives_free(struct gm_lives *l)
     free(l->there.v);
     free(l->guide);
     if (l->roster != NULL) {
-        gm_roster_free(l->roster);
+        free(l->roster->v);
+        free(l->roster->first);
         pthread_mutex_destroy(&l->roster->lock);
     }
     free(l->roster);
@@ -584,12 +585,48 @@ uint64_t gm_lives_module_call(const struct gm_lives *l, uint32_t stack, unsigned
     return call == NO_CALL ? 0 : call;
 }
 
+/* Allocations are in the order of birth: dealt out to their stacks they stay in it. */
+static bool make_roster(struct gm_roster *roster, const struct gm_lives *l)
+{
+    const struct gm_history *h = l->h;
+    const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
+    roster->first = calloc(stacks + 2, sizeof *roster->first);
+    for (size_t a = 0; roster->first != NULL && a < h->allocation_count; a++)
+        if (gm_is_made(h, a)) {
+            roster->first[(size_t)gm_stack_of(h, a) + 2]++;
+            roster->n++;
+        }
+    roster->v = calloc(roster->n + 1, sizeof *roster->v);
+    if (roster->v == NULL || roster->first == NULL)
+        return false;
+    for (size_t s = 2; s <= stacks; s++)
+        roster->first[s] += roster->first[s - 1];
+    for (uint32_t a = 0; a < h->allocation_count; a++)
+        if (gm_is_made(h, a))
+            roster->v[roster->first[(size_t)gm_stack_of(h, a) + 1]++] =
+                (struct gm_roster_row){.round = gm_lives_round(l, h->born[a]), .allocation = a};
+    for (size_t s = 0; s < stacks; s++)
+        for (size_t i = roster->first[s] + 1; i < roster->first[s + 1]; i++)
+            roster->v[i].place = roster->v[i].round == roster->v[i - 1].round ? roster->v[i - 1].place + 1 : 0;
+    return true;
+}
+
 const struct gm_roster *gm_lives_roster(struct gm_lives *l)
 {
     pthread_mutex_lock(&l->roster->lock);
-    const bool is_there = l->roster->v != NULL || gm_roster_make(l->roster, l);
+    const bool is_there = l->roster->v != NULL || make_roster(l->roster, l);
     pthread_mutex_unlock(&l->roster->lock);
     return is_there ? l->roster : NULL;
+}
+
+const struct gm_roster_row *gm_roster_find(const struct gm_roster *roster, uint32_t stack, uint32_t round,
+                                           uint32_t place)
+{
+    const struct gm_roster_row *of_stack = roster->v + roster->first[stack];
+    const size_t n = roster->first[stack + 1] - roster->first[stack];
+    size_t at = 0;
+    GM_BISECT(at, n, i, of_stack[i].round < round);
+    return place < n - at && of_stack[at + place].round == round ? &of_stack[at + place] : NULL;
 }
 
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)

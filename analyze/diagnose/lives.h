@@ -12,7 +12,6 @@
 #define GM_DIAGNOSE_LIVES_H
 
 #include "analyze/base/vec.h"
-#include "analyze/diagnose/roster.h"
 #include "analyze/report/remedy.h"
 #include "analyze/state/shown_names.h"
 #include "analyze/timeline/trace_analyze.h"
@@ -52,6 +51,18 @@ enum {
 enum gm_taken { GM_TAKEN_NOT, GM_TAKEN_IN_PART, GM_TAKEN };
 
 enum { GM_GUIDE_BITS = 8 };
+
+/* The allocations in the order of the program's loop, by stack, round and place, but for those from before the trace.
+ * The same one in another round is that of the same stack with as many of that stack before it in its round. */
+struct gm_roster_row {
+    uint32_t round, place, allocation;
+};
+struct gm_roster {
+    struct gm_roster_row *v;
+    size_t n;
+    uint32_t *first;      /* [gm_stack_id], and one more: the first row of the stack */
+    pthread_mutex_t lock; /* of who makes it */
+};
 
 struct gm_lives {
     const struct gm_snapshot *snapshot;
@@ -194,8 +205,11 @@ uint64_t gm_lives_module_call(const struct gm_lives *l, uint32_t stack, unsigned
 /* The moment at which so many others have been made after it. */
 uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned others);
 
-/* The allocations in the order of the program's loop; made when it is first asked for. NULL: no memory. */
+/* Made when it is first asked for. NULL: no memory. */
 const struct gm_roster *gm_lives_roster(struct gm_lives *l);
+/* The row of that stack, round and place; NULL: there is none. */
+const struct gm_roster_row *gm_roster_find(const struct gm_roster *roster, uint32_t stack, uint32_t round,
+                                           uint32_t place);
 
 /* The user's line, and, if it is another, the one that the run came from. NULL: no memory. */
 const char *gm_lives_place(struct gm_lives *l, uint32_t stack);
@@ -223,6 +237,24 @@ const char *gm_lives_backward(struct gm_lives *l, uint32_t moment, bool is_own);
 
 /* Whether an event [from, to) is known to be of that phase. */
 bool gm_lives_has_phase(const struct gm_lives *l, uint32_t from, uint32_t to, enum gm_phase phase);
+
+/* The sizes of all allocations of a role, ascending. */
+struct gm_sizes {
+    uint64_t *v;
+    uint32_t *met; /* [n] of each size, where it stands first: how many were asked for (gm_sizes_has_another) */
+    size_t n;
+};
+
+/* false: no memory. Free also then. */
+bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role);
+/* Of those that are. */
+bool gm_sizes_of_those(struct gm_sizes *sizes, const struct gm_lives *l, bool (*are)(const struct gm_lives *, size_t));
+/* Of the first gradients: those of the round with the first backward pass, or until one of them goes later. */
+bool gm_sizes_of_first_gradients(struct gm_sizes *sizes, const struct gm_lives *l);
+void gm_sizes_free(struct gm_sizes *sizes);
+bool gm_sizes_has(const struct gm_sizes *sizes, uint64_t size);
+/* Whether there is one of that size that was not met before. */
+bool gm_sizes_has_another(struct gm_sizes *sizes, uint64_t size);
 
 /* Allocations of a mistake, and what mending it does to them. */
 struct gm_set {

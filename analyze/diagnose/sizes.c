@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/diagnose/sizes.h"
-
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
+#include "analyze/diagnose/lives.h"
 
 #include <stdlib.h>
 

@@ -91,6 +91,12 @@ static inline bool gm_is_hidden(const struct gm_trace_pass *pass, size_t allocat
     return pass->hidden != NULL && pass->hidden[allocation];
 }
 
+/* The role of an allocation, GM_ROLE_UNKNOWN while roles are not known. */
+static inline uint8_t gm_role_of(const struct gm_trace_pass *pass, size_t allocation)
+{
+    return pass->role == NULL ? (uint8_t)GM_ROLE_UNKNOWN : pass->role[allocation];
+}
+
 /* The line of the sources at a place of the program, if there are any: gm_sources_line. false: no memory. */
 static inline bool gm_trace_source(struct gm_trace_pass *pass, const char *file, uint64_t line, const char **text,
                                    const char **note)

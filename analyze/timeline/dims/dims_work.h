@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Private to analyze/timeline/dims: the sizes of a device's allocations, counted (census.c), the dimensions that they
+ * Private to analyze/timeline/dims: the sizes of a device's allocations, counted (dims.c), the dimensions that they
  * tell (infer_dims.c), the formulas that give such sizes (formulas.c), what a transformer should need (needs.c). dims.c
  * runs them in this order.
  */

@@ -105,16 +105,8 @@ struct gm_pool_growth {
     uint64_t asked;    /* rounded bytes of that; GM_REPORT_NONE */
 };
 
-/* Whether a growth begins with event `event`. */
-bool gm_growth_begins(const struct gm_history *h, uint32_t event);
 /* The growth that begins with event `first`. Bounded work for a segment_alloc; a run of maps is walked. */
 struct gm_pool_growth gm_growth_at(const struct gm_history *h, const struct gm_rules *rules, uint32_t first);
-/* The driver may have refused: segments went back directly before, in the same operation. That is seen by the stack, so
- * it is false for events without one. */
-bool gm_growth_may_be_retry(const struct gm_history *h, uint32_t first);
-/* The stack of the request, else of the growth's first event; absent if neither has one. */
-struct gm_stack_id gm_growth_stack(const struct gm_history *h, const struct gm_pool_growth *growth);
-
 /* ---- why cached bytes did not serve a request (watch.c) ---------------------------------------------------------- */
 
 struct gm_unusable_sums {

@@ -226,6 +226,32 @@ static bool fragmentation_pinners(struct gm_trace_pass *pass, struct gm_fragment
 
 /* ---- growths ----------------------------------------------------------------------------------------------------- */
 
+static bool begins(const struct gm_history *h, uint32_t event)
+{
+    const uint8_t *action = h->snapshot->events.action + h->first;
+    return action[event] == GM_ACTION_SEGMENT_ALLOC ||
+           (action[event] == GM_ACTION_SEGMENT_MAP && (event == 0 || action[event - 1] != GM_ACTION_SEGMENT_MAP));
+}
+
+/* The driver may have refused: segments went back directly before, in the same operation. That is seen by the stack, so
+ * it is false for events without one. */
+static bool may_be_retry(const struct gm_history *h, uint32_t first)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    uint32_t stack = e->stack[h->first + first].v;
+    return first > 0 && stack != 0 && gm_action_is_release(e->action[h->first + first - 1]) &&
+           e->stack[h->first + first - 1].v == stack;
+}
+
+/* The stack of the request, else of the first event; absent if neither has one. */
+static struct gm_stack_id stack_of(const struct gm_history *h, const struct gm_pool_growth *growth)
+{
+    const struct gm_stack_id *stack = h->snapshot->events.stack + h->first;
+    if (growth->request != GM_NEVER && stack[growth->request].v != 0)
+        return stack[growth->request];
+    return stack[growth->first];
+}
+
 /* Which growth it is: the largest are told. */
 struct sized {
     uint64_t bytes;
@@ -336,7 +362,7 @@ static bool fill_growth(struct gm_trace_pass *pass, struct gm_growth_row *row, c
                                   .asked = g->asked,
                                   .pool = gm_history_pool_name(&pass->report->arena, pool),
                                   .stream = gm_stream_handle(pass->snapshot, g->stream),
-                                  .site = gm_site_or_null(pass, gm_growth_stack(h, g), &ok),
+                                  .site = gm_site_or_null(pass, stack_of(h, g), &ok),
                                   .cached = look == NULL ? GM_REPORT_NONE : look->reserved - look->active,
                                   .largest_hole = sums.largest_hole,
                                   .pending = look == NULL ? GM_REPORT_NONE : look->pending,
@@ -358,7 +384,7 @@ static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_
     for (uint32_t i = 0; ok && i < h->count && out->driver_allocs > 0; i++) {
         const bool goes_back = gm_action_is_release(action[i]);
         went_back |= goes_back;
-        if (!gm_growth_begins(h, i)) {
+        if (!begins(h, i)) {
             const uint64_t size = goes_back ? gm_event_size(&h->snapshot->events, h->first + i) : GM_ABSENT;
             back = size != GM_ABSENT ? gm_sat_add(back, size) : 0;
             continue;
@@ -368,7 +394,7 @@ static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_
         struct gm_pool_growth g = gm_growth_at(h, &pass->watch->rules, i);
         const struct gm_watch_look *look = h->is_reconstructed ? gm_watch_growth(pass->watch, i) : NULL;
         count_growth(pass, &g, look, &avoided, out);
-        struct sized sized = {.bytes = g.bytes, .first = i, .is_retry = gm_growth_may_be_retry(h, i)};
+        struct sized sized = {.bytes = g.bytes, .first = i, .is_retry = may_be_retry(h, i)};
         if (look != NULL) {
             sized.before = gm_sat_add(look->reserved, back);
             sized.after = gm_sat_add(look->reserved, g.bytes);

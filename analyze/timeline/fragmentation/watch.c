@@ -74,13 +74,6 @@ uint64_t gm_time_between(const struct gm_history *h, uint32_t from, uint32_t to)
 
 enum { LOOK_AHEAD = 16 }; /* events: other threads' events may stand between a growth and its alloc */
 
-bool gm_growth_begins(const struct gm_history *h, uint32_t event)
-{
-    const uint8_t *action = h->snapshot->events.action + h->first;
-    return action[event] == GM_ACTION_SEGMENT_ALLOC ||
-           (action[event] == GM_ACTION_SEGMENT_MAP && (event == 0 || action[event - 1] != GM_ACTION_SEGMENT_MAP));
-}
-
 /* The alloc whose block begins or ends in the new memory, or the oom that followed although pages had been mapped. */
 static void find_request(const struct gm_history *h, const struct gm_rules *rules, struct gm_pool_growth *g)
 {
@@ -124,22 +117,6 @@ struct gm_pool_growth gm_growth_at(const struct gm_history *h, const struct gm_r
     g.bytes = g.bytes < GM_REPORT_NONE ? g.bytes : GM_REPORT_NONE - 1;
     find_request(h, rules, &g);
     return g;
-}
-
-bool gm_growth_may_be_retry(const struct gm_history *h, uint32_t first)
-{
-    const struct gm_events *e = &h->snapshot->events;
-    uint32_t stack = e->stack[h->first + first].v;
-    return first > 0 && stack != 0 && gm_action_is_release(e->action[h->first + first - 1]) &&
-           e->stack[h->first + first - 1].v == stack;
-}
-
-struct gm_stack_id gm_growth_stack(const struct gm_history *h, const struct gm_pool_growth *growth)
-{
-    const struct gm_stack_id *stack = h->snapshot->events.stack + h->first;
-    if (growth->request != GM_NEVER && stack[growth->request].v != 0)
-        return stack[growth->request];
-    return stack[growth->first];
 }
 
 uint64_t gm_watch_page(const struct gm_watch *watch, uint32_t pool)

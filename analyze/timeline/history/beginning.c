@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The address space at moment 0. The snapshot's segments are followed backwards through the segment events; the
- * allocations that lived before the trace are placed in what is there then.
+ * allocations that lived before the trace are placed in what is there then. At any other moment: those segments, what
+ * segment events did since, and in them what lives.
  */
 #include "analyze/timeline/history/reconstruct.h"
 
@@ -68,6 +69,19 @@ static uint64_t size_at_start(const struct gm_reconstruction *t, uint32_t a, con
     return rounded >= room ? rounded : gm_reconstruct_size(t, in, rounded, room);
 }
 
+/* Takes `size` bytes at an address in a free block. GM_SPACE_NONE: no memory. */
+static uint32_t put(struct gm_space *space, uint32_t at, const struct gm_at_address *p, uint64_t size, bool is_let_go)
+{
+    const uint64_t below = p->address - space->blocks.v[at].address;
+    if (below > 0)
+        at = gm_space_cut(space, at, below);
+    if (at != GM_SPACE_NONE)
+        at = gm_space_take(space, at, size, p->allocation);
+    if (at != GM_SPACE_NONE && is_let_go)
+        gm_space_let_go(space, at);
+    return at;
+}
+
 /* Places one allocation; those before it lie below. `next` is the address of the one after it. */
 static void place(struct gm_reconstruction *t, const struct gm_at_address *p, uint64_t next)
 {
@@ -95,14 +109,8 @@ static void place(struct gm_reconstruction *t, const struct gm_at_address *p, ui
                         false, GM_REPORT_NONE, size);
         return;
     }
-    if (p->address > b->address)
-        at = gm_space_cut(&t->space, at, p->address - b->address);
-    if (at != GM_SPACE_NONE)
-        at = gm_space_take(&t->space, at, size, a);
-    t->has_no_memory |= at == GM_SPACE_NONE;
-    t->block_of[a] = at;
-    if (at != GM_SPACE_NONE && h->let_go[a] == 0)
-        gm_space_let_go(&t->space, at);
+    t->block_of[a] = put(&t->space, at, p, size, h->let_go[a] == 0);
+    t->has_no_memory |= t->block_of[a] == GM_SPACE_NONE;
 }
 
 static bool place_baseline(struct gm_reconstruction *t)
@@ -145,4 +153,48 @@ bool gm_reconstruct_begin(struct gm_reconstruction *t)
         return false;
     guess_expandable(t);
     return place_baseline(t);
+}
+
+/* ---- at any moment ----------------------------------------------------------------------------------------------- */
+
+/* false: no memory. */
+static bool apply_segment(struct gm_space *space, const struct gm_history *h, const struct gm_history_segment *segment)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    const size_t row = h->first + segment->event;
+    const uint8_t action = e->action[row];
+    if (gm_event_addr(e, row) == GM_ABSENT || gm_event_size(e, row) == GM_ABSENT)
+        return true;
+    if (gm_action_is_release(action))
+        return gm_space_unmap(space, gm_event_addr(e, row), gm_event_size(e, row)) != GM_SPACE_NO_MEMORY;
+    return gm_space_map(space, gm_event_addr(e, row), gm_event_size(e, row), segment->stream, segment->pool,
+                        action == GM_ACTION_SEGMENT_MAP) != GM_SPACE_NO_MEMORY;
+}
+
+/* The allocations below it in its range are placed. What does not fit together was counted when the history was made;
+ * here it is left out. false: no memory. */
+static bool place_at(struct gm_space *space, const struct gm_history *h, const struct gm_at_address *p, uint32_t moment)
+{
+    const uint32_t range = gm_space_range_of(space, p->address);
+    const uint32_t at = range == GM_SPACE_NONE ? GM_SPACE_NONE : space->ranges.v[range].last;
+    const struct gm_space_block *b = at == GM_SPACE_NONE ? NULL : &space->blocks.v[at];
+    const uint64_t size = gm_block_bytes(h, p->allocation);
+    if (b == NULL || b->use != GM_SPACE_FREE || b->address > p->address || size == 0 ||
+        p->address - b->address >= b->size || size > b->size - (p->address - b->address))
+        return true;
+    return put(space, at, p, size, h->let_go[p->allocation] <= moment) != GM_SPACE_NONE;
+}
+
+bool gm_history_space_at(struct gm_history *h, uint32_t moment, struct gm_space *space)
+{
+    bool ok = gm_history_segments_at_start(h, space);
+    for (size_t i = 0; ok && i < h->segment_count && h->segments[i].event < moment; i++)
+        ok = apply_segment(space, h, &h->segments[i]);
+    size_t n = 0;
+    struct gm_at_address *list = ok ? gm_history_placed(h, moment, &n) : NULL;
+    ok = list != NULL;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = place_at(space, h, &list[i], moment);
+    free(list);
+    return ok;
 }

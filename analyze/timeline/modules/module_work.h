@@ -29,8 +29,6 @@ bool gm_operator_of(struct gm_trace_pass *pass, struct gm_stack_id stack, const 
 /* Likewise the node of a compiled graph that a frame of the stack belongs to, with its place in the program. */
 bool gm_graph_node_of(struct gm_trace_pass *pass, struct gm_stack_id stack, const char **label, const char **detail);
 
-bool gm_module_tags(struct gm_trace_pass *pass); /* tags.c: all tables. The parts return false only without memory */
-
 /* ---- calls of modules ------------------------------------------------------------------------------------------- */
 
 /* A place in the tree: the line `caller` of a module's (or nobody's) code calls the function `callee`. */

@@ -43,11 +43,6 @@ void gm_purposes_merge(struct gm_purposes *to, const struct gm_purposes *more)
 #undef X
 }
 
-bool gm_trace_modules(struct gm_trace_pass *pass)
-{
-    return gm_module_tags(pass) && gm_module_tree(pass) && gm_module_layers(pass);
-}
-
 enum { NAMES_MOST = 4 /* of annotations around each other */ };
 
 struct tags {
@@ -66,7 +61,7 @@ static void count(struct gm_tag_row *row, const struct gm_trace_pass *pass, size
     const uint64_t bytes = gm_requested(&pass->history, a);
     row->bytes = gm_known_add(row->bytes, bytes);
     row->blocks++;
-    gm_purposes_add(&row->use, pass->role == NULL ? (uint8_t)GM_ROLE_UNKNOWN : pass->role[a], bytes);
+    gm_purposes_add(&row->use, gm_role_of(pass, a), bytes);
 }
 
 /* The row with this name, + 2; GM_NEVER: no memory. */
@@ -236,7 +231,7 @@ static bool fill(struct tags *t)
     return true;
 }
 
-bool gm_module_tags(struct gm_trace_pass *pass)
+static bool find_tags(struct gm_trace_pass *pass)
 {
     struct tags t = {.pass = pass};
     const size_t stacks = (size_t)pass->snapshot->stacks.count + 1;
@@ -251,4 +246,9 @@ bool gm_module_tags(struct gm_trace_pass *pass)
     }
     free(t.attached);
     return ok;
+}
+
+bool gm_trace_modules(struct gm_trace_pass *pass)
+{
+    return find_tags(pass) && gm_module_tree(pass) && gm_module_layers(pass);
 }

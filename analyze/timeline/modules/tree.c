@@ -31,7 +31,7 @@ static void add_own(struct tree *t)
         t->of_call[call] = gm_known_add(t->of_call[call], gm_requested(h, a));
         node->own = gm_known_add(node->own, gm_requested(h, a));
         node->blocks++;
-        gm_purposes_add(&node->use, pass->role == NULL ? (uint8_t)GM_ROLE_UNKNOWN : pass->role[a], gm_requested(h, a));
+        gm_purposes_add(&node->use, gm_role_of(pass, a), gm_requested(h, a));
     }
 }
 

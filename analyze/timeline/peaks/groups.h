@@ -52,12 +52,6 @@ bool gm_grouping_start(struct gm_grouping *grouping, struct gm_trace_pass *pass,
 uint32_t gm_grouping_of(struct gm_grouping *grouping, uint32_t stack, uint8_t role);
 void gm_grouping_free(struct gm_grouping *grouping);
 
-/* The role of an allocation, GM_ROLE_UNKNOWN while roles are not known. */
-static inline uint8_t gm_role_of(const struct gm_trace_pass *pass, size_t allocation)
-{
-    return pass->role == NULL ? (uint8_t)GM_ROLE_UNKNOWN : pass->role[allocation];
-}
-
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 struct gm_group_table {
@@ -133,21 +127,6 @@ static inline void gm_swings_see(struct gm_swings *swings, double bytes, uint32_
 }
 /* After the last moment: where the curve ends high, that is a peak too. */
 void gm_swings_end(struct gm_swings *swings);
-
-/* How long what is live at the peak has lived and will live, in a few classes (docs/peaks.md). */
-
-enum gm_lifetime {
-    GM_LIFETIME_ALWAYS,   /* before the trace, never freed */
-    GM_LIFETIME_OLD,      /* before the trace, freed in it */
-    GM_LIFETIME_RETAINED, /* made in the trace, never freed */
-    /* Made and freed in the trace: */
-    GM_LIFETIME_TEMPORARY,     /* freed at most GM_TEMPORARY_EVENTS after it was made */
-    GM_LIFETIME_ONE_STEP,      /* inside the step of the peak */
-    GM_LIFETIME_SEVERAL_STEPS, /* not inside it */
-    GM_LIFETIME_IN_TRACE,      /* one of these two: the peak is in no known step */
-    GM_LIFETIME_COUNT
-};
-enum { GM_TEMPORARY_EVENTS = 32 };
 
 /* What the peak of requested bytes would be if some allocations had not been made. It moves when they are gone, so
  * it is looked for anew; nothing is subtracted. */

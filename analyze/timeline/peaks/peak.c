@@ -157,18 +157,30 @@ static bool next_peaks(struct gm_trace_pass *pass, const struct gm_swings *swing
 
 enum { SAVINGS = 5 };
 
-/* Classes of lifetimes. */
+/* How long what is live at the peak has lived and will live, in a few classes (docs/peaks.md). */
+enum lifetime {
+    ALWAYS,   /* before the trace, never freed */
+    OLD,      /* before the trace, freed in it */
+    RETAINED, /* made in the trace, never freed */
+    /* Made and freed in the trace: */
+    TEMPORARY,     /* freed at most TEMPORARY_EVENTS after it was made */
+    ONE_STEP,      /* inside the step of the peak */
+    SEVERAL_STEPS, /* not inside it */
+    IN_TRACE,      /* one of these two: the peak is in no known step */
+    LIFETIMES
+};
+enum { TEMPORARY_EVENTS = 32 };
 
 static const struct {
     const char *name;
     uint32_t color;
-} classes[GM_LIFETIME_COUNT] = {{"before the trace, never freed", 0x4E79A7},
-                                {"before the trace, freed later", 0xA0CBE8},
-                                {"in the trace, never freed", 0xE15759},
-                                {"temporary", 0xBAB0AC},
-                                {"within one step", 0x59A14F},
-                                {"over several steps", 0xF28E2B},
-                                {"made and freed in the trace", 0x76B7B2}};
+} classes[LIFETIMES] = {{"before the trace, never freed", 0x4E79A7},
+                        {"before the trace, freed later", 0xA0CBE8},
+                        {"in the trace, never freed", 0xE15759},
+                        {"temporary", 0xBAB0AC},
+                        {"within one step", 0x59A14F},
+                        {"over several steps", 0xF28E2B},
+                        {"made and freed in the trace", 0x76B7B2}};
 
 /* The step of the peak, or NULL. */
 static const struct gm_step_row *lifetime_step(const struct gm_trace_pass *pass)
@@ -178,28 +190,27 @@ static const struct gm_step_row *lifetime_step(const struct gm_trace_pass *pass)
     return row == GM_NEVER ? NULL : &steps->rows[row];
 }
 
-static enum gm_lifetime lifetime_of(const struct gm_history *h, const struct gm_step_row *step, size_t allocation)
+static enum lifetime lifetime_of(const struct gm_history *h, const struct gm_step_row *step, size_t allocation)
 {
     uint32_t born = h->born[allocation], freed = h->freed[allocation];
     if (born == 0)
-        return freed == GM_NEVER ? GM_LIFETIME_ALWAYS : GM_LIFETIME_OLD;
+        return freed == GM_NEVER ? ALWAYS : OLD;
     if (freed == GM_NEVER)
-        return GM_LIFETIME_RETAINED;
-    if (freed - born <= GM_TEMPORARY_EVENTS)
-        return GM_LIFETIME_TEMPORARY;
+        return RETAINED;
+    if (freed - born <= TEMPORARY_EVENTS)
+        return TEMPORARY;
     if (step == NULL)
-        return GM_LIFETIME_IN_TRACE;
-    return born - 1 >= step->first_event && freed - 1 <= step->last_event ? GM_LIFETIME_ONE_STEP
-                                                                          : GM_LIFETIME_SEVERAL_STEPS;
+        return IN_TRACE;
+    return born - 1 >= step->first_event && freed - 1 <= step->last_event ? ONE_STEP : SEVERAL_STEPS;
 }
 
-static const struct gm_slice *lifetime_slices(struct gm_arena *arena, const struct gm_amount amounts[GM_LIFETIME_COUNT],
+static const struct gm_slice *lifetime_slices(struct gm_arena *arena, const struct gm_amount amounts[LIFETIMES],
                                               size_t *count)
 {
-    struct gm_slice *slices = gm_arena_calloc(arena, GM_LIFETIME_COUNT, sizeof *slices);
-    for (size_t i = 0; slices != NULL && i < GM_LIFETIME_COUNT; i++)
+    struct gm_slice *slices = gm_arena_calloc(arena, LIFETIMES, sizeof *slices);
+    for (size_t i = 0; slices != NULL && i < LIFETIMES; i++)
         slices[i] = (struct gm_slice){classes[i].name, classes[i].color, amounts[i].bytes, amounts[i].blocks};
-    return gm_slices_sort(slices, GM_LIFETIME_COUNT, count);
+    return gm_slices_sort(slices, LIFETIMES, count);
 }
 
 /* One walk over the allocations for all lists; `live` may be NULL. */
@@ -225,7 +236,7 @@ static bool publish_slices(struct gm_trace_pass *pass, struct gm_live *live)
 {
     struct gm_arena *arena = &pass->report->arena;
     struct gm_peak_detail *detail = &pass->out->peak;
-    struct gm_amount roles[GM_ROLE_COUNT] = {0}, lifetimes[GM_LIFETIME_COUNT] = {0};
+    struct gm_amount roles[GM_ROLE_COUNT] = {0}, lifetimes[LIFETIMES] = {0};
     struct gm_amount *categories = calloc(gm_category_count(pass->options->rules) + 1, sizeof *categories);
     bool ok = categories != NULL && gather(pass, live, categories, roles, lifetimes);
     if (ok) {
