@@ -206,11 +206,11 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
     struct phase p = {.made = calloc(stacks, sizeof *p.made),
                       .last = calloc(stacks, sizeof *p.last),
                       .later = malloc((l->h->allocation_count + 1) * sizeof *p.later)};
-    struct gm_remedy_change *change = gm_arena_calloc(&c->report->arena, 1, sizeof *change);
+    struct gm_set set = {.v = NULL};
     uint64_t cached = 0;
     uint32_t moment = GM_NEVER, stack = 0;
     char size[GM_SIZE_TEXT], n[GM_NUMBER_TEXT];
-    c->failed |= p.made == NULL || p.last == NULL || change == NULL || !look_ahead(&p, l);
+    c->failed |= p.made == NULL || p.last == NULL || !look_ahead(&p, l);
     for (size_t a = 0; !c->failed && p.end > 0 && a < l->h->allocation_count; a++)
         if (is_of_phase(l, a) && l->h->born[a] > p.last[gm_stack_of(l->h, a)])
             p.last[gm_stack_of(l->h, a)] = l->h->born[a];
@@ -229,13 +229,11 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
         gm_count_format(n, moment), gm_size_format(size, cached), rule->fix);
     gm_case_is_mistake(f, rule, NULL);
     f->site = gm_lives_parting(l, stack, gm_stack_of(l->h, l->h->of_event[moment]));
-    *change = (struct gm_remedy_change){.allocation = GM_REMEDY_NEVER, .gone = moment};
-    f->remedy = gm_case_remedy(c, c->view.device->device);
-    if (f->remedy != NULL) {
-        f->remedy->changes = change;
-        f->remedy->count = 1;
+    gm_set_end(&set, GM_REMEDY_NEVER, moment);
+    f->remedy = gm_case_remedy_with(c, &set);
+    if (f->remedy != NULL)
         f->remedy->is_of_end = true;
-    }
+    gm_case_free_set(c, &set);
 }
 
 /* ---- capacity ---------------------------------------------------------------------------------------------------- */

@@ -27,13 +27,12 @@ struct gm_parts {
     bool is_one_stream;     /* then its curve is the device's */
 };
 
-static struct gm_sums larger(struct gm_sums a, const struct gm_sums *b)
+static inline void raise(struct gm_sums *high, const struct gm_sums *s)
 {
-    a.requested = b->requested > a.requested ? b->requested : a.requested;
-    a.allocated = b->allocated > a.allocated ? b->allocated : a.allocated;
-    a.active = b->active > a.active ? b->active : a.active;
-    a.reserved = b->reserved > a.reserved ? b->reserved : a.reserved;
-    return a;
+    high->requested = s->requested > high->requested ? s->requested : high->requested;
+    high->allocated = s->allocated > high->allocated ? s->allocated : high->allocated;
+    high->active = s->active > high->active ? s->active : high->active;
+    high->reserved = s->reserved > high->reserved ? s->reserved : high->reserved;
 }
 
 /* The part of a stream; streams beyond the 64th are not told apart from none. */
@@ -65,15 +64,8 @@ static inline void apply(struct list *list, uint16_t part, const struct gm_trace
     if (part == NO_PART)
         return;
     gm_sums_apply(&list->sums[part], pass, c);
-    const struct gm_sums *now = &list->sums[part];
-    struct gm_sums *high = &list->high[(size_t)part * COLUMNS + column];
-    if (c->kind == GM_CHANGE_ALLOC) { /* all three grew; a free makes nothing higher */
-        high->requested = now->requested > high->requested ? now->requested : high->requested;
-        high->allocated = now->allocated > high->allocated ? now->allocated : high->allocated;
-        high->active = now->active > high->active ? now->active : high->active;
-    } else if (c->kind == GM_CHANGE_SEGMENT) {
-        high->reserved = now->reserved > high->reserved ? now->reserved : high->reserved;
-    }
+    if (c->kind == GM_CHANGE_ALLOC || c->kind == GM_CHANGE_SEGMENT) /* a free makes nothing higher */
+        raise(&list->high[(size_t)part * COLUMNS + column], &list->sums[part]);
 }
 
 /* The sums of the parts of a stream and a pool; NULL where they are not told apart. */
@@ -137,8 +129,7 @@ static void take_device(struct gm_parts *p)
     for (size_t k = 0; k < curve->column_count; k++) {
         const struct gm_levels *high = &curve->columns[k].high;
         const struct gm_sums sums = {high->requested, high->allocated, high->active, high->reserved};
-        struct gm_sums *mine = &p->streams.high[k / p->merged];
-        *mine = larger(*mine, &sums);
+        raise(&p->streams.high[k / p->merged], &sums);
     }
     struct gm_sums *end = &p->streams.sums[0];
     memset(end, 0, sizeof *end);
@@ -165,6 +156,7 @@ static void walk(struct gm_parts *p)
     struct gm_walk walk = gm_walk_start(h);
     struct gm_change c = {.event = 0};
     size_t segment = 0;
+    struct gm_stream_id stream = {0};
     bool is_more = gm_walk_next(&walk, &c);
     for (size_t column = 0; column < p->columns; column++) {
         size_t last = (column + 1) * p->merged < curve->column_count ? (column + 1) * p->merged : curve->column_count;
@@ -175,16 +167,14 @@ static void walk(struct gm_parts *p)
         begin_column(&p->streams, column);
         begin_column(&p->pools, column);
         for (; is_more && c.event < end; is_more = gm_walk_next(&walk, &c)) {
-            if (c.kind == GM_CHANGE_SEGMENT) {
-                const struct gm_history_segment *s = &h->segments[segment++];
-                if (!p->is_one_stream)
-                    apply(&p->streams, stream_part(p, (struct gm_stream_id){s->stream}), pass, &c, column);
-                apply(&p->pools, pool_part(p, s->pool), pass, &c, column);
-            } else if (c.kind != GM_CHANGE_NONE) {
-                if (!p->is_one_stream)
-                    apply(&p->streams, stream_part(p, gm_history_stream(h, c.allocation)), pass, &c, column);
-                apply(&p->pools, pool_part(p, gm_pool_number(h, c.allocation)), pass, &c, column);
+            if (c.kind == GM_CHANGE_NONE)
+                continue;
+            const struct gm_history_segment *s = c.kind == GM_CHANGE_SEGMENT ? &h->segments[segment++] : NULL;
+            if (!p->is_one_stream) {
+                stream = s != NULL ? (struct gm_stream_id){s->stream} : gm_history_stream(h, c.allocation);
+                apply(&p->streams, stream_part(p, stream), pass, &c, column);
             }
+            apply(&p->pools, pool_part(p, s != NULL ? s->pool : gm_pool_number(h, c.allocation)), pass, &c, column);
         }
     }
 }
@@ -209,7 +199,7 @@ static bool publish(const struct gm_parts *p, struct list *list, const struct gm
             return false;
         for (size_t k = 0; k < p->columns; k++) {
             columns[k] = gm_sums_told(&list->high[i * COLUMNS + k]);
-            list->peak[i] = larger(list->peak[i], &list->high[i * COLUMNS + k]);
+            raise(&list->peak[i], &list->high[i * COLUMNS + k]);
         }
         part->peak = gm_sums_told(&list->peak[i]);
         part->at_end = gm_sums_told(&list->sums[i]);
