@@ -64,7 +64,7 @@ static uint32_t *last_of_trained(const struct gm_lives *l, size_t *anew)
 {
     const struct gm_history *h = l->h;
     uint32_t *ends = ends_of_backward(l), *last = calloc(l->rounds.n + 1, sizeof *last);
-    struct gm_sizes weights;
+    GM_FREED struct gm_sizes weights = {.v = NULL};
     const bool ok = gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER) && ends != NULL && last != NULL;
     *anew = 0;
     for (size_t a = 0; ok && a < h->allocation_count; a++)
@@ -77,7 +77,6 @@ static uint32_t *last_of_trained(const struct gm_lives *l, size_t *anew)
         *anew += round > 1 && gm_sizes_has_another(&weights, gm_requested(h, a));
         last[round] = h->born[a] > last[round] ? h->born[a] : last[round];
     }
-    gm_sizes_free(&weights);
     free(ends);
     if (ok)
         return last;
@@ -154,7 +153,7 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
         left += is_left_behind(l, a) ? gm_requested(h, a) : 0;
     if (!gm_is_share(left, l->at_peak, 0.02))
         return;
-    uint32_t *last = last_of_trained(l, &anew);
+    GM_FREED uint32_t *last = last_of_trained(l, &anew);
     c->failed |= last == NULL;
     for (size_t a = 0; !c->failed && anew > 0 && a < h->allocation_count; a++) {
         const bool is_left = is_left_behind(l, a), is_done_for = is_left || is_for_nobody(l, a, last);
@@ -164,12 +163,10 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
         else if (is_done_for)
             gm_set_end(&set, a, gm_lives_after_others(l, a, 2));
     }
-    free(last);
-    struct gm_sizes behind = {.v = NULL};
+    GM_FREED struct gm_sizes behind = {.v = NULL};
     c->failed |= set.n > 0 && !gm_sizes_of_those(&behind, l, is_left_behind);
     if (behind.n > 0)
         add_inputs(&set, l, &behind);
-    gm_sizes_free(&behind);
     gm_case_accuse_backward(
         c, rule, &set, first,
         "gradients of the first backward pass that are never given up, while others are made anew in every "
@@ -277,7 +274,7 @@ static bool find_copies(struct gm_set *set, const struct gm_lives *l, const stru
         one++;
     if (one == h->allocation_count)
         return true;
-    struct copies *copies = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *copies);
+    GM_FREED struct copies *copies = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *copies);
     uint64_t gradients = 0;
     size_t count = 0;
     bool ok = copies != NULL;
@@ -299,7 +296,6 @@ static bool find_copies(struct gm_set *set, const struct gm_lives *l, const stru
     for (size_t a = 0; ok && a < h->allocation_count; a++)
         if (may_be_copy(l, a, sizes, all) && copies[gm_stack_of(h, a)].are_all)
             gm_set_drop(set, a);
-    free(copies);
     return ok;
 }
 
@@ -313,7 +309,7 @@ struct buckets {
 static bool find_kept_buckets(struct gm_set *set, const struct gm_lives *l, const struct gm_sizes *gradients)
 {
     const uint64_t all = all_gradients(l, 0), lasting = all_gradients(l, BRIEF); /* not added to others at once */
-    struct buckets *buckets = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *buckets);
+    GM_FREED struct buckets *buckets = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *buckets);
     uint64_t weights = 0;
     uint32_t born = 0;
     size_t last = SIZE_MAX;
@@ -338,7 +334,6 @@ static bool find_kept_buckets(struct gm_set *set, const struct gm_lives *l, cons
     for (size_t a = 0; ok && last != SIZE_MAX && a < l->h->allocation_count; a++)
         if (is_bucket(l, a) && bucket_of(l, a) == last)
             gm_set_drop(set, a);
-    free(buckets);
     return ok;
 }
 
@@ -354,11 +349,10 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    struct gm_sizes gradients = {.v = NULL};
+    GM_FREED struct gm_sizes gradients = {.v = NULL};
     c->failed |= !gm_sizes_of_role(&gradients, l, GM_ROLE_GRADIENT) || !find_kept_buckets(&set, l, &gradients);
     const bool is_kept = set.n > 0;
     c->failed |= !c->failed && !is_kept && !find_copies(&set, l, &gradients);
-    gm_sizes_free(&gradients);
     const bool is_wrapped = set.n > 0 && gm_lives_is_role(l, set.v[0].allocation, GM_ROLE_COMMUNICATION);
     for (size_t i = 0; i < set.n; i++) /* they are no data */
         gm_lives_take(l, set.v[i].allocation, GM_TAKEN);
@@ -504,7 +498,7 @@ static struct second_graph look_for_second_graph(struct gm_case *c)
 {
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
-    struct gm_sizes parameters = {.v = NULL};
+    GM_FREED struct gm_sizes parameters = {.v = NULL};
     struct second_graph graph = {.kept = 0};
     uint32_t from = GM_NEVER, last = 0;
     c->failed |= gm_lives_roster(c->lives) == NULL || !gm_sizes_of_those(&parameters, l, is_weight);
@@ -521,7 +515,6 @@ static struct second_graph look_for_second_graph(struct gm_case *c)
         from = !is_backward ? GM_NEVER : from == GM_NEVER || is_next ? e : from;
         last = e;
     }
-    gm_sizes_free(&parameters);
     return graph;
 }
 
@@ -745,7 +738,7 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL}, lookups = {.v = NULL};
     struct gm_blame blame = {.bytes = 0};
-    struct kinds kinds = {.v = NULL};
+    GM_FREED struct kinds kinds = {.v = NULL};
     struct looked_up by_name = {.most = 0};
     uint64_t most = 0;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
@@ -766,7 +759,6 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
             gm_set_drop(&lookups, a);
     c->failed |= lookups.n > 0 && !gm_lives_blame(c->lives, &lookups, &blame);
     gm_case_free_set(c, &lookups);
-    free(kinds.v);
     const uint32_t table = set.n > 0 ? made_with(l, gm_requested(l->h, set.v[0].allocation)) : 0;
     const bool is_moved = (l->by[table] & GM_BY_MOVING) != 0; /* where it was made, nobody knows */
     const uint32_t born = set.n > 0 ? l->h->born[set.v[0].allocation] : 0;

@@ -294,7 +294,8 @@ static void add_small(struct gm_case *c, struct gm_set *set, const struct large 
 {
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
-    uint32_t *first = calloc(h->count + 1, sizeof *first); /* by what is made next; 0: nothing of the set goes then */
+    GM_FREED uint32_t *first =
+        calloc(h->count + 1, sizeof *first); /* by what is made next; 0: nothing of the set goes then */
     c->failed |= first == NULL;
     for (size_t i = 0; !c->failed && i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
@@ -310,7 +311,6 @@ static void add_small(struct gm_case *c, struct gm_set *set, const struct large 
         if (begun > 0 && h->born[a] > begun && at < large->n && h->born[large->v[at]] < h->freed[a])
             gm_set_end(set, a, h->born[large->v[at]] - 1);
     }
-    free(first);
 }
 
 /* Returns whether it is graphs, which have most of what the forward pass makes: features are few. `may_be_held`: also
@@ -319,8 +319,8 @@ static void add_small(struct gm_case *c, struct gm_set *set, const struct large 
 static bool collect_graphs(struct gm_case *c, struct gm_set *set, bool may_be_held)
 {
     const struct gm_lives *l = c->lives;
-    struct large large;
-    struct gm_sizes weights;
+    GM_FREED struct large large = {.v = NULL};
+    GM_FREED struct gm_sizes weights = {.v = NULL};
     size_t passing = 0, held = 0;
     if (l->has_oom || (l->has_backward ? l->phase == NULL : l->has_optimizer))
         return false;
@@ -333,8 +333,6 @@ static bool collect_graphs(struct gm_case *c, struct gm_set *set, bool may_be_he
     const bool are_graphs = l->has_backward || (set->n * GRAPH_PARTS >= passing && 2 * held <= set->n);
     if (!c->failed && are_graphs && !may_be_held)
         add_small(c, set, &large);
-    gm_sizes_free(&weights);
-    free(large.v);
     return are_graphs;
 }
 
@@ -530,9 +528,9 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     uint64_t longest = 0;
     uint32_t stack = 0; /* that makes the longest */
-    struct growth *growths = look_at_growth(l);
+    GM_FREED struct growth *growths = look_at_growth(l);
     uint32_t first = GM_NEVER, until = 0; /* of caches that are begun together: the first one, and what replaces it */
-    bool *is_next = calloc(h->allocation_count + 1, sizeof *is_next);
+    GM_FREED bool *is_next = calloc(h->allocation_count + 1, sizeof *is_next);
     c->failed |= growths == NULL || is_next == NULL;
     for (uint32_t a = 0; !c->failed && a < h->allocation_count; a++) {
         const struct growth *g = &growths[gm_stack_of(h, a)];
@@ -560,8 +558,6 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
             gm_set_add(&set, a, h->born[first] - 1, h->born[first] - 1);
         }
     }
-    free(is_next);
-    free(growths);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, true,
         "the same line makes a longer tensor each time and frees the one before, so old and new lie side "

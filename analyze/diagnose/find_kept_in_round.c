@@ -248,9 +248,9 @@ static uint32_t later_call(const struct calls *calls, size_t i)
 /* [allocation] enum beyond: what is held of calls that no graph holds. NULL: no memory. */
 static uint8_t *look_beyond_calls(const struct gm_lives *l)
 {
-    struct calls calls = {.v = NULL};
+    GM_FREED struct calls calls = {.v = NULL};
     uint8_t *beyond = calloc(l->h->allocation_count + 1, 1);
-    uint32_t *of_stack = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *of_stack);
+    GM_FREED uint32_t *of_stack = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *of_stack);
     bool ok = beyond != NULL && of_stack != NULL && find_calls(l, &calls);
     for (size_t i = 0; ok && i < calls.n; i++) {
         const struct call *call = &calls.v[i];
@@ -271,8 +271,6 @@ static uint8_t *look_beyond_calls(const struct gm_lives *l)
                                                                             : PASSING;
             }
     }
-    free(calls.v);
-    free(of_stack);
     if (!ok) {
         free(beyond);
         return NULL;
@@ -284,12 +282,11 @@ void gm_kept_layers(struct gm_case *c, struct gm_set *set)
 {
     if (!gm_case_may_accuse(c, may_be_held))
         return;
-    uint8_t *beyond = look_beyond_calls(c->lives);
+    GM_FREED uint8_t *beyond = look_beyond_calls(c->lives);
     c->failed |= beyond == NULL;
     for (size_t a = 0; !c->failed && a < c->lives->h->allocation_count; a++)
         if (beyond[a] == LAYER)
             gm_set_end(set, a, gm_lives_after_others(c->lives, a, 2));
-    free(beyond);
 }
 
 /* ---- lists of one round ------------------------------------------------------------------------------------------ */
@@ -314,8 +311,8 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     if (!gm_case_may_accuse(c, may_be_held))
         return;
-    struct collected *stacks = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *stacks);
-    uint8_t *beyond = look_beyond_calls(l);
+    GM_FREED struct collected *stacks = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *stacks);
+    GM_FREED uint8_t *beyond = look_beyond_calls(l);
     uint64_t work = 0;
     c->failed |= stacks == NULL || beyond == NULL;
     for (uint32_t e = gm_next_made(l->h, 0); !c->failed && e < l->h->count; e = gm_next_made(l->h, e + 1)) {
@@ -341,8 +338,6 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
             gm_set_end(&set, a, beyond[a] == OUTPUT ? gm_lives_after_others(l, a, 2) : s->last);
         s->last = e;
     }
-    free(beyond);
-    free(stacks);
     gm_case_accuse(c, rule, &set, false,
                    "one is left each time that the model has worked in a round, and all are there at the peak, so "
                    "something collects them");

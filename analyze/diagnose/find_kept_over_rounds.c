@@ -332,7 +332,7 @@ static uint32_t sum_of(const struct gm_lives *l, const struct gm_set *set)
 static uint32_t number_of(struct gm_case *c, const struct gm_set *set)
 {
     const struct gm_lives *l = c->lives;
-    uint32_t *votes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *votes);
+    GM_FREED uint32_t *votes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *votes);
     uint32_t round = GM_NEVER, last = 0, most = 0; /* the round of what is held; GM_NEVER: it is over */
     size_t i = 0;
     c->failed |= votes == NULL;
@@ -357,7 +357,6 @@ static uint32_t number_of(struct gm_case *c, const struct gm_set *set)
             last = gm_stack_of(l->h, a);
     }
     most = votes != NULL && most != 0 && votes[most] >= LEAST_STALE ? most : 0;
-    free(votes);
     return most;
 }
 
@@ -389,7 +388,7 @@ static enum shape collect(struct gm_case *c, const uint8_t *kinds, const struct 
 {
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
-    uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
+    GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
     struct spread spread = {.bytes = 0};
     c->failed |= bytes == NULL;
     for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
@@ -401,7 +400,6 @@ static enum shape collect(struct gm_case *c, const uint8_t *kinds, const struct 
     }
     if (set->n > 0)
         spread_out(l, set, habits, kind, bytes, &spread);
-    free(bytes);
     return set->n == 0 ? SINGLE : shape_of(c, set, &spread, kinds, kind);
 }
 
@@ -443,7 +441,7 @@ static const char *root_of(struct gm_case *c)
 {
     struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
-    uint32_t *votes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *votes);
+    GM_FREED uint32_t *votes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *votes);
     uint32_t round = 0, last = 0, most = 0;
     c->failed |= votes == NULL;
     for (uint32_t e = 0; votes != NULL && e < h->count; e++) {
@@ -459,7 +457,6 @@ static const char *root_of(struct gm_case *c)
         }
         last = outlived(l, a) > 0 && !gm_lives_is_lasting(l, a) ? gm_stack_of(h, a) : last;
     }
-    free(votes);
     return most == 0 ? NULL : gm_names_site(&l->names, (struct gm_stack_id){most});
 }
 
@@ -515,19 +512,18 @@ static void add_held(struct gm_case *c, struct gm_set *set)
             !gm_lives_goes_in_backward(l, a))
             gm_set_end(&held, a, GM_REMEDY_NEVER);
     }
-    struct gm_backward *passes = next_backwards(l, &held);
+    GM_FREED struct gm_backward *passes = next_backwards(l, &held);
     for (size_t i = 0; passes != NULL && i < held.n; i++)
         if (passes[i].from < h->freed[held.v[i].allocation])
             gm_set_end(set, held.v[i].allocation, GM_REMEDY_NEVER);
     c->failed |= passes == NULL;
-    free(passes);
     gm_case_free_set(c, &held);
 }
 
 uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set)
 {
     const struct gm_history *h = c->lives->h;
-    struct gm_backward *passes = next_backwards(c->lives, set);
+    GM_FREED struct gm_backward *passes = next_backwards(c->lives, set);
     c->failed |= passes == NULL;
     for (size_t i = 0, next; passes != NULL && i < set->n; i = next) {
         const struct gm_backward pass = passes[i];
@@ -538,7 +534,6 @@ uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set)
             set->v[k].gone = pass.from + (uint32_t)((uint64_t)(pass.to - pass.from) * (next - k) / (next - i));
     }
     const uint32_t end = passes == NULL || set->n == 0 ? GM_NEVER : passes[0].to;
-    free(passes);
     return end;
 }
 

@@ -81,7 +81,7 @@ static void shrink(const struct gm_lives *l, const struct gm_roster *roster, uin
 static void find_outlier(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
-    uint64_t *peaks = peaks_of_rounds(l);
+    GM_FREED uint64_t *peaks = peaks_of_rounds(l);
     struct gm_set set = {.v = NULL};
     uint32_t odd = 0, next = 0;
     uint64_t same = 0, all = 0;
@@ -98,7 +98,6 @@ static void find_outlier(struct gm_case *c, const struct gm_rule *rule)
                        gm_case_printf(c, "round %" PRIu32 " of %zu peaks at %s, the next at %s", odd, l->rounds.n,
                                       gm_size_format(size[0], peaks[odd]), gm_size_format(size[1], peaks[next])));
     }
-    free(peaks);
 }
 
 /* ---- one tensor -------------------------------------------------------------------------------------------------- */
@@ -209,16 +208,14 @@ static void add_smaller(struct gm_case *c, struct gm_set *set)
 {
     struct gm_lives *l = c->lives;
     const size_t n = set->n;
-    bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
-    bool *has = calloc(l->h->allocation_count + 1, sizeof *has);
+    GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
+    GM_FREED bool *has = calloc(l->h->allocation_count + 1, sizeof *has);
     for (size_t i = 0; makes != NULL && has != NULL && i < n; i++)
         makes[gm_stack_of(l->h, set->v[i].allocation)] = has[set->v[i].allocation] = true;
     c->failed |= makes == NULL || has == NULL || !gm_lives_mark_lines(l, makes);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (makes[gm_stack_of(l->h, a)] && !has[a] && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 && is_passing(l, a))
             gm_set_shrink(set, a, gm_requested(l->h, a) / PIECES);
-    free(makes);
-    free(has);
 }
 
 /* Whether something is on the device that it may be made of; a filter or a table that stays is too small to be it. Else
@@ -330,7 +327,8 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t asked = oom->asked, in_use = oom->levels.requested;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = gm_requested(l->h, a);
-        const bool is_same = stack != 0 && bytes > asked / 4 && gm_lives_is_beside(l, stack, gm_stack_of(l->h, a), GM_INSIDE);
+        const bool is_same =
+            stack != 0 && bytes > asked / 4 && gm_lives_is_beside(l, stack, gm_stack_of(l->h, a), GM_INSIDE);
         if (is_same && gm_history_is_active(l->h, a, l->first_oom)) {
             call = gm_sat_add(call, bytes);
             is_state |= l->role[a] == GM_ROLE_PARAMETER;

@@ -325,7 +325,7 @@ static uint64_t *sizes_of_rounds(struct gm_case *c, uint64_t size, bool (*is_of)
     struct gm_lives *l = c->lives;
     const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
     uint64_t *sizes = calloc(l->rounds.n + 1, sizeof *sizes);
-    bool *is_met = calloc(stacks, sizeof *is_met);
+    GM_FREED bool *is_met = calloc(stacks, sizeof *is_met);
     bool ok = sizes != NULL && is_met != NULL;
     for (size_t a = 0; ok && a < l->h->allocation_count; a++)
         is_met[gm_stack_of(l->h, a)] |= l->h->born[a] > 0 && is_of(gm_requested(l->h, a), size);
@@ -340,7 +340,6 @@ static uint64_t *sizes_of_rounds(struct gm_case *c, uint64_t size, bool (*is_of)
     }
     for (size_t r = 0; ok && r <= l->rounds.n; r++)
         sizes[r] = sizes[r] < l->at_peak / GM_LEAST_SHARE ? size : sizes[r];
-    free(is_met);
     c->failed |= !ok;
     return sizes;
 }
@@ -350,7 +349,7 @@ static uint64_t *sizes_of_rounds(struct gm_case *c, uint64_t size, bool (*is_of)
 static void collect_scores(struct gm_case *c, struct gm_set *set, uint64_t size, bool *makes)
 {
     const struct gm_lives *l = c->lives;
-    uint64_t *sizes = size == 0 ? NULL : sizes_of_rounds(c, size, is_size_of, makes);
+    GM_FREED uint64_t *sizes = size == 0 ? NULL : sizes_of_rounds(c, size, is_size_of, makes);
     for (size_t a = 0; !c->failed && size > 0 && a < l->h->allocation_count; a++) {
         const uint64_t of = sizes[gm_lives_round(l, l->h->born[a])];
         const bool is_bare = (gm_lives_by(l, a) & GM_BY_NOBODY) != 0;
@@ -359,7 +358,6 @@ static void collect_scores(struct gm_case *c, struct gm_set *set, uint64_t size,
             !gm_lives_is_of_weights(l, a))
             gm_set_drop(set, a);
     }
-    free(sizes);
 }
 
 static void find_attention(struct gm_case *c, const struct gm_rule *rule)
@@ -376,15 +374,13 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
             "of positions");
         return;
     }
-    bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
-    struct gm_sizes weights;
+    GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
+    GM_FREED struct gm_sizes weights = {.v = NULL};
     c->failed |= !gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER) || makes == NULL;
     uint64_t size = c->failed ? 0 : named_scores(l, &weights, makes);
-    gm_sizes_free(&weights);
     if (makes != NULL && size == 0)
         size = matrices_of(l, makes);
     collect_scores(c, &set, size, makes);
-    free(makes);
     gm_case_accuse(c, rule, &set, false,
                    "attention written by hand makes the scores of all pairs of positions, their softmax and more of "
                    "that size, several times larger than anything else in it");
@@ -408,7 +404,7 @@ enum {
  * passes of a loop, where none is a module. */
 static bool is_of_passes(const struct gm_lives *l, uint64_t size)
 {
-    struct passes {
+    GM_FREED struct passes {
         uint32_t n, others;
     } *passes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *passes);
     uint32_t others = 1;
@@ -423,7 +419,6 @@ static bool is_of_passes(const struct gm_lives *l, uint64_t size)
         others += !is_of_size && gm_requested(l->h, a) >= size / WIDE;
         is_one = of->n >= PASSES;
     }
-    free(passes);
     return is_one;
 }
 
@@ -602,17 +597,15 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
         }
     if (copies < COPIES || !gm_is_share(size, l->at_peak, 0.03) || is_of_pairs(l, size))
         return;
-    bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
+    GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
     for (size_t i = 0; makes != NULL && i < l->snapshot->stacks.count; i++)
         makes[i] = (l->by[i] & GM_BY_NOBODY) == 0;
     c->failed |= makes == NULL;
-    uint64_t *sizes = makes == NULL ? NULL : sizes_of_rounds(c, size, is_logits_of, makes);
+    GM_FREED uint64_t *sizes = makes == NULL ? NULL : sizes_of_rounds(c, size, is_logits_of, makes);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && !is_for_good(l, a) &&
             is_logits_of(gm_requested(l->h, a), sizes[gm_lives_round(l, l->h->born[a])]))
             gm_set_shrink(&set, a, gm_requested(l->h, a) / CHUNKS);
-    free(sizes);
-    free(makes);
     const char *line = first_copy(c->lives, &set);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false,
@@ -704,11 +697,10 @@ static bool are_cast_at_use(const struct pair *pair)
 static void count_uses(struct gm_case *c, struct pairs *pairs)
 {
     const struct gm_lives *l = c->lives;
-    struct gm_sizes gradients;
+    GM_FREED struct gm_sizes gradients = {.v = NULL};
     c->failed |= !gm_sizes_of_role(&gradients, l, GM_ROLE_GRADIENT);
     for (size_t i = 0; !c->failed && i < pairs->n; i++)
         pairs->v[i].is_trained = gm_sizes_has(&gradients, pairs->v[i].weight);
-    gm_sizes_free(&gradients);
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         struct pair *pair = gm_requested(l->h, a) >= l->at_peak / 4000 && is_cast(l, a) && !gm_lives_is_of_engine(l, a)
                                 ? find_pair(pairs, 2 * gm_requested(l->h, a))
@@ -800,7 +792,7 @@ static bool let_go_in_backward(const struct gm_lives *l, struct gm_set *set)
 static void find_casts(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
-    struct pairs pairs = {.v = NULL};
+    GM_FREED struct pairs pairs = {.v = NULL};
     struct gm_set set = {.v = NULL};
     uint64_t weights = 0, cast = 0;
     size_t count = 0;
@@ -819,7 +811,6 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
         if (pair != NULL && are_casts(pair))
             gm_set_drop(&set, a);
     }
-    free(pairs.v);
     uint32_t end; /* of the region */
     struct gm_blame blame = {.bytes = 0};
     c->failed |= !gm_lives_freer(l, &set, GM_BY_AUTOCAST, &end) || !gm_lives_blame(c->lives, &set, &blame);

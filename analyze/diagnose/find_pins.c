@@ -171,7 +171,8 @@ static bool tell_as_growth(struct gm_case *c, const struct gm_rule *rule)
     struct gm_blame blame;
     uint64_t held = 0;
     char size[3][GM_SIZE_TEXT], n[GM_NUMBER_TEXT];
-    bool *is_made = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_made); /* [gm_stack_id]: until then */
+    GM_FREED bool *is_made =
+        calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_made); /* [gm_stack_id]: until then */
     c->failed |= is_made == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         const uint32_t from = (uint32_t)gm_max(l->h->born[a], moment);
@@ -184,7 +185,6 @@ static bool tell_as_growth(struct gm_case *c, const struct gm_rule *rule)
         held += from == moment ? gm_block_bytes(l->h, a) : 0;
         gm_set_add(&set, a, 0, 0);
     }
-    free(is_made);
     c->failed |= set.failed || !gm_lives_blame(l, &set, &blame);
     const bool is_told = !c->failed && set.n > 0 && held <= stranded / 2 && held + stranded >= g->asked;
     if (is_told) {

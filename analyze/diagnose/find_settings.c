@@ -145,8 +145,9 @@ static uint32_t pad(const struct gm_lives *l, const struct gm_roster *roster, ui
 static bool look_at_shapes(struct gm_lives *l, struct variety *found)
 {
     const struct gm_roster *roster = gm_lives_roster(l);
-    uint64_t *of_stack = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *of_stack);
-    uint64_t(*of_round)[2][2] = calloc(l->rounds.n + 1, sizeof *of_round); /* of lines, or of nobody: all, varied */
+    GM_FREED uint64_t *of_stack = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *of_stack);
+    GM_FREED uint64_t(*of_round)[2][2] =
+        calloc(l->rounds.n + 1, sizeof *of_round); /* of lines, or of nobody: all, varied */
     const bool ok = roster != NULL && of_stack != NULL && of_round != NULL;
     *found = (struct variety){0};
     for (size_t i = 0; ok && i < roster->n; i++) {
@@ -168,8 +169,6 @@ static bool look_at_shapes(struct gm_lives *l, struct variety *found)
     }
     if (ok)
         add_up((const uint64_t(*)[2][2])of_round, l->rounds.n, found);
-    free(of_stack);
-    free(of_round);
     return ok;
 }
 

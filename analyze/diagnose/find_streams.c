@@ -146,7 +146,7 @@ static const char *line_of_capture(struct gm_lives *l, const struct gm_set *set)
 static void find_pools(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_history *h = c->lives->h;
-    struct private_pool *pools = calloc(h->pool_count + 1, sizeof *pools);
+    GM_FREED struct private_pool *pools = calloc(h->pool_count + 1, sizeof *pools);
     struct gm_set set = {.v = NULL};
     size_t most = 0, count = 0;
     uint64_t sum = 0;
@@ -166,7 +166,6 @@ static void find_pools(struct gm_case *c, const struct gm_rule *rule)
             gm_set_drop(&set, a);
     if (sum - pools[most].most < 16 * GM_MIB)
         set.n = 0;
-    free(pools);
     const char *line = set.n > 0 ? line_of_capture(c->lives, &set) : NULL;
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, true,

@@ -141,13 +141,12 @@ static bool has_forward(const struct gm_lives *l)
 /* Of weights that are there at the peak: bytes of as many as have a gradient of their size, and of the others. */
 static bool split_weights(const struct gm_lives *l, uint64_t *with, uint64_t *without)
 {
-    struct gm_sizes sizes;
+    GM_FREED struct gm_sizes sizes = {.v = NULL};
     bool ok = gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT);
     *with = *without = 0;
     for (size_t a = 0; ok && a < l->h->allocation_count; a++)
         if (gm_lives_is_role(l, a, GM_ROLE_PARAMETER) && gm_lives_at_peak(l, a))
             *(gm_sizes_has_another(&sizes, gm_requested(l->h, a)) ? with : without) += gm_requested(l->h, a);
-    gm_sizes_free(&sizes);
     return ok;
 }
 
@@ -208,7 +207,7 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     if (!gm_case_may_accuse(c, is_gradient))
         return;
-    struct round *rounds = look_at_rounds(l);
+    GM_FREED struct round *rounds = look_at_rounds(l);
     const struct steps steps = rounds == NULL ? (struct steps){.count = 0} : find_steps(l, rounds);
     bool has_backward = false;
     c->failed |= rounds == NULL;
@@ -222,7 +221,6 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
             else if (l->h->born[a] == 0)
                 gm_set_drop(&set, a);
         }
-    free(rounds);
     if (!gm_is_share(useless_at_peak(l, &set), l->at_peak, 1.0 / GM_LEAST_SHARE))
         set.n = 0;
     bool are_two = false;
@@ -304,11 +302,11 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    struct gm_sizes sizes;
+    GM_FREED struct gm_sizes sizes = {.v = NULL};
     if (!gm_case_may_accuse(c, may_be_transient))
         return;
-    struct round *rounds = look_at_rounds(l);
-    struct burst *bursts = rounds == NULL ? NULL : find_bursts(l, rounds);
+    GM_FREED struct round *rounds = look_at_rounds(l);
+    GM_FREED struct burst *bursts = rounds == NULL ? NULL : find_bursts(l, rounds);
     const uint64_t gradients = gm_lives_sum_at_peak(l, is_gradient);
     bool has_unfusable = false;
     c->failed |= !gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT) || bursts == NULL;
@@ -332,9 +330,6 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
         else
             gm_set_end(&set, a, is_unfusable ? after_another(l, a) : gm_lives_after_others(l, a, 1));
     }
-    gm_sizes_free(&sizes);
-    free(bursts);
-    free(rounds);
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false,
                                           "the optimizer or gradient clipping works on all tensors at once, and its "
                                           "copies of them make the peak");
@@ -461,7 +456,7 @@ static void add_layer(struct gm_set *set, const struct gm_lives *l, const uint32
  * many as the one before. */
 static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_t anchor, size_t each)
 {
-    struct GM_VEC(uint32_t) layer = {.v = NULL};
+    GM_FREED struct GM_VEC(uint32_t) layer = {.v = NULL};
     size_t before = SIZE_MAX, met = 0;
     bool ok = true, is_open = false;
     for (uint32_t e = gm_next_made(l->h, 0); ok && e < l->h->count; e = gm_next_made(l->h, e + 1)) {
@@ -482,7 +477,6 @@ static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_
         }
         ok = ok && (!is_open || GM_VEC_PUSH(&layer, a));
     }
-    free(layer.v);
     return ok;
 }
 
@@ -493,7 +487,7 @@ enum { DEEPEST = 4, LEAST_CALLS = 3 };
  * the round of the peak keep some; `*ok`: there is memory. */
 static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsigned level, bool *ok)
 {
-    struct GM_VEC(uint32_t) layer = {.v = NULL};
+    GM_FREED struct GM_VEC(uint32_t) layer = {.v = NULL};
     size_t calls = 0;
     uint64_t open = 0;
     set->n = 0;
@@ -515,7 +509,6 @@ static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsign
         }
         *ok = *ok && (call == 0 || GM_VEC_PUSH(&layer, a));
     }
-    free(layer.v);
     return calls;
 }
 
@@ -543,8 +536,8 @@ static bool collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activat
     static const double shares[] = {0.9, 0.5};
     const struct gm_lives *l = c->lives;
     const size_t n = l->h->allocation_count;
-    uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts);
-    uint64_t *bytes_of_count = calloc(n + 4, sizeof *bytes_of_count);
+    GM_FREED uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts);
+    GM_FREED uint64_t *bytes_of_count = calloc(n + 4, sizeof *bytes_of_count);
     bool ok = counts != NULL && bytes_of_count != NULL, is_repeated = false;
     for (size_t a = 0; ok && a < n; a++)
         if (is_of_peak(l, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
@@ -561,8 +554,6 @@ static bool collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activat
     for (unsigned level = 2; !is_repeated && level <= DEEPEST && ok; level++)
         if (collect_calls(set, l, level, &ok) >= LEAST_CALLS)
             break;
-    free(counts);
-    free(bytes_of_count);
     c->failed |= !ok;
     return is_repeated;
 }

@@ -183,7 +183,7 @@ static bool has_second_forward(struct gm_case *c)
     struct gm_lives *l = c->lives;
     const size_t stacks = l->snapshot->stacks.count;
     const struct gm_roster *roster = gm_lives_roster(l);
-    struct made *made = calloc(stacks + 1, sizeof *made);
+    GM_FREED struct made *made = calloc(stacks + 1, sizeof *made);
     bool is_found = false;
     c->failed |= made == NULL || roster == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
@@ -195,7 +195,6 @@ static bool has_second_forward(struct gm_case *c)
         for (uint32_t t = 0; made[s].kept >= LEAST_MADE && !is_found && t < stacks; t++)
             is_found = made[t].kept == 0 && made[t].all >= LEAST_MADE && made[t].all >= made[s].kept &&
                        gm_lives_is_line_elsewhere(l, s, t) && are_together(roster, l->rounds.n, s, t);
-    free(made);
     return is_found;
 }
 
@@ -236,7 +235,7 @@ static uint64_t match(struct members *read, const struct members *weights, doubl
 /* Whether a part has the sizes of most other weights, which were made before it. false, too: no memory. */
 static bool is_like_all_others(struct gm_case *c, const struct members *m, const struct part *a)
 {
-    struct members own = {.v = NULL}, others = {.v = NULL};
+    GM_FREED struct members own = {.v = NULL}, others = {.v = NULL};
     for (size_t i = 0; !c->failed && i < m->n; i++) {
         const bool is_own = i >= a->from && i < a->to;
         if (is_own || (m->v[i].born < a->born && gm_lives_is_role(c->lives, m->v[i].allocation, GM_ROLE_PARAMETER)))
@@ -244,8 +243,6 @@ static bool is_like_all_others(struct gm_case *c, const struct members *m, const
     }
     GM_SORT(others.v, others.n, by_size);
     const double alike = own.n < 2 ? 0 : (double)match(&own, &others, 1), all = (double)sum_of(&others);
-    free(own.v);
-    free(others.v);
     return alike >= 0.9 * (double)a->bytes && alike >= 0.8 * all && all > 0;
 }
 
@@ -352,7 +349,7 @@ static bool may_be_read_states(const struct gm_lives *l)
 static void collect_read(struct gm_case *c, struct gm_set *set)
 {
     static const double ratios[] = {1, 2, 0.5, 4, 0.25};
-    struct members read = list_weights(c, true), weights = list_weights(c, false);
+    GM_FREED struct members read = list_weights(c, true), weights = list_weights(c, false);
     const double all = (double)sum_of(&read), model = (double)sum_of(&weights);
     bool is_found = false;
     for (size_t i = 0; i < sizeof ratios / sizeof *ratios && read.n > 1 && model > 0 && !is_found; i++) {
@@ -365,8 +362,6 @@ static void collect_read(struct gm_case *c, struct gm_set *set)
     for (size_t i = 0; i < read.n && is_found && !c->failed; i++)
         if (read.v[i].goes)
             gm_set_drop(set, read.v[i].allocation);
-    free(read.v);
-    free(weights.v);
 }
 
 /* What a set that is there beside one of the same sizes may be. */
@@ -380,8 +375,8 @@ static bool is_state(const struct gm_case *c, const struct members *m, const str
 
 static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *set)
 {
-    struct members m = list_members(c, is_set_up);
-    struct gm_sizes gradients = {.v = NULL};
+    GM_FREED struct members m = list_members(c, is_set_up);
+    GM_FREED struct gm_sizes gradients = {.v = NULL};
     const bool may_be_own = may_be_states(c);
     bool is_copied_by_name = false;
     struct gm_blame blame = {.bytes = 0};
@@ -416,8 +411,6 @@ static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *s
     c->failed |= !gm_lives_blame(c->lives, set, &blame);
     if (!is_copied_by_name && blame.bytes < all / PART_OF_ALL)
         set->n = 0; /* layers of one size */
-    gm_sizes_free(&gradients);
-    free(m.v);
 }
 
 void gm_hand_states(struct gm_case *c, struct gm_set *set)
@@ -499,9 +492,9 @@ static void find_backup(struct gm_case *c, struct gm_set *set)
     const uint64_t weights = gm_lives_sum_at_peak(l, is_parameter);
     if (weights == 0 || gm_lives_sum_at_peak(l, may_be_beside) < weights - weights / 10)
         return;
-    uint32_t *kept = count_kept(l);
-    uint64_t *bytes = calloc(stacks + 1, sizeof *bytes);
-    struct gm_sizes sizes = {.v = NULL};
+    GM_FREED uint32_t *kept = count_kept(l);
+    GM_FREED uint64_t *bytes = calloc(stacks + 1, sizeof *bytes);
+    GM_FREED struct gm_sizes sizes = {.v = NULL};
     c->failed |= kept == NULL || bytes == NULL || !gm_sizes_of_role(&sizes, l, GM_ROLE_PARAMETER);
     for (size_t i = 0; !c->failed && i < l->there.n; i++) {
         const size_t a = l->there.v[i];
@@ -522,9 +515,6 @@ static void find_backup(struct gm_case *c, struct gm_set *set)
                  (is_kept_beside(l, kept, a) && gm_lives_is_line_elsewhere(l, s, gm_stack_of(l->h, a)))))
                 gm_set_drop(set, a);
     }
-    gm_sizes_free(&sizes);
-    free(bytes);
-    free(kept);
 }
 
 static void find_second_copy(struct gm_case *c, const struct gm_rule *rule)
@@ -588,7 +578,7 @@ static bool are_of_layers(struct gm_case *c, size_t n, uint32_t since)
         uint64_t bytes;
     };
     const struct gm_lives *l = c->lives;
-    struct made *made = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *made);
+    GM_FREED struct made *made = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *made);
     uint64_t all = 0, of_layers = 0;
     c->failed |= made == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
@@ -602,7 +592,6 @@ static bool are_of_layers(struct gm_case *c, size_t n, uint32_t since)
         all += made[i].bytes;
         of_layers += made[i].count > 0 && layers >= LEAST_LAYERS && n / layers <= OF_LAYER ? made[i].bytes : 0;
     }
-    free(made);
     return of_layers > all / 2;
 }
 
@@ -667,12 +656,12 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    struct gm_sizes gradients;
+    GM_FREED struct gm_sizes gradients = {.v = NULL};
     if (!l->has_backward && (c->has_oom || l->rounds.n < LEAST_READS))
         return;
     if (!gm_case_may_accuse(c, is_of_program))
         return;
-    struct members m = list_members(c, is_of_program);
+    GM_FREED struct members m = list_members(c, is_of_program);
     const uint64_t of_rounds = largest_of_rounds(l);
     c->failed |= !gm_sizes_of_first_gradients(&gradients, l);
     for (size_t i = 0; !c->failed && i < m.n;) {
@@ -685,8 +674,6 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
             if (are)
                 gm_set_drop(&set, m.v[i].allocation);
     }
-    free(m.v);
-    gm_sizes_free(&gradients);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,
         l->has_backward ? "tensors that are there from before the first step to the end, have no gradients and "

@@ -153,7 +153,7 @@ static uint32_t stack_at(const struct gm_lives *l, uint32_t event)
 static bool find_loop_backs(const struct gm_lives *l, struct loop_backs *found)
 {
     enum { PAIRS = 4096 };
-    struct pair {
+    GM_FREED struct pair {
         uint32_t last, stack;
     } *none = calloc(PAIRS, sizeof *none);
     uint32_t from[DEPTH_MOST], to[DEPTH_MOST], last = 0;
@@ -174,7 +174,6 @@ static bool find_loop_backs(const struct gm_lives *l, struct loop_backs *found)
         }
         last = stack;
     }
-    free(none);
     return ok;
 }
 
@@ -384,9 +383,10 @@ static bool find_rounds_of_line(struct gm_lives *l, bool is_sure, bool is_by_byt
 {
     uint32_t line[DEPTH_MOST], frames[DEPTH_MOST];
     const size_t none = l->snapshot->frames.count, stacks = l->snapshot->stacks.count;
-    uint32_t *calls = calloc(none + 1, sizeof *calls);
-    uint32_t *callee = malloc((stacks + 1) * sizeof *callee); /* [gm_stack_id]: what the line calls there; `none` */
-    bool *is_met = calloc(stacks + 1, sizeof *is_met);
+    GM_FREED uint32_t *calls = calloc(none + 1, sizeof *calls);
+    GM_FREED uint32_t *callee =
+        malloc((stacks + 1) * sizeof *callee); /* [gm_stack_id]: what the line calls there; `none` */
+    GM_FREED bool *is_met = calloc(stacks + 1, sizeof *is_met);
     bool ok = calls != NULL && callee != NULL && is_met != NULL;
     const size_t depth = ok ? line_of_most(l, is_by_bytes, is_met, line) : 0;
     const bool has_line = depth > 0 && !is_in_module(l, line, depth);
@@ -402,16 +402,13 @@ static bool find_rounds_of_line(struct gm_lives *l, bool is_sure, bool is_by_byt
             least = f;
     if (ok && has_line && calls[least] > ROUNDS_LEAST && (!is_sure || least == none))
         ok = count_calls(l, callee, calls, least);
-    free(calls);
-    free(callee);
-    free(is_met);
     return ok;
 }
 
 /* Returns to earlier lines are exact; a period of allocations begins anywhere in a round. */
 static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, bool is_by_period)
 {
-    struct loop_backs found = {.v = NULL};
+    GM_FREED struct loop_backs found = {.v = NULL};
     const bool has_steps = kept->step_count > ROUNDS_LEAST;
     bool ok = (has_steps && !is_by_period) || find_rounds_of_line(l, true, false);
     const size_t of_line = l->rounds.n;
@@ -419,7 +416,6 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
     if (ok)
         ok = find_loop_backs(l, &found) && take_loops(l, &found, kept->step_count, after) &&
              (of_line > 0 || add_first_passes(l));
-    free(found.v);
     if (has_steps && !is_by_period && !are_as_many(l->rounds.n, kept->step_count))
         l->rounds.n = 0; /* another loop */
     for (int is_by_bytes = 0; ok && is_by_bytes < 2 && !has_steps && l->rounds.n == 0; is_by_bytes++)
@@ -750,7 +746,7 @@ bool gm_lives_is_line_elsewhere(struct gm_lives *l, uint32_t stack, uint32_t oth
 bool gm_lives_mark_lines(struct gm_lives *l, bool *marked)
 {
     const size_t stacks = l->snapshot->stacks.count;
-    struct GM_VEC(const struct gm_frame_row *) lines = {.v = NULL};
+    GM_FREED struct GM_VEC(const struct gm_frame_row *) lines = {.v = NULL};
     bool ok = true;
     for (uint32_t s = 0; ok && s < stacks; s++) {
         const struct gm_frame_row *line = marked[s] ? gm_names_telling_frame(&l->names, (struct gm_stack_id){s}) : NULL;
@@ -764,7 +760,6 @@ bool gm_lives_mark_lines(struct gm_lives *l, bool *marked)
         for (size_t i = 0; line != NULL && i < lines.n && !marked[s]; i++)
             marked[s] = line->filename != NULL && is_same_line(lines.v[i], line);
     }
-    free(lines.v);
     return ok;
 }
 
@@ -897,8 +892,8 @@ bool gm_lives_has_phase(const struct gm_lives *l, uint32_t from, uint32_t to, en
 bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame)
 {
     const struct gm_history *h = l->h;
-    uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
-    bool *is_met = calloc(h->allocation_count + 1, sizeof *is_met); /* one may be changed several times */
+    GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
+    GM_FREED bool *is_met = calloc(h->allocation_count + 1, sizeof *is_met); /* one may be changed several times */
     uint32_t most = 0;
     *blame = (struct gm_blame){.all = set->n};
     for (size_t i = 0; bytes != NULL && is_met != NULL && i < set->n; i++) {
@@ -925,14 +920,12 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
         const size_t n = python_frames(l, most, frames);
         blame->site = place_of(l, most, frames, n, common_frames(l, bytes, frames, n));
     }
-    free(bytes);
-    free(is_met);
     return ok;
 }
 
 const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside)
 {
-    uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
+    GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
     uint32_t common[DEPTH_MOST], most = 0;
     bool is_library;
     for (size_t i = 0; bytes != NULL && i < set->n; i++) {
@@ -942,7 +935,6 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool i
     }
     const size_t all = bytes == NULL || set->n == 0 ? 0 : python_frames(l, most, common);
     size_t n = all == 0 ? 0 : common_frames(l, bytes, common, all);
-    free(bytes);
     const char *label = line_of(l, common, all, &n, is_outside, &is_library);
     return label == NULL ? label : with_origin(l, label, common, n - 1, true);
 }

@@ -5,22 +5,17 @@
 
 #include <stdlib.h>
 
-void gm_sizes_free(struct gm_sizes *sizes)
-{
-    free(sizes->v);
-    free(sizes->met);
-}
-
 static void start(struct gm_sizes *sizes, const struct gm_lives *l)
 {
-    *sizes = (struct gm_sizes){.v = malloc((l->h->allocation_count + 1) * sizeof *sizes->v),
-                               .met = calloc(l->h->allocation_count + 1, sizeof *sizes->met)};
+    const size_t n = l->h->allocation_count + 1;
+    *sizes = (struct gm_sizes){.v = calloc(n, sizeof *sizes->v + sizeof *sizes->met)};
+    sizes->met = sizes->v == NULL ? NULL : (uint32_t *)(sizes->v + n);
 }
 
 static bool sort(struct gm_sizes *sizes)
 {
     GM_SORT(sizes->v, sizes->n, gm_by_number);
-    return sizes->v != NULL && sizes->met != NULL;
+    return sizes->v != NULL;
 }
 
 static bool made_until(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role, uint32_t end)

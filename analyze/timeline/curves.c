@@ -335,7 +335,7 @@ static struct gm_layer describe(const struct gm_curves *c, uint32_t layer)
 static bool publish_layers(struct gm_curves *c, struct gm_curve *curve)
 {
     struct gm_arena *arena = &c->pass->report->arena;
-    struct order *order = calloc(c->layers + 1, sizeof *order);
+    GM_FREED struct order *order = calloc(c->layers + 1, sizeof *order);
     size_t n = 0;
     if (order == NULL)
         return false;
@@ -358,7 +358,6 @@ static bool publish_layers(struct gm_curves *c, struct gm_curve *curve)
     for (size_t column = 0; ok && column < c->column_count; column++)
         for (size_t i = 0; i < n; i++)
             bytes[column * n + i] = gm_clamp(c->layer_high[column * c->layers + order[i].layer]);
-    free(order);
     curve->layers = layers;
     curve->layer_bytes = bytes;
     curve->layer_count = n;

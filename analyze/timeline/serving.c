@@ -100,7 +100,7 @@ static bool add_free(struct gm_trace_pass *pass, struct gm_serving *s, uint32_t 
 static bool find_growth(const struct gm_trace_pass *pass, struct gm_serving *s, size_t at_once)
 {
     const struct gm_history *h = &pass->history;
-    uint64_t *sums = calloc(h->allocation_count + 1, sizeof *sums);
+    GM_FREED uint64_t *sums = calloc(h->allocation_count + 1, sizeof *sums);
     size_t n = 0, steps, alike = 0;
     if (sums == NULL)
         return false;
@@ -115,7 +115,6 @@ static bool find_growth(const struct gm_trace_pass *pass, struct gm_serving *s, 
         s->growth = last;
         s->steps = alike;
     }
-    free(sums);
     return true;
 }
 

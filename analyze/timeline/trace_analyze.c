@@ -219,7 +219,7 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
     struct gm_peak *peaks = gm_arena_calloc(&report->arena, n, sizeof *peaks);
     struct gm_device_timeline *timelines = gm_arena_calloc(&report->arena, n, sizeof *timelines);
     struct gm_memory_summary *memory = gm_arena_calloc(&report->arena, n, sizeof *memory);
-    struct gm_trace_pass *passes = calloc(n + 1, sizeof *passes);
+    GM_FREED struct gm_trace_pass *passes = calloc(n + 1, sizeof *passes);
     struct gm_join *join = NULL;
     enum gm_status status = GM_OK;
     if (options->beside != NULL && !gm_join_new(&join, report, snapshot, options->beside))
@@ -253,7 +253,6 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
         status = gm_no_memory(err);
     for (size_t d = 0; passes != NULL && d < n; d++)
         free_pass(&passes[d]);
-    free(passes);
     gm_join_free(join);
     gm_role_stacks_free(role_stacks);
     gm_names_free(&names);

@@ -87,7 +87,7 @@ static size_t count_sizes(struct gm_size_count *out, const struct sized *all, si
 bool gm_census_take(struct gm_census *census, const struct gm_trace_pass *pass)
 {
     const struct gm_history *h = &pass->history;
-    struct sized *all = malloc((h->allocation_count + 1) * sizeof *all);
+    GM_FREED struct sized *all = malloc((h->allocation_count + 1) * sizeof *all);
     size_t n = 0;
     *census = (struct gm_census){0};
     if (all == NULL)
@@ -102,7 +102,6 @@ bool gm_census_take(struct gm_census *census, const struct gm_trace_pass *pass)
     census->v = malloc(sizes * sizeof *census->v);
     if (census->v != NULL)
         census->n = count_sizes(census->v, all, n);
-    free(all);
     return census->v != NULL;
 }
 
@@ -164,7 +163,7 @@ static bool tell_sizes(struct gm_dims_report *out, const struct gm_census *censu
 {
     struct gm_formulas formulas;
     struct gm_arena *arena = &pass->report->arena;
-    struct gm_size_row *all = malloc((census->n + 1) * sizeof *all);
+    GM_FREED struct gm_size_row *all = malloc((census->n + 1) * sizeof *all);
     bool ok = gm_formulas_make(&formulas, model) && all != NULL;
     size_t n = 0;
     for (size_t i = 0; ok && i < census->n; i++) {
@@ -181,7 +180,6 @@ static bool tell_sizes(struct gm_dims_report *out, const struct gm_census *censu
     if (rows != NULL && out->size_count > 0)
         memcpy(rows, all, out->size_count * sizeof *rows);
     out->sizes = rows;
-    free(all);
     gm_formulas_free(&formulas);
     return rows != NULL;
 }

@@ -90,7 +90,7 @@ static void collect(struct churn *c, struct lives *lives)
 static bool find_medians(struct churn *c, struct gm_site_stat *rows, size_t n)
 {
     size_t room = 0;
-    struct lives *lives = calloc(n + 1, sizeof *lives);
+    GM_FREED struct lives *lives = calloc(n + 1, sizeof *lives);
     for (size_t i = 0; lives != NULL && i < n; i++) {
         lives[i].every = rows[i].allocs / LIVES + (rows[i].allocs % LIVES != 0);
         lives[i].first = room;
@@ -108,7 +108,6 @@ static bool find_medians(struct churn *c, struct gm_site_stat *rows, size_t n)
         qsort(v + lives[i].first, lives[i].n, sizeof *v, gm_by_number);
         rows[i].median_life_us = v[lives[i].first + (lives[i].n - 1) / 2];
     }
-    free(lives);
     free(v);
     return ok;
 }
@@ -375,7 +374,7 @@ static bool fill_growth(struct gm_trace_pass *pass, struct gm_growth_row *row, c
 static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_history *out)
 {
     const struct gm_history *h = &pass->history;
-    struct GM_VEC(struct sized) all = {0};
+    GM_FREED struct GM_VEC(struct sized) all = {0};
     struct avoided avoided = {0};
     bool ok = true;
     const uint8_t *action = h->snapshot->events.action + h->first;
@@ -413,7 +412,6 @@ static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_
     }
     out->growths = rows;
     out->growth_count = n;
-    free(all.v);
     return ok;
 }
 

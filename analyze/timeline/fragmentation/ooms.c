@@ -288,8 +288,8 @@ bool gm_trace_ooms(struct gm_trace_pass *pass)
         return false;
     if (n == 0)
         return true;
-    struct live *live = calloc(n, sizeof *live);
-    struct gm_amount *amounts = calloc(n * categories, sizeof *amounts);
+    GM_FREED struct live *live = calloc(n, sizeof *live);
+    GM_FREED struct gm_amount *amounts = calloc(n * categories, sizeof *amounts);
     struct gm_oom_row *rows = gm_arena_calloc(&pass->report->arena, n, sizeof *rows);
     bool ok = live != NULL && amounts != NULL && rows != NULL;
     for (size_t i = 0; ok && i < n; i++) {
@@ -302,7 +302,5 @@ bool gm_trace_ooms(struct gm_trace_pass *pass)
         ok = fill_row(pass, &rows[i], &live[i]);
     pass->out->ooms = rows;
     pass->out->oom_count = ok ? n : 0;
-    free(amounts);
-    free(live);
     return ok;
 }

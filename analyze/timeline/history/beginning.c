@@ -117,7 +117,7 @@ static bool place_baseline(struct gm_reconstruction *t)
 {
     struct gm_history *h = t->h;
     size_t n;
-    struct gm_at_address *list = gm_history_placed(h, 0, &n);
+    GM_FREED struct gm_at_address *list = gm_history_placed(h, 0, &n);
     if (list == NULL)
         return false;
     for (size_t a = 0; a < h->allocation_count; a++)
@@ -129,7 +129,6 @@ static bool place_baseline(struct gm_reconstruction *t)
         h->reconciliation.baseline_bytes =
             gm_clamp((gm_i128)h->reconciliation.baseline_bytes + gm_block_bytes(h, list[i].allocation));
     }
-    free(list);
     return !t->has_no_memory;
 }
 
@@ -191,10 +190,9 @@ bool gm_history_space_at(struct gm_history *h, uint32_t moment, struct gm_space 
     for (size_t i = 0; ok && i < h->segment_count && h->segments[i].event < moment; i++)
         ok = apply_segment(space, h, &h->segments[i]);
     size_t n = 0;
-    struct gm_at_address *list = ok ? gm_history_placed(h, moment, &n) : NULL;
+    GM_FREED struct gm_at_address *list = ok ? gm_history_placed(h, moment, &n) : NULL;
     ok = list != NULL;
     for (size_t i = 0; ok && i < n; i++)
         ok = place_at(space, h, &list[i], moment);
-    free(list);
     return ok;
 }

@@ -45,7 +45,7 @@ static bool compare_blocks(struct gm_reconstruction *t)
     struct gm_history *h = t->h;
     const struct gm_snapshot *s = h->snapshot;
     size_t n, at = 0;
-    const struct gm_space_block **list = list_blocks(&t->space, &n);
+    GM_FREED const struct gm_space_block **list = list_blocks(&t->space, &n);
     if (list == NULL)
         return false;
     for (size_t i = 0; i < t->final_count; i++) {
@@ -63,7 +63,6 @@ static bool compare_blocks(struct gm_reconstruction *t)
             }
         }
     }
-    free(list);
     return true;
 }
 

@@ -20,6 +20,7 @@
 #include "analyze/allocator/stats.h"
 #include "analyze/base/bisect.h"
 #include "analyze/base/error.h"
+#include "analyze/base/freed.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
 

@@ -310,9 +310,9 @@ static bool explain(struct work *w, struct sized *s)
 /* Sizes at the peak, by operator. */
 static bool tell_sizes(struct work *w)
 {
-    struct live *live = malloc((w->pass->history.allocation_count + 1) * sizeof *live);
+    GM_FREED struct live *live = malloc((w->pass->history.allocation_count + 1) * sizeof *live);
     const size_t count = live == NULL ? 0 : list_live(w, live);
-    struct sized *sizes = malloc((count + 1) * sizeof *sizes);
+    GM_FREED struct sized *sizes = malloc((count + 1) * sizeof *sizes);
     size_t n = 0;
     for (size_t i = 0; sizes != NULL && i < count; i++) {
         if (i == 0 || live[i].requested != live[i - 1].requested || live[i].row != live[i - 1].row)
@@ -332,8 +332,6 @@ static bool tell_sizes(struct work *w)
             rows[i] = sizes[i].row;
     }
     w->out->sizes = rows;
-    free(live);
-    free(sizes);
     return ok;
 }
 
@@ -505,13 +503,12 @@ static bool tell_phases(struct work *w, const struct device_time *t)
 
 static bool tell_times(struct work *w)
 {
-    struct device_time t = {.n = 0};
+    GM_FREED struct device_time t = {.n = 0};
     if (w->join->out->kernels == 0)
         return true;
     bool ok = gm_join_busy(w->join, w->pass->history.device, &t.v, &t.n);
     if (ok && t.n > 0)
         ok = tell_steps(w, &t) && tell_phases(w, &t);
-    free(t.v);
     return ok;
 }
 

@@ -82,13 +82,12 @@ bool gm_module_layers(struct gm_trace_pass *pass)
     static const uint8_t roles[] = {GM_ROLE_PARAMETER, GM_ROLE_GRADIENT, GM_ROLE_OPTIMIZER_STATE, GM_ROLE_ACTIVATION};
     enum { ROLES = sizeof roles / sizeof *roles };
     struct gm_layers_row *rows = gm_arena_calloc(&pass->report->arena, ROLES, sizeof *rows);
-    struct block *blocks = malloc(BLOCKS_MOST * sizeof *blocks);
+    GM_FREED struct block *blocks = malloc(BLOCKS_MOST * sizeof *blocks);
     struct gm_modules *out = &pass->out->modules;
     const bool ok = rows != NULL && blocks != NULL;
     for (size_t i = 0; ok && pass->role != NULL && i < ROLES; i++)
         if (make_row(&rows[out->layer_count], blocks, gather(pass, roles[i], blocks)))
             rows[out->layer_count++].role = gm_role_name(roles[i]);
     out->layers = rows;
-    free(blocks);
     return ok;
 }

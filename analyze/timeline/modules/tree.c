@@ -131,8 +131,8 @@ static bool publish(struct tree *t, const struct entry *entries, size_t n, uint3
 
 static bool list_nodes(struct tree *t)
 {
-    struct entry *entries = malloc(t->calls->nodes.n * sizeof *entries);
-    uint32_t *place = malloc(t->calls->nodes.n * sizeof *place);
+    GM_FREED struct entry *entries = malloc(t->calls->nodes.n * sizeof *entries);
+    GM_FREED uint32_t *place = malloc(t->calls->nodes.n * sizeof *place);
     size_t n = 0;
     bool ok = entries != NULL && place != NULL;
     for (uint32_t i = 0; ok && i < t->calls->nodes.n; i++)
@@ -142,8 +142,6 @@ static bool list_nodes(struct tree *t)
         GM_SORT(entries, n, by_bytes);
         ok = publish(t, entries, n < NODES_MOST ? n : NODES_MOST, place);
     }
-    free(entries);
-    free(place);
     return ok;
 }
 

@@ -254,7 +254,7 @@ static void put(struct flame *f, const struct item *item, uint32_t parent, uint3
 /* Level by level: the children of a node stand side by side. `source` is the trie's node of each node put so far. */
 static bool put_all(struct flame *f)
 {
-    uint32_t *source = malloc((f->item_count + 1) * sizeof *source);
+    GM_FREED uint32_t *source = malloc((f->item_count + 1) * sizeof *source);
     f->nodes = gm_arena_calloc(&f->pass->report->arena, f->item_count + 1, sizeof *f->nodes);
     const struct item root = {
         .all = f->trie.v[0].all, .self = f->trie.v[0].self, .name = "all", .filename = "", .line = GM_REPORT_NONE};
@@ -276,7 +276,6 @@ static bool put_all(struct flame *f)
             before = child;
         }
     }
-    free(source);
     return ok;
 }
 
@@ -310,7 +309,7 @@ static bool paint(struct flame *f)
 {
     const struct gm_category_rules *rules = f->pass->options->rules;
     size_t count = f->live.cells.n;
-    gm_i128 *sum = calloc(2 * f->node_count, sizeof *sum);
+    GM_FREED gm_i128 *sum = calloc(2 * f->node_count, sizeof *sum);
     if (sum == NULL)
         return false;
     gm_i128 *most = sum + f->node_count;
@@ -326,7 +325,6 @@ static bool paint(struct flame *f)
                 f->nodes[k].color = gm_category_color(rules, category);
             }
     }
-    free(sum);
     return true;
 }
 

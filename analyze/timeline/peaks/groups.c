@@ -227,7 +227,7 @@ GM_ORDERING(by_bytes, struct sum, GM_DOWN(amount.bytes) || GM_BY(strcmp(a->label
 static bool gather(struct gather *g)
 {
     size_t cells = g->live->cells.n;
-    uint32_t *group = malloc((cells + 1) * sizeof *group);
+    GM_FREED uint32_t *group = malloc((cells + 1) * sizeof *group);
     g->next = calloc(cells + 1, sizeof *g->next);
     bool ok = group != NULL && g->next != NULL;
     for (size_t i = 0; ok && i < cells; i++) {
@@ -252,7 +252,6 @@ static bool gather(struct gather *g)
         }
     if (ok && g->count > 1)
         GM_SORT(g->sums, g->count, by_bytes);
-    free(group);
     return ok;
 }
 

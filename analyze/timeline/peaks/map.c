@@ -173,7 +173,7 @@ bool gm_trace_map(struct gm_trace_pass *pass)
     const struct gm_segments *g = &pass->snapshot->segments;
     struct map m = {.pass = pass};
     size_t categories = gm_category_count(pass->options->rules), count = 0;
-    struct ranked *ranked = malloc((g->count + 1) * sizeof *ranked);
+    GM_FREED struct ranked *ranked = malloc((g->count + 1) * sizeof *ranked);
     m.category = calloc(categories, sizeof *m.category);
     m.pixel = calloc(3 * categories, sizeof *m.pixel);
     m.order = calloc(3 * categories, sizeof *m.order);
@@ -184,7 +184,6 @@ bool gm_trace_map(struct gm_trace_pass *pass)
     if (ok && count > 1)
         GM_SORT(ranked, count, by_size);
     ok = ok && publish(&m, ranked, count);
-    free(ranked);
     free(m.category);
     free(m.pixel);
     free(m.order);

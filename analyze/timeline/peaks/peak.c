@@ -237,7 +237,7 @@ static bool publish_slices(struct gm_trace_pass *pass, struct gm_live *live)
     struct gm_arena *arena = &pass->report->arena;
     struct gm_peak_detail *detail = &pass->out->peak;
     struct gm_amount roles[GM_ROLE_COUNT] = {0}, lifetimes[LIFETIMES] = {0};
-    struct gm_amount *categories = calloc(gm_category_count(pass->options->rules) + 1, sizeof *categories);
+    GM_FREED struct gm_amount *categories = calloc(gm_category_count(pass->options->rules) + 1, sizeof *categories);
     bool ok = categories != NULL && gather(pass, live, categories, roles, lifetimes);
     if (ok) {
         pass->peak->categories = gm_slices_make(arena, pass->options->rules, categories, &pass->peak->category_count);
@@ -248,7 +248,6 @@ static bool publish_slices(struct gm_trace_pass *pass, struct gm_live *live)
         detail->roles = gm_role_slices(arena, roles, &detail->role_count);
         ok = detail->roles != NULL;
     }
-    free(categories);
     return ok;
 }
 

@@ -119,7 +119,7 @@ static void claim_alike(struct gm_role_work *w, struct first *firsts, size_t n, 
 static bool claim_firsts(struct gm_role_work *w)
 {
     const struct gm_history *h = w->h;
-    struct GM_VEC(struct first) firsts = {0};
+    GM_FREED struct GM_VEC(struct first) firsts = {0};
     uint32_t opened = GM_NEVER; /* the event that made the first cache of such a round */
     uint64_t before = 0;
     bool ok = true;
@@ -137,7 +137,6 @@ static bool claim_firsts(struct gm_role_work *w)
         }
     }
     claim_alike(w, firsts.v, firsts.n, GM_CLAIM_GROWING);
-    free(firsts.v);
     return ok;
 }
 
@@ -192,7 +191,7 @@ static bool claim_early(struct gm_role_work *w)
 {
     const struct gm_history *h = w->h;
     const struct gm_steps *steps = &w->pass->out->steps;
-    struct GM_VEC(struct first) slots = {0};
+    GM_FREED struct GM_VEC(struct first) slots = {0};
     uint32_t loading = GM_NEVER, loaded = 0;
     uint64_t heaviest = 0;
     uint32_t first = steps->row_count > 0 ? (uint32_t)steps->rows[0].first_event + 1 : GM_NEVER;
@@ -219,7 +218,6 @@ static bool claim_early(struct gm_role_work *w)
     }
     if (!is_of_first_round(w) || are_of_one_size(slots.v, slots.n))
         claim_alike(w, slots.v, slots.n, GM_CLAIM_SLOTS);
-    free(slots.v);
     return ok;
 }
 
@@ -351,7 +349,7 @@ static size_t set_at(const struct gm_history *h, const struct passes *p, const s
 static bool claim_served(struct gm_role_work *w)
 {
     const struct gm_history *h = w->h;
-    struct GM_VEC(struct first) sets = {0};
+    GM_FREED struct GM_VEC(struct first) sets = {0};
     struct passes p = {NULL, NULL};
     uint64_t heaviest = 0, loaded = 0;
     size_t weights = 0;
@@ -392,7 +390,6 @@ static bool claim_served(struct gm_role_work *w)
     }
     free(p.before);
     free(p.made);
-    free(sets.v);
     return ok;
 }
 

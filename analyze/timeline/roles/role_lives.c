@@ -261,7 +261,7 @@ static bool foresee(struct gm_role_work *w)
         open += gm_life_of(w, a) == GM_LIFE_OPEN && gm_stack_of(h, a) > GM_STACK_EMPTY;
     if (open == 0)
         return true;
-    struct fate *fates = calloc(stacks, sizeof *fates);
+    GM_FREED struct fate *fates = calloc(stacks, sizeof *fates);
     if (fates == NULL)
         return false;
     for (size_t a = 0; a < h->allocation_count; a++) {
@@ -285,7 +285,6 @@ static bool foresee(struct gm_role_work *w)
             life = GM_LIFE_RUN;
         gm_life_set(w, a, life, gm_life_part(w, a));
     }
-    free(fates);
     return true;
 }
 

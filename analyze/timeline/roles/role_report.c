@@ -140,7 +140,7 @@ static void visit_blocks(struct ends *e)
 bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *passes)
 {
     size_t n = report->top_block_count;
-    uint8_t *role = roles_of_blocks(report, passes);
+    GM_FREED uint8_t *role = roles_of_blocks(report, passes);
     struct gm_block_row *rows = gm_arena_calloc(&report->arena, n, sizeof *rows);
     struct ends e = {.report = report, .role = role, .rows = malloc((n + 1) * sizeof *e.rows), .row_count = n};
     bool ok = role != NULL && rows != NULL && e.rows != NULL;
@@ -163,7 +163,6 @@ bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *
             report->top_blocks = rows;
         }
     }
-    free(role);
     free(e.rows);
     return ok;
 }

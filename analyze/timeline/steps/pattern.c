@@ -411,14 +411,12 @@ bool gm_step_pattern(struct gm_step_work *w)
     w->pass->out->steps.capacity = w->capacity;
     if (w->spans.n == 0)
         return true;
-    size_t *span = malloc((w->spans.n + 1) * sizeof *span);
-    double *columns = malloc(COLUMNS * (w->spans.n + 1) * sizeof *columns);
+    GM_FREED size_t *span = malloc((w->spans.n + 1) * sizeof *span);
+    GM_FREED double *columns = malloc(COLUMNS * (w->spans.n + 1) * sizeof *columns);
     bool ok = span != NULL && columns != NULL;
     if (ok) {
         collect(&s, span, columns);
         ok = s.n < FEWEST || decide(&s);
     }
-    free(span);
-    free(columns);
     return ok;
 }

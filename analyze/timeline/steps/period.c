@@ -67,14 +67,11 @@ bool gm_period_candidates(const uint32_t *symbols, size_t n, uint32_t symbol_cou
     *count = 0;
     if (n < 2 * GM_PERIOD_SHORTEST || n >= UINT32_MAX)
         return true;
-    uint32_t *last = calloc((size_t)symbol_count + 1, sizeof *last);
-    uint32_t *counts = calloc(n / 2 + 1, sizeof *counts);
+    GM_FREED uint32_t *last = calloc((size_t)symbol_count + 1, sizeof *last);
+    GM_FREED uint32_t *counts = calloc(n / 2 + 1, sizeof *counts);
     struct distance list[SHORTLIST];
-    if (last == NULL || counts == NULL) {
-        free(last);
-        free(counts);
+    if (last == NULL || counts == NULL)
         return false;
-    }
     count_distances(symbols, n, last, counts);
     size_t kept = shortlist(counts, n, list);
     for (size_t i = 0; i < kept; i++)
@@ -83,8 +80,6 @@ bool gm_period_candidates(const uint32_t *symbols, size_t n, uint32_t symbol_cou
     for (size_t i = 0; i < kept && *count < most && list[i].count >= SAMPLES / 3; i++)
         lengths[(*count)++] = list[i].length;
     GM_SORT(lengths, *count, by_length);
-    free(last);
-    free(counts);
     return true;
 }
 

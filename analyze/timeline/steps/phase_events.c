@@ -237,7 +237,7 @@ static double bytes_of_span(struct gm_step_work *w, const struct gm_span *s, boo
 static bool fill_by_sizes(struct gm_step_work *w, uint8_t *phase, bool *is_known)
 {
     size_t n = w->spans.n, generating = 0, large = 0;
-    double *bytes = malloc((n + 1) * sizeof *bytes), *sorted = malloc((n + 1) * sizeof *sorted);
+    GM_FREED double *bytes = malloc((n + 1) * sizeof *bytes), *sorted = malloc((n + 1) * sizeof *sorted);
     *is_known = false;
     for (size_t s = 0; bytes != NULL && sorted != NULL && s < n; s++) {
         bool generates;
@@ -254,10 +254,7 @@ static bool fill_by_sizes(struct gm_step_work *w, uint8_t *phase, bool *is_known
             memset(phase + w->spans.v[s].first, bytes[s] >= MANY_TIMES * median ? GM_PHASE_PREFILL : GM_PHASE_DECODE,
                    w->spans.v[s].last - w->spans.v[s].first + 1);
     }
-    bool ok = bytes != NULL && sorted != NULL;
-    free(bytes);
-    free(sorted);
-    return ok;
+    return bytes != NULL && sorted != NULL;
 }
 
 bool gm_step_phases(struct gm_step_work *w)

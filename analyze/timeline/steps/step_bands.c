@@ -13,9 +13,9 @@
 enum { MOST_STEPS = 400, MOST_RANGES = 400, MOST_PHASES = 400 };
 
 struct bands {
-    struct gm_step_work *w;
     struct gm_band *v;
     size_t n;
+    struct gm_step_work *w;
 };
 
 static uint64_t time_or(const struct gm_step_work *w, int64_t us, uint32_t event)
@@ -49,7 +49,7 @@ GM_ORDERING_OF_POINTERS(by_place, struct gm_range, GM_BY(GM_ORDER(a, b)));
 static bool add_ranges(struct bands *b, bool steps_are_shown)
 {
     struct gm_step_work *w = b->w;
-    const struct gm_range **chosen = malloc((w->ranges.n + 1) * sizeof *chosen);
+    GM_FREED const struct gm_range **chosen = malloc((w->ranges.n + 1) * sizeof *chosen);
     size_t n = 0;
     if (chosen == NULL)
         return false;
@@ -63,10 +63,8 @@ static bool add_ranges(struct bands *b, bool steps_are_shown)
         const struct gm_range *r = chosen[i];
         bool is_optimizer = r->kind == GM_RANGE_OPTIMIZER_STEP || r->kind == GM_RANGE_ZERO_GRAD;
         const char *name = gm_names_string(w->pass->names, r->name);
-        if (name == NULL) {
-            free(chosen);
+        if (name == NULL)
             return false;
-        }
         b->v[b->n++] = (struct gm_band){.name = name,
                                         .phase = is_optimizer ? GM_PHASE_OPTIMIZER : GM_PHASE_OTHER,
                                         .depth = r->depth,
@@ -76,7 +74,6 @@ static bool add_ranges(struct bands *b, bool steps_are_shown)
                                         .from_us = time_or(w, r->from_us, r->first),
                                         .to_us = time_or(w, r->to_us, r->last)};
     }
-    free(chosen);
     return true;
 }
 
@@ -129,7 +126,7 @@ GM_ORDERING(by_first, struct gm_band,
 bool gm_step_bands(struct gm_step_work *w)
 {
     struct gm_steps *steps = &w->pass->out->steps;
-    struct bands b = {.w = w};
+    GM_FREED struct bands b = {.w = w};
     size_t most = MOST_STEPS + MOST_RANGES + MOST_PHASES;
     b.v = malloc(most * sizeof *b.v);
     if (b.v == NULL)
@@ -145,7 +142,6 @@ bool gm_step_bands(struct gm_step_work *w)
     ok = ok && (b.n == 0 || kept != NULL);
     steps->bands = kept;
     steps->band_count = kept == NULL ? 0 : b.n;
-    free(b.v);
     return ok;
 }
 
@@ -183,12 +179,11 @@ bool gm_step_names(struct gm_step_work *w)
     struct gm_trace_pass *pass = w->pass;
     if (w->ranges.n == 0)
         return true;
-    uint32_t *open = malloc(w->ranges.n * sizeof *open);
+    GM_FREED uint32_t *open = malloc(w->ranges.n * sizeof *open);
     pass->range_changes = malloc(2 * w->ranges.n * sizeof *pass->range_changes);
     pass->ranges = calloc(w->ranges.n, sizeof *pass->ranges);
     const bool ok = open != NULL && pass->range_changes != NULL && pass->ranges != NULL;
     if (ok)
         walk(w, open);
-    free(open);
     return ok;
 }

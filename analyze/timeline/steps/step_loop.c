@@ -71,7 +71,7 @@ static bool explains_more(const struct gm_period *longer, const struct gm_period
 static bool explains_symbols(const struct loop *l, const struct gm_period *p, size_t n, bool *explains)
 {
     size_t seen = 0, repeated = 0;
-    uint8_t *state = calloc((size_t)l->symbol_count + 1, 1);
+    GM_FREED uint8_t *state = calloc((size_t)l->symbol_count + 1, 1);
     *explains = false;
     if (state == NULL)
         return false;
@@ -83,7 +83,6 @@ static bool explains_symbols(const struct loop *l, const struct gm_period *p, si
         *at = repeats || *at == 2 ? 2 : 1;
     }
     *explains = p->last - p->first >= 2 * p->length && repeated * 20 >= seen * 19;
-    free(state);
     return true;
 }
 
@@ -93,14 +92,13 @@ static bool is_interrupted(const struct loop *l, const struct gm_period *p, bool
 {
     const uint32_t *stack = l->w->allocs.stack;
     size_t end = p->last + p->length, foreign = 0;
-    uint8_t *is_inside = calloc((size_t)l->w->pass->snapshot->stacks.count + 2, 1);
+    GM_FREED uint8_t *is_inside = calloc((size_t)l->w->pass->snapshot->stacks.count + 2, 1);
     if (is_inside == NULL)
         return false;
     for (size_t i = p->first; i < p->last; i++)
         is_inside[stack[i]] |= l->symbols[i] == l->symbols[i + p->length];
     for (size_t i = p->first; i < end; i++)
         foreign += !is_inside[stack[i]];
-    free(is_inside);
     *answer = foreign * FOREIGN >= end - p->first;
     return true;
 }
@@ -324,9 +322,8 @@ bool gm_spans_from_period(struct gm_step_work *w)
     l.symbols = malloc(n * sizeof *l.symbols);
     bool ok = l.symbols != NULL && name_pairs(&l) && find_period_of_all(&l);
     if (ok && l.period.matches == 0) {
-        uint32_t *first = calloc((size_t)l.symbol_count + 1, sizeof *first);
+        GM_FREED uint32_t *first = calloc((size_t)l.symbol_count + 1, sizeof *first);
         ok = first != NULL && (!name_roughly(&l, first) || find_period_of_all(&l));
-        free(first);
     }
     if (ok && l.period.matches != 0)
         ok = use_period(&l);

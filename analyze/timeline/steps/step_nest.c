@@ -143,14 +143,11 @@ static bool has_python(struct gm_step_work *w, const uint32_t *all)
 bool gm_loop_judge(struct gm_step_work *w, const struct gm_period *p, enum gm_loop_verdict *verdict)
 {
     size_t stacks = (size_t)w->pass->snapshot->stacks.count + 2, end = p->last + p->length;
-    uint32_t *counts = calloc(stacks, sizeof *counts), *all = calloc(stacks, sizeof *all);
+    GM_FREED uint32_t *counts = calloc(stacks, sizeof *counts), *all = calloc(stacks, sizeof *all);
     uint32_t path[DEEPEST];
     size_t kinds[4] = {0};
-    if (counts == NULL || all == NULL) {
-        free(counts);
-        free(all);
+    if (counts == NULL || all == NULL)
         return false;
-    }
     count_stacks(w, p->first, end, counts);
     count_stacks(w, 0, w->allocs.count, all);
     for (uint32_t s = 0; s + 2 < stacks; s++)
@@ -168,7 +165,5 @@ bool gm_loop_judge(struct gm_step_work *w, const struct gm_period *p, enum gm_lo
         *verdict = has_python(w, all) ? GM_LOOP_NO : GM_LOOP_UNKNOWN;
     else
         *verdict = is_in_forward(w, path, length) ? GM_LOOP_UNKNOWN : GM_LOOP_YES;
-    free(counts);
-    free(all);
     return true;
 }

@@ -145,9 +145,9 @@ static bool add_range(struct gm_step_work *w, const struct mark *start, const st
 static bool pair_marks(struct gm_step_work *w, const struct marks *marks)
 {
     size_t names = (size_t)w->pass->snapshot->strings.count + 1;
-    uint32_t *open = calloc(names, sizeof *open); /* [name] the latest open START, plus one */
-    uint32_t *before = malloc((marks->n + 1) * sizeof *before);
-    bool *is_open = calloc(marks->n + 1, sizeof *is_open);
+    GM_FREED uint32_t *open = calloc(names, sizeof *open); /* [name] the latest open START, plus one */
+    GM_FREED uint32_t *before = malloc((marks->n + 1) * sizeof *before);
+    GM_FREED bool *is_open = calloc(marks->n + 1, sizeof *is_open);
     bool ok = open != NULL && before != NULL && is_open != NULL;
     for (size_t i = 0; ok && i < marks->n; i++) {
         const struct mark *m = &marks->v[i];
@@ -167,9 +167,6 @@ static bool pair_marks(struct gm_step_work *w, const struct marks *marks)
     for (size_t i = 0; ok && i < marks->n; i++)
         if (is_open[i])
             ok = add_range(w, &marks->v[i], NULL);
-    free(open);
-    free(before);
-    free(is_open);
     return ok;
 }
 
@@ -178,7 +175,7 @@ GM_ORDERING(by_first, struct gm_range, GM_UP(first) || GM_DOWN(last) || GM_UP(fr
 /* Sorted, the ranges around one are those that are open where it begins. */
 static bool find_depths(struct gm_step_work *w)
 {
-    uint32_t *open = malloc((w->ranges.n + 1) * sizeof *open); /* the last events of those around */
+    GM_FREED uint32_t *open = malloc((w->ranges.n + 1) * sizeof *open); /* the last events of those around */
     size_t n = 0;
     if (open == NULL)
         return false;
@@ -190,26 +187,21 @@ static bool find_depths(struct gm_step_work *w)
         r->depth = (unsigned)n;
         open[n++] = r->last;
     }
-    free(open);
     return true;
 }
 
 bool gm_step_ranges(struct gm_step_work *w)
 {
     const struct gm_history *h = &w->pass->history;
-    struct marks marks = {0};
+    GM_FREED struct marks marks = {0};
     bool ok = true;
     if (h->count == 0)
         return true;
     if (h->snapshot->annotation_count > 0 && h->snapshot->annotation_count < UINT32_MAX &&
         gm_events_have_times(&h->snapshot->events))
         ok = from_annotations(w, &marks);
-    if (ok && marks.n == 0) {
-        free(marks.v);
-        marks = (struct marks){0};
-        ok = from_events(w, &marks);
-    }
+    if (marks.n == 0)
+        ok = ok && from_events(w, &marks);
     ok = ok && (marks.n == 0 || (pair_marks(w, &marks) && (w->ranges.n == 0 || find_depths(w))));
-    free(marks.v);
     return ok;
 }

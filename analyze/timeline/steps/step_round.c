@@ -99,14 +99,13 @@ static bool find_singles(struct beginning *b, uint32_t symbol_count)
 {
     size_t length = b->period->length, first = b->period->first, whole = b->period->last + length - first;
     size_t expected = whole / length;
-    uint32_t *counts = calloc((size_t)symbol_count + 1, sizeof *counts);
+    GM_FREED uint32_t *counts = calloc((size_t)symbol_count + 1, sizeof *counts);
     for (size_t i = first; counts != NULL && i < first + whole; i++)
         counts[b->symbols[i]]++;
     for (size_t j = 0; counts != NULL && j < length; j++) {
         size_t times = counts[b->symbols[first + j]];
         b->places[j].is_single = times <= expected + expected / 10 + 1 && times * 10 >= expected * 8;
     }
-    free(counts);
     return counts != NULL;
 }
 

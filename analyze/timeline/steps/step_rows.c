@@ -136,7 +136,7 @@ GM_ORDERING(by_peak, struct ranked, GM_DOWN(peak) || GM_UP(span));
 static bool choose(struct rows *r, size_t *count)
 {
     size_t n = r->w->spans.n, middle = n - 2 * KEPT_AT_ENDS;
-    struct ranked *ranked = malloc(middle * sizeof *ranked);
+    GM_FREED struct ranked *ranked = malloc(middle * sizeof *ranked);
     if (ranked == NULL)
         return false;
     for (size_t i = 0; i < middle; i++)
@@ -144,7 +144,6 @@ static bool choose(struct rows *r, size_t *count)
     GM_SORT(ranked, middle, by_peak);
     for (size_t i = 0; i < MOST_ROWS - 2 * KEPT_AT_ENDS; i++)
         r->row_of[ranked[i].span] = 0;
-    free(ranked);
     *count = 0;
     for (size_t s = 0; s < n; s++)
         if (s < KEPT_AT_ENDS || s >= n - KEPT_AT_ENDS || r->row_of[s] == 0)

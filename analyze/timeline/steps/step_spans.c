@@ -341,7 +341,7 @@ static bool ends_of_bursts(struct gm_step_work *w, struct ends *e)
  * fewer than a tenth as many as the commonest is an accident. */
 static bool keep_one_kind(struct ends *e)
 {
-    uint64_t *sorted = malloc((e->n + 1) * sizeof *sorted); /* kinds, with the numbers of their ends */
+    GM_FREED uint64_t *sorted = malloc((e->n + 1) * sizeof *sorted); /* kinds, with the numbers of their ends */
     size_t most = 0, best = SIZE_MAX;
     uint32_t kind = 0;
     if (sorted == NULL)
@@ -364,7 +364,6 @@ static bool keep_one_kind(struct ends *e)
             }
         }
     }
-    free(sorted);
     if (best == SIZE_MAX)
         return true; /* they are not taking turns */
     size_t kept = 0;

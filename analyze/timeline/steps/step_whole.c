@@ -115,8 +115,8 @@ static double drift_of(struct body *b)
 static bool has_single(const struct body *b, const uint32_t *symbols, uint32_t symbol_count, bool *answer)
 {
     size_t length = b->period->length;
-    uint32_t *last = calloc((size_t)symbol_count + 1, sizeof *last),
-             *bad = calloc((size_t)symbol_count + 1, sizeof *bad);
+    GM_FREED uint32_t *last = calloc((size_t)symbol_count + 1, sizeof *last),
+                      *bad = calloc((size_t)symbol_count + 1, sizeof *bad);
     bool ok = last != NULL && bad != NULL;
     for (size_t k = 0; ok && k < b->rounds; k++)
         for (size_t j = 0; j < length; j++) {
@@ -129,8 +129,6 @@ static bool has_single(const struct body *b, const uint32_t *symbols, uint32_t s
         uint32_t s = symbols[b->period->first + j];
         *answer |= bad[s] == 0 && last[s] == b->rounds;
     }
-    free(last);
-    free(bad);
     return ok;
 }
 

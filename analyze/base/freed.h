@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory of one function: `GM_FREED uint32_t *counts = calloc(n, sizeof *counts);` is freed wherever the function is
+ * left. So is an array of vec.h, or any struct that owns what its first member points to and nothing else. It stands
+ * before a declaration of its own, since it holds for all that is declared with it.
+ */
+#ifndef GM_BASE_FREED_H
+#define GM_BASE_FREED_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GM_FREED __attribute__((cleanup(gm_free_at)))
+static inline void gm_free_at(void *at)
+{
+    void *memory;
+    memcpy(&memory, at, sizeof memory);
+    free(memory);
+}
+
+#endif
