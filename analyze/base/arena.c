@@ -52,6 +52,12 @@ void *gm_arena_calloc(struct gm_arena *arena, size_t count, size_t size)
     return p == NULL ? NULL : memset(p, 0, count * size);
 }
 
+void *gm_arena_array(struct gm_arena *arena, const void *v, size_t count, size_t size)
+{
+    void *p = gm_arena_calloc(arena, count, size);
+    return p == NULL || count == 0 ? p : memcpy(p, v, count * size);
+}
+
 char *gm_arena_copy(struct gm_arena *arena, const char *s, size_t n)
 {
     char *p = n < SIZE_MAX ? take(arena, n + 1) : NULL;

@@ -17,6 +17,8 @@ struct gm_arena {
 
 /* Zeroed memory for `count` objects of `size` bytes, aligned for any type; NULL if there is none (or on overflow). */
 void *gm_arena_calloc(struct gm_arena *arena, size_t count, size_t size);
+/* The same with what v has; v may be NULL where nothing is copied. */
+void *gm_arena_array(struct gm_arena *arena, const void *v, size_t count, size_t size);
 /* A NUL-terminated copy of s[0..n); NULL if there is no memory. */
 char *gm_arena_copy(struct gm_arena *arena, const char *s, size_t n);
 /* A formatted string owned by the arena; NULL if there is no memory. */

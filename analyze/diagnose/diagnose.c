@@ -107,11 +107,10 @@ void gm_case_free_set(struct gm_case *c, struct gm_set *set)
 struct gm_remedy *gm_case_remedy_with(struct gm_case *c, const struct gm_set *set)
 {
     struct gm_remedy *remedy = gm_case_remedy(c, c->view.device->device);
-    struct gm_remedy_change *changes = gm_arena_calloc(&c->report->arena, set->n + 1, sizeof *changes);
+    const struct gm_remedy_change *changes = gm_arena_array(&c->report->arena, set->v, set->n, sizeof *changes);
     c->failed |= changes == NULL;
     if (remedy == NULL || changes == NULL)
         return NULL;
-    memcpy(changes, set->v, set->n * sizeof *changes);
     remedy->changes = changes;
     remedy->count = set->n;
     return remedy;

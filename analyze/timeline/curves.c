@@ -368,16 +368,13 @@ static bool publish(struct gm_curves *c)
 {
     struct gm_trace_pass *pass = c->pass;
     struct gm_device_timeline *out = pass->out;
-    struct gm_sample *samples = gm_arena_calloc(&pass->report->arena, c->sample_count, sizeof *samples);
+    out->samples = gm_arena_array(&pass->report->arena, c->samples, c->sample_count, sizeof *out->samples);
     const char *note = c->crowded == 0
                            ? NULL
                            : gm_arena_printf(&pass->report->arena, "90 %% of the events are in %.1f %% of the time",
                                              100. * (double)c->crowded / (double)c->column_count);
-    if (samples == NULL || (note == NULL && c->crowded > 0))
+    if (out->samples == NULL || (note == NULL && c->crowded > 0))
         return false;
-    if (c->sample_count > 0)
-        memcpy(samples, c->samples, c->sample_count * sizeof *samples);
-    out->samples = samples;
     out->sample_count = c->sample_count;
     pass->peak_moment = c->peak[0].event;
     pass->peak_active_moment = c->peak[2].event;

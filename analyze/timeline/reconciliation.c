@@ -64,10 +64,10 @@ bool gm_trace_reconciliation(struct gm_trace_pass *pass)
     const struct gm_history *h = &pass->history;
     struct gm_reconciliation *out = &pass->out->reconciliation;
     *out = h->reconciliation;
-    struct gm_disagreement *rows = gm_arena_calloc(&pass->report->arena, out->disagreement_count, sizeof *rows);
+    struct gm_disagreement *rows =
+        gm_arena_array(&pass->report->arena, h->disagreements, out->disagreement_count, sizeof *rows);
     if (rows == NULL)
         return false;
-    memcpy(rows, h->disagreements, out->disagreement_count * sizeof *rows);
     GM_SORT(rows, out->disagreement_count, by_weight);
     out->disagreements = rows;
     if (h->count > 0)

@@ -173,15 +173,11 @@ static bool tell_sizes(struct gm_dims_report *out, const struct gm_census *censu
         out->explained = gm_known_add(out->explained, all[n].formula != NULL ? all[n].total : 0);
         n += all[n].total > 0;
     }
-    if (ok && n > 1)
-        GM_SORT(all, n, by_total);
-    out->size_count = gm_min(n, pass->options->top);
-    struct gm_size_row *rows = ok ? gm_arena_calloc(arena, out->size_count, sizeof *rows) : NULL;
-    if (rows != NULL && out->size_count > 0)
-        memcpy(rows, all, out->size_count * sizeof *rows);
-    out->sizes = rows;
     gm_formulas_free(&formulas);
-    return rows != NULL;
+    GM_SORT(all, n, by_total);
+    out->size_count = gm_min(n, pass->options->top);
+    out->sizes = ok ? gm_arena_array(arena, all, out->size_count, sizeof *all) : NULL;
+    return out->sizes != NULL;
 }
 
 bool gm_trace_dims(struct gm_trace_pass *pass)

@@ -257,14 +257,11 @@ bool gm_dims_needs(struct gm_dims_report *out, const struct gm_model *model, con
     measure(&n, pass);
     need_weights(&n);
     need_activations(&n);
-    struct gm_need_row *rows = gm_arena_calloc(arena, n.n, sizeof *rows);
-    for (size_t i = 0; rows != NULL && i < n.n; i++)
-        rows[i] = n.rows[i];
+    out->needs = gm_arena_array(arena, n.rows, n.n, sizeof *n.rows);
     if (dim(&n, GM_DIM_EXPERTS) > 0)
         out->doubt = "Of experts, rows of hidden are counted three times for each token and choice: what is gathered "
                      "for them, what comes out, and that times its weight. Without index_add it is one less; rows that "
                      "fill experts up to a capacity, and experts that all tokens share, come on top.";
-    out->needs = rows;
     out->need_count = n.n;
-    return rows != NULL && !n.failed;
+    return out->needs != NULL && !n.failed;
 }

@@ -96,20 +96,19 @@ static bool find_medians(struct churn *c, struct gm_site_stat *rows, size_t n)
         lives[i].first = room;
         room += (size_t)(rows[i].allocs / lives[i].every) + 1;
     }
-    uint64_t *v = malloc((room + 1) * sizeof *v);
-    bool ok = lives != NULL && v != NULL;
-    for (size_t i = 0; ok && i < n; i++)
+    GM_FREED uint64_t *v = malloc((room + 1) * sizeof *v);
+    if (lives == NULL || v == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
         lives[i].v = v;
-    if (ok)
-        collect(c, lives);
-    for (size_t i = 0; ok && i < n; i++) {
+    collect(c, lives);
+    for (size_t i = 0; i < n; i++) {
         if (lives[i].n == 0)
             continue;
         qsort(v + lives[i].first, lives[i].n, sizeof *v, gm_by_number);
         rows[i].median_life_us = v[lives[i].first + (lives[i].n - 1) / 2];
     }
-    free(v);
-    return ok;
+    return true;
 }
 
 /* The first rows of a table by call site; bytes are v[1]. NULL: no memory. */

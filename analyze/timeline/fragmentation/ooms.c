@@ -291,16 +291,17 @@ bool gm_trace_ooms(struct gm_trace_pass *pass)
     GM_FREED struct live *live = calloc(n, sizeof *live);
     GM_FREED struct gm_amount *amounts = calloc(n * categories, sizeof *amounts);
     struct gm_oom_row *rows = gm_arena_calloc(&pass->report->arena, n, sizeof *rows);
-    bool ok = live != NULL && amounts != NULL && rows != NULL;
-    for (size_t i = 0; ok && i < n; i++) {
+    if (live == NULL || amounts == NULL || rows == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++) {
         live[i].moment = events[i];
         live[i].categories = amounts + i * categories;
     }
-    if (ok)
-        sum_live(pass, live, n);
-    for (size_t i = 0; ok && i < n; i++)
-        ok = fill_row(pass, &rows[i], &live[i]);
+    sum_live(pass, live, n);
     pass->out->ooms = rows;
-    pass->out->oom_count = ok ? n : 0;
-    return ok;
+    pass->out->oom_count = n;
+    for (size_t i = 0; i < n; i++)
+        if (!fill_row(pass, &rows[i], &live[i]))
+            return false;
+    return true;
 }

@@ -506,10 +506,8 @@ static bool tell_times(struct work *w)
     GM_FREED struct device_time t = {.n = 0};
     if (w->join->out->kernels == 0)
         return true;
-    bool ok = gm_join_busy(w->join, w->pass->history.device, &t.v, &t.n);
-    if (ok && t.n > 0)
-        ok = tell_steps(w, &t) && tell_phases(w, &t);
-    return ok;
+    return gm_join_busy(w->join, w->pass->history.device, &t.v, &t.n) &&
+           (t.n == 0 || (tell_steps(w, &t) && tell_phases(w, &t)));
 }
 
 static bool run(struct work *w)

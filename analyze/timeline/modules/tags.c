@@ -201,11 +201,9 @@ static bool publish(struct tags *t, enum gm_tag tag)
     GM_SORT(table->rows.v, n, by_bytes);
     out->total = n;
     out->count = n < top ? n : top;
-    struct gm_tag_row *rows = gm_arena_calloc(&t->pass->report->arena, out->count, sizeof *rows);
-    if (rows == NULL)
+    out->rows = gm_arena_array(&t->pass->report->arena, table->rows.v, out->count, sizeof *out->rows);
+    if (out->rows == NULL)
         return false;
-    memcpy(rows, table->rows.v, out->count * sizeof *rows);
-    out->rows = rows;
     for (size_t i = out->count; i < n; i++) {
         out->rest.bytes = gm_known_add(out->rest.bytes, table->rows.v[i].bytes);
         out->rest.blocks += table->rows.v[i].blocks;

@@ -134,15 +134,13 @@ static bool list_nodes(struct tree *t)
     GM_FREED struct entry *entries = malloc(t->calls->nodes.n * sizeof *entries);
     GM_FREED uint32_t *place = malloc(t->calls->nodes.n * sizeof *place);
     size_t n = 0;
-    bool ok = entries != NULL && place != NULL;
-    for (uint32_t i = 0; ok && i < t->calls->nodes.n; i++)
+    if (entries == NULL || place == NULL)
+        return false;
+    for (uint32_t i = 0; i < t->calls->nodes.n; i++)
         if (t->nodes[i].bytes > 0)
             entries[n++] = (struct entry){t->nodes[i].bytes, t->nodes[i].depth, i};
-    if (n > 1) { /* more than the root */
-        GM_SORT(entries, n, by_bytes);
-        ok = publish(t, entries, n < NODES_MOST ? n : NODES_MOST, place);
-    }
-    return ok;
+    GM_SORT(entries, n, by_bytes);
+    return n <= 1 /* the root */ || publish(t, entries, gm_min(n, NODES_MOST), place);
 }
 
 bool gm_trace_calls(struct gm_trace_pass *pass)
@@ -161,17 +159,15 @@ void gm_trace_forget_calls(struct gm_trace_pass *pass)
 
 bool gm_module_tree(struct gm_trace_pass *pass)
 {
-    struct tree t = {.pass = pass, .calls = pass->calls};
-    t.nodes = calloc(t.calls->nodes.n, sizeof *t.nodes);
-    t.of_call = calloc(t.calls->calls.n, sizeof *t.of_call);
-    bool ok = t.nodes != NULL && t.of_call != NULL;
-    if (ok) {
-        add_own(&t);
-        add_up(&t);
-        ok = list_nodes(&t);
-    }
-    free(t.nodes);
-    free(t.of_call);
+    const struct gm_calls *calls = pass->calls;
+    GM_FREED struct gm_module_node *nodes = calloc(calls->nodes.n, sizeof *nodes);
+    GM_FREED uint64_t *of_call = calloc(calls->calls.n, sizeof *of_call);
+    struct tree t = {pass, calls, of_call, nodes};
+    if (nodes == NULL || of_call == NULL)
+        return false;
+    add_own(&t);
+    add_up(&t);
+    const bool ok = list_nodes(&t);
     gm_trace_forget_calls(pass);
     return ok;
 }

@@ -258,13 +258,12 @@ static bool put_all(struct flame *f)
     f->nodes = gm_arena_calloc(&f->pass->report->arena, f->item_count + 1, sizeof *f->nodes);
     const struct item root = {
         .all = f->trie.v[0].all, .self = f->trie.v[0].self, .name = "all", .filename = "", .line = GM_REPORT_NONE};
-    bool ok = source != NULL && f->nodes != NULL;
+    if (source == NULL || f->nodes == NULL)
+        return false;
     f->node_count = 0;
-    if (ok) {
-        put(f, &root, 0, 0);
-        source[0] = 0;
-    }
-    for (uint32_t at = 0; ok && at < f->node_count; at++) {
+    put(f, &root, 0, 0);
+    source[0] = 0;
+    for (uint32_t at = 0; at < f->node_count; at++) {
         if (source[at] == GM_NEVER)
             continue; /* an "(other)" has no children */
         uint32_t before = 0;
@@ -276,7 +275,7 @@ static bool put_all(struct flame *f)
             before = child;
         }
     }
-    return ok;
+    return true;
 }
 
 GM_ORDERING(by_category, struct leaf, GM_UP(category));

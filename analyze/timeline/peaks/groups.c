@@ -250,8 +250,7 @@ static bool gather(struct gather *g)
             sum->group = (uint32_t)k;
             sum->label = g->grouping->labels.v[k];
         }
-    if (ok && g->count > 1)
-        GM_SORT(g->sums, g->count, by_bytes);
+    GM_SORT(g->sums, g->count, by_bytes);
     return ok;
 }
 

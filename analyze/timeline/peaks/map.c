@@ -115,14 +115,9 @@ static bool add_blocks(struct map *m, size_t segment, struct gm_map_segment *out
         ok = simplify(m, first, count, g->total_size[segment] / BLOCKS_MOST + 1);
     for (size_t i = first; ok && count <= BLOCKS_MOST && i < first + count; i++)
         ok = put(m, block_of(m, i, category_of(m, i)), false);
-    struct gm_map_block *blocks = gm_arena_calloc(&m->pass->report->arena, m->blocks.n, sizeof *blocks);
-    if (!ok || blocks == NULL)
-        return false;
-    if (m->blocks.n > 0)
-        memcpy(blocks, m->blocks.v, m->blocks.n * sizeof *blocks);
-    out->blocks = blocks;
+    out->blocks = gm_arena_array(&m->pass->report->arena, m->blocks.v, m->blocks.n, sizeof *out->blocks);
     out->block_count = m->blocks.n;
-    return true;
+    return ok && out->blocks != NULL;
 }
 
 static uint32_t stream_number(const struct gm_device_report *device, int64_t stream)
@@ -181,8 +176,7 @@ bool gm_trace_map(struct gm_trace_pass *pass)
     for (size_t i = 0; ok && i < g->count; i++)
         if (g->device[i] == pass->history.device)
             ranked[count++] = (struct ranked){g->total_size[i], g->address[i], i};
-    if (ok && count > 1)
-        GM_SORT(ranked, count, by_size);
+    GM_SORT(ranked, count, by_size);
     ok = ok && publish(&m, ranked, count);
     free(m.category);
     free(m.pixel);

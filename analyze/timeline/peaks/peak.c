@@ -238,17 +238,13 @@ static bool publish_slices(struct gm_trace_pass *pass, struct gm_live *live)
     struct gm_peak_detail *detail = &pass->out->peak;
     struct gm_amount roles[GM_ROLE_COUNT] = {0}, lifetimes[LIFETIMES] = {0};
     GM_FREED struct gm_amount *categories = calloc(gm_category_count(pass->options->rules) + 1, sizeof *categories);
-    bool ok = categories != NULL && gather(pass, live, categories, roles, lifetimes);
-    if (ok) {
-        pass->peak->categories = gm_slices_make(arena, pass->options->rules, categories, &pass->peak->category_count);
-        detail->lifetimes = lifetime_slices(arena, lifetimes, &detail->lifetime_count);
-        ok = pass->peak->categories != NULL && detail->lifetimes != NULL;
-    }
-    if (ok && pass->role != NULL) {
+    if (categories == NULL || !gather(pass, live, categories, roles, lifetimes))
+        return false;
+    pass->peak->categories = gm_slices_make(arena, pass->options->rules, categories, &pass->peak->category_count);
+    detail->lifetimes = lifetime_slices(arena, lifetimes, &detail->lifetime_count);
+    if (pass->role != NULL)
         detail->roles = gm_role_slices(arena, roles, &detail->role_count);
-        ok = detail->roles != NULL;
-    }
-    return ok;
+    return pass->peak->categories != NULL && detail->lifetimes != NULL && (pass->role == NULL || detail->roles != NULL);
 }
 
 /* A table of the live set and, for each row, the peak without it; savings and swings of the same walk over the events

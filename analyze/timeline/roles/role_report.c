@@ -141,28 +141,24 @@ bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *
 {
     size_t n = report->top_block_count;
     GM_FREED uint8_t *role = roles_of_blocks(report, passes);
-    struct gm_block_row *rows = gm_arena_calloc(&report->arena, n, sizeof *rows);
-    struct ends e = {.report = report, .role = role, .rows = malloc((n + 1) * sizeof *e.rows), .row_count = n};
-    bool ok = role != NULL && rows != NULL && e.rows != NULL;
-    if (ok) {
-        for (size_t i = 0; i < n; i++) {
-            rows[i] = report->top_blocks[i];
-            e.rows[i] = &rows[i];
-        }
-        GM_SORT(e.rows, n, by_place);
-        if (report->device_count > 0) {
-            e.snapshot = passes[0].snapshot;
-            visit_blocks(&e);
-        }
-        size_t count;
-        const struct gm_slice *slices = gm_role_slices(&report->arena, e.amounts, &count);
-        ok = slices != NULL;
-        if (ok) {
-            report->roles = slices;
-            report->role_count = count;
-            report->top_blocks = rows;
-        }
+    struct gm_block_row *rows = gm_arena_array(&report->arena, report->top_blocks, n, sizeof *rows);
+    GM_FREED struct gm_block_row **sorted = malloc((n + 1) * sizeof *sorted);
+    struct ends e = {.report = report, .role = role, .rows = sorted, .row_count = n};
+    size_t count;
+    if (role == NULL || rows == NULL || sorted == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = &rows[i];
+    GM_SORT(sorted, n, by_place);
+    if (report->device_count > 0) {
+        e.snapshot = passes[0].snapshot;
+        visit_blocks(&e);
     }
-    free(e.rows);
-    return ok;
+    const struct gm_slice *slices = gm_role_slices(&report->arena, e.amounts, &count);
+    if (slices == NULL)
+        return false;
+    report->roles = slices;
+    report->role_count = count;
+    report->top_blocks = rows;
+    return true;
 }

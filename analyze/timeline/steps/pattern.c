@@ -413,10 +413,8 @@ bool gm_step_pattern(struct gm_step_work *w)
         return true;
     GM_FREED size_t *span = malloc((w->spans.n + 1) * sizeof *span);
     GM_FREED double *columns = malloc(COLUMNS * (w->spans.n + 1) * sizeof *columns);
-    bool ok = span != NULL && columns != NULL;
-    if (ok) {
-        collect(&s, span, columns);
-        ok = s.n < FEWEST || decide(&s);
-    }
-    return ok;
+    if (span == NULL || columns == NULL)
+        return false;
+    collect(&s, span, columns);
+    return s.n < FEWEST || decide(&s);
 }

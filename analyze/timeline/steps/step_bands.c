@@ -127,22 +127,17 @@ bool gm_step_bands(struct gm_step_work *w)
 {
     struct gm_steps *steps = &w->pass->out->steps;
     GM_FREED struct bands b = {.w = w};
-    size_t most = MOST_STEPS + MOST_RANGES + MOST_PHASES;
-    b.v = malloc(most * sizeof *b.v);
+    b.v = malloc((MOST_STEPS + MOST_RANGES + MOST_PHASES) * sizeof *b.v);
     if (b.v == NULL)
         return false;
     add_steps(&b);
-    bool ok = add_ranges(&b, b.n > 0);
-    if (ok)
-        add_phases(&b);
+    if (!add_ranges(&b, b.n > 0))
+        return false;
+    add_phases(&b);
     GM_SORT(b.v, b.n, by_first);
-    struct gm_band *kept = ok && b.n > 0 ? gm_arena_calloc(&w->pass->report->arena, b.n, sizeof *kept) : NULL;
-    if (kept != NULL)
-        memcpy(kept, b.v, b.n * sizeof *kept);
-    ok = ok && (b.n == 0 || kept != NULL);
-    steps->bands = kept;
-    steps->band_count = kept == NULL ? 0 : b.n;
-    return ok;
+    steps->bands = gm_arena_array(&w->pass->report->arena, b.v, b.n, sizeof *steps->bands);
+    steps->band_count = b.n;
+    return steps->bands != NULL;
 }
 
 /* ---- annotations of events -------------------------------------------------------------------------------------- */

@@ -202,6 +202,5 @@ bool gm_step_ranges(struct gm_step_work *w)
         ok = from_annotations(w, &marks);
     if (marks.n == 0)
         ok = ok && from_events(w, &marks);
-    ok = ok && (marks.n == 0 || (pair_marks(w, &marks) && (w->ranges.n == 0 || find_depths(w))));
-    return ok;
+    return ok && (marks.n == 0 || (pair_marks(w, &marks) && (w->ranges.n == 0 || find_depths(w))));
 }
