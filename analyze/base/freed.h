@@ -2,7 +2,8 @@
  *
  * Memory of one function: `GM_FREED uint32_t *counts = calloc(n, sizeof *counts);` is freed wherever the function is
  * left. So is an array of vec.h, or any struct that owns what its first member points to and nothing else. It stands
- * before a declaration of its own, since it holds for all that is declared with it.
+ * before a declaration of its own, since it holds for all that is declared with it. What has a function that frees it
+ * is GM_FREED_BY(gm_map_free).
  */
 #ifndef GM_BASE_FREED_H
 #define GM_BASE_FREED_H
@@ -10,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GM_FREED __attribute__((cleanup(gm_free_at)))
+#define GM_FREED GM_FREED_BY(gm_free_at)
+#define GM_FREED_BY(function) __attribute__((cleanup(function))) /* which takes a pointer to what is declared */
 static inline void gm_free_at(void *at)
 {
     void *memory;

@@ -75,7 +75,7 @@ static enum gm_serving_part part_of(const struct gm_trace_pass *pass, size_t a)
 /* What is free then: of private pools theirs, of the others what could go back and what could not. */
 static bool add_free(struct gm_trace_pass *pass, struct gm_serving *s, uint32_t moment)
 {
-    struct gm_space space = {.reserved = 0};
+    GM_FREED_BY(gm_space_free) struct gm_space space = {.reserved = 0};
     bool ok = gm_history_space_at(&pass->history, moment, &space);
     for (uint32_t i = 0; ok && i < space.blocks.n; i++) {
         const struct gm_space_block *b = &space.blocks.v[i];
@@ -89,7 +89,6 @@ static bool add_free(struct gm_trace_pass *pass, struct gm_serving *s, uint32_t 
         s->rows[GM_SERVING_UNUSED].bytes += whole;
         s->rows[GM_SERVING_FRAGMENTATION].bytes += b->size - whole;
     }
-    gm_space_free(&space);
     return ok;
 }
 

@@ -84,7 +84,7 @@ static size_t count_sizes(struct gm_size_count *out, const struct sized *all, si
     return sizes;
 }
 
-bool gm_census_take(struct gm_census *census, const struct gm_trace_pass *pass)
+static bool take_census(struct gm_census *census, const struct gm_trace_pass *pass)
 {
     const struct gm_history *h = &pass->history;
     GM_FREED struct sized *all = malloc((h->allocation_count + 1) * sizeof *all);
@@ -103,12 +103,6 @@ bool gm_census_take(struct gm_census *census, const struct gm_trace_pass *pass)
     if (census->v != NULL)
         census->n = count_sizes(census->v, all, n);
     return census->v != NULL;
-}
-
-void gm_census_free(struct gm_census *census)
-{
-    free(census->v);
-    *census = (struct gm_census){0};
 }
 
 struct gm_size_count gm_census_find(const struct gm_census *census, uint64_t size)
@@ -161,7 +155,7 @@ GM_ORDERING(by_total, struct gm_size_row, GM_DOWN(total) || GM_DOWN(made) || GM_
 static bool tell_sizes(struct gm_dims_report *out, const struct gm_census *census, const struct gm_model *model,
                        const struct gm_trace_pass *pass)
 {
-    struct gm_formulas formulas;
+    GM_FREED struct gm_formulas formulas = {.v = NULL};
     struct gm_arena *arena = &pass->report->arena;
     GM_FREED struct gm_size_row *all = malloc((census->n + 1) * sizeof *all);
     bool ok = gm_formulas_make(&formulas, model) && all != NULL;
@@ -173,7 +167,6 @@ static bool tell_sizes(struct gm_dims_report *out, const struct gm_census *censu
         out->explained = gm_known_add(out->explained, all[n].formula != NULL ? all[n].total : 0);
         n += all[n].total > 0;
     }
-    gm_formulas_free(&formulas);
     GM_SORT(all, n, by_total);
     out->size_count = gm_min(n, pass->options->top);
     out->sizes = ok ? gm_arena_array(arena, all, out->size_count, sizeof *all) : NULL;
@@ -188,11 +181,9 @@ bool gm_trace_dims(struct gm_trace_pass *pass)
     struct gm_arena *arena = &pass->report->arena;
     struct gm_model model = {.dims = wanted->dims};
     struct gm_dims_report *out = gm_arena_calloc(arena, 1, sizeof *out);
-    struct gm_census census = {0};
-    const bool ok = out != NULL && gm_census_take(&census, pass) && gm_dims_infer(&model, &census, arena) &&
-                    tell_dims(out, &model, &wanted->dims, arena) && tell_sizes(out, &census, &model, pass) &&
-                    gm_dims_needs(out, &model, &census, pass);
-    gm_census_free(&census);
+    GM_FREED struct gm_census census = {0};
     pass->out->dims = out;
-    return ok;
+    return out != NULL && take_census(&census, pass) && gm_dims_infer(&model, &census, arena) &&
+           tell_dims(out, &model, &wanted->dims, arena) && tell_sizes(out, &census, &model, pass) &&
+           gm_dims_needs(out, &model, &census, pass);
 }

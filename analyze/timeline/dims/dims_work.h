@@ -20,9 +20,6 @@ struct gm_census {
     struct gm_size_count *v; /* by size */
     size_t n;
 };
-/* false: no memory; then gm_census_free, too. */
-bool gm_census_take(struct gm_census *census, const struct gm_trace_pass *pass);
-void gm_census_free(struct gm_census *census);
 /* Zeroes if there is none of that size. */
 struct gm_size_count gm_census_find(const struct gm_census *census, uint64_t size);
 
@@ -48,7 +45,6 @@ struct gm_formulas {
     size_t n;
 };
 bool gm_formulas_make(struct gm_formulas *formulas, const struct gm_model *model);
-void gm_formulas_free(struct gm_formulas *formulas);
 /* Fills formula, meaning and others of the row. false: no memory. */
 bool gm_formulas_read(const struct gm_formulas *formulas, const struct gm_model *model, struct gm_size_row *row,
                       struct gm_arena *arena);

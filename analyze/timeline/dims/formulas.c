@@ -112,12 +112,6 @@ bool gm_formulas_make(struct gm_formulas *formulas, const struct gm_model *model
     return formulas->v != NULL;
 }
 
-void gm_formulas_free(struct gm_formulas *formulas)
-{
-    free(formulas->v);
-    *formulas = (struct gm_formulas){0};
-}
-
 /* "3*batch*seq*hidden*4 B" */
 static const char *write_formula(const struct gm_formula *f, const struct gm_dims *dims, struct gm_arena *arena)
 {

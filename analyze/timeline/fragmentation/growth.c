@@ -164,9 +164,10 @@ enum { MOST_ROWS = 1000, MOST_POOLS = 32 };
 static bool fragmentation_rounding(struct gm_trace_pass *pass, struct gm_fragmentation_history *out)
 {
     const struct gm_history *h = &pass->history;
-    struct gm_site_sums sites; /* v: what is wasted, of so many bytes, in so many blocks */
-    bool ok = gm_site_sums_start(&sites, pass);
-    for (size_t a = 0; ok && a < h->allocation_count; a++) {
+    GM_FREED_BY(gm_site_sums_free) struct gm_site_sums sites = {0}; /* v: bytes wasted, of so many, in so many blocks */
+    if (!gm_site_sums_start(&sites, pass))
+        return false;
+    for (size_t a = 0; a < h->allocation_count; a++) {
         if (!gm_history_is_active(h, a, pass->peak_active_moment) || gm_is_hidden(pass, a))
             continue;
         uint64_t *v = sites.of_stack[gm_stack_of(h, a)];
@@ -176,16 +177,16 @@ static bool fragmentation_rounding(struct gm_trace_pass *pass, struct gm_fragmen
         v[2]++;
         out->rounding_bytes = gm_known_add(out->rounding_bytes, waste);
     }
-    ok = ok && gm_site_sums_add_up(&sites);
-    const size_t n = ok ? gm_site_sums_top(&sites, pass->options->top) : 0;
-    struct gm_site_stat *rows = ok ? site_stats(&sites, n) : NULL;
+    if (!gm_site_sums_add_up(&sites))
+        return false;
+    const size_t n = gm_site_sums_top(&sites, pass->options->top);
+    struct gm_site_stat *rows = site_stats(&sites, n);
     for (size_t i = 0; rows != NULL && i < n; i++) {
         rows[i].waste = sites.rows.v[i].v[0];
         rows[i].allocs = sites.rows.v[i].v[2];
     }
     out->rounding = rows;
     out->rounding_count = n;
-    gm_site_sums_free(&sites);
     return rows != NULL;
 }
 

@@ -156,22 +156,21 @@ static bool oom_grew(struct gm_trace_pass *pass, struct gm_oom_row *row, uint32_
 {
     bool is_step;
     uint32_t before = moment_before(pass, event, &is_step);
-    struct gm_site_sums sites;
-    bool ok = gm_site_sums_start(&sites, pass);
-    if (ok)
-        sum_changes(&pass->history, event, before, sites.of_stack);
+    GM_FREED_BY(gm_site_sums_free) struct gm_site_sums sites = {0};
+    if (!gm_site_sums_start(&sites, pass))
+        return false;
+    sum_changes(&pass->history, event, before, sites.of_stack);
     if (before == 0)
         row->grew_since = "since the start of the trace";
     else
         row->grew_since =
             gm_arena_printf(&pass->report->arena, "since event %" PRIu32 "%s", before,
                             is_step ? ", the same place one step before" : ", a tenth of the trace before");
-    ok = ok && row->grew_since != NULL && gm_site_sums_add_up(&sites);
-    for (size_t i = 0; ok && i < sites.rows.n; i++) /* v[0]: what the site gained */
+    if (row->grew_since == NULL || !gm_site_sums_add_up(&sites))
+        return false;
+    for (size_t i = 0; i < sites.rows.n; i++) /* v[0]: what the site gained */
         sites.rows.v[i].v[0] = gm_sat_sub(sites.rows.v[i].v[0], sites.rows.v[i].v[2]);
-    ok = ok && gm_site_rows(&sites, MOST_ROWS, &row->grew, &row->grew_count);
-    gm_site_sums_free(&sites);
-    return ok;
+    return gm_site_rows(&sites, MOST_ROWS, &row->grew, &row->grew_count);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */

@@ -371,7 +371,7 @@ static bool name_sites(struct work *w, struct site_sums *sums)
 {
     const struct gm_peak_detail *peak = &w->pass->out->peak;
     const char **names = gm_arena_calloc(w->join->arena, peak->site_count + 1, sizeof *names);
-    struct gm_intern labels = {.slots = NULL};
+    GM_FREED_BY(gm_intern_free) struct gm_intern labels = {.slots = NULL};
     bool ok = names != NULL;
     for (size_t i = 0; ok && i < peak->site_count; i++)
         ok = gm_intern_add(&labels, peak->sites[i].label, strlen(peak->sites[i].label)) != GM_INTERN_NONE;
@@ -385,7 +385,6 @@ static bool name_sites(struct work *w, struct site_sums *sums)
             ok = gm_join_tell(w->join, w->p->spans.v[w->operators.rows.v[sums->v.v[k].row].detail].name, &names[at]);
     }
     w->out->sites = names;
-    gm_intern_free(&labels);
     return ok;
 }
 
@@ -521,12 +520,11 @@ static bool run(struct work *w)
     if (w->first == GM_NEVER)
         return true;
     find_peak(w);
-    const bool ok = count_allocations(w) && count_kernels(w) && tell_sizes(w) && tell_sites(w) &&
-                    publish(w, &w->operators, &w->out->operators, &w->out->operator_count) &&
-                    publish(w, &w->modules, &w->out->modules, &w->out->module_count) && tell_times(w) &&
-                    gm_join_events(w->pass, w->out);
     w->pass->out->join = w->out;
-    return ok;
+    return count_allocations(w) && count_kernels(w) && tell_sizes(w) && tell_sites(w) &&
+           publish(w, &w->operators, &w->out->operators, &w->out->operator_count) &&
+           publish(w, &w->modules, &w->out->modules, &w->out->module_count) && tell_times(w) &&
+           gm_join_events(w->pass, w->out);
 }
 
 static void free_table(struct table *t)
@@ -568,7 +566,7 @@ static bool tell_blocks(const struct work *w, struct gm_join_block *out)
 {
     const struct gm_trace_pass *pass = w->pass;
     const struct gm_history *h = &pass->history;
-    struct gm_address_map at_end = {.slots = NULL};
+    GM_FREED_BY(gm_map_free) struct gm_address_map at_end = {.slots = NULL};
     bool ok = true;
     uint32_t before;
     for (size_t a = 0; ok && a < h->allocation_count; a++)
@@ -579,7 +577,6 @@ static bool tell_blocks(const struct work *w, struct gm_join_block *out)
         const uint32_t memory = row->device != h->device ? GM_MAP_NONE : gm_map_get(&at_end, row->address);
         ok = memory == GM_MAP_NONE || tell_block(w, &out[i], row->requested, w->p->memory.v[memory].span);
     }
-    gm_map_free(&at_end);
     return ok;
 }
 

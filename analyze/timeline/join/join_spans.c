@@ -130,7 +130,7 @@ static bool is_work(const struct gm_profile_span *span)
 static bool list_kernels(struct gm_join *join)
 {
     const struct gm_profile *p = join->p;
-    struct gm_address_map callers = {.slots = NULL};
+    GM_FREED_BY(gm_map_free) struct gm_address_map callers = {.slots = NULL};
     bool ok = true;
     for (uint32_t i = 0; ok && i < p->spans.n; i++) {
         const uint32_t correlation = gm_profile_detail_of(p, &p->spans.v[i])->correlation;
@@ -146,9 +146,7 @@ static bool list_kernels(struct gm_join *join)
         if (caller != GM_MAP_NONE)
             ok = GM_VEC_PUSH(&join->kernels, ((struct gm_join_kernel){caller, i}));
     }
-    gm_map_free(&callers);
-    if (ok && join->kernels.n > 1)
-        GM_SORT(join->kernels.v, join->kernels.n, by_caller);
+    GM_SORT(join->kernels.v, join->kernels.n, by_caller);
     join->kernel_ns = calloc(join->kernels.n + 1, sizeof *join->kernel_ns);
     for (size_t i = 0; ok && join->kernel_ns != NULL && i < join->kernels.n; i++)
         join->kernel_ns[i + 1] = gm_signed_add(join->kernel_ns[i], p->spans.v[join->kernels.v[i].span].duration_ns);

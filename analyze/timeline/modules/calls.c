@@ -274,11 +274,10 @@ static bool run(struct tracker *t)
     walk(t, calls->of);
     walk_old(t, calls->of);
     if (!t->failed && s->extras[GM_ROW_EVENT].count > 0) {
-        struct gm_frame_index index = {.frames = {0}};
+        GM_FREED_BY(gm_frame_index_free) struct gm_frame_index index = {.frames = {0}};
         t->failed = !gm_frame_index_make(&index, s);
         if (!t->failed)
             walk_backward(t, &index, calls->of);
-        gm_frame_index_free(&index);
     }
     return !t->failed;
 }

@@ -68,12 +68,11 @@ static void count(struct gm_tag_row *row, const struct gm_trace_pass *pass, size
 static uint32_t row_called(struct tags *t, enum gm_tag tag, const char *label, const char *detail)
 {
     struct table *table = &t->tables[tag];
-    struct gm_text key = {0};
+    GM_FREED_BY(gm_text_free) struct gm_text key = {0};
     gm_text_add(&key, label);
     gm_text_add_char(&key, '\n'); /* no label has one */
     gm_text_add(&key, detail == NULL ? "" : detail);
     const uint32_t number = key.failed ? GM_INTERN_NONE : gm_intern_add(&table->keys, key.data, key.length);
-    gm_text_free(&key);
     if (number == GM_INTERN_NONE || number >= GM_NEVER - 2)
         return GM_NEVER;
     if (number == table->rows.n) {
@@ -120,14 +119,12 @@ static uint32_t by_annotation(struct tags *t, uint32_t event)
             return GM_NEVER;
     if (n == 0)
         return 1;
-    struct gm_text label = {0};
+    GM_FREED_BY(gm_text_free) struct gm_text label = {0};
     for (size_t i = n; i-- > 0;) {
         gm_text_add_bytes(&label, names[i], (size_t)gm_names_shown(names[i]));
         gm_text_add(&label, i > 0 ? " > " : "");
     }
-    const uint32_t row = label.failed ? GM_NEVER : row_called(t, GM_TAG_ANNOTATION, label.data, NULL);
-    gm_text_free(&label);
-    return row;
+    return label.failed ? GM_NEVER : row_called(t, GM_TAG_ANNOTATION, label.data, NULL);
 }
 
 static uint32_t row_of(struct tags *t, enum gm_tag tag, size_t a)
@@ -177,11 +174,9 @@ static bool find_attached(struct tags *t)
     const struct gm_history *h = &t->pass->history;
     if (h->count == 0 || memchr(h->snapshot->events.action + h->first, GM_ACTION_ANNOTATE, h->count) == NULL)
         return true;
-    struct gm_address_map live = {0};
+    GM_FREED_BY(gm_map_free) struct gm_address_map live = {0};
     t->attached = calloc(h->allocation_count + 1, sizeof *t->attached);
-    const bool ok = t->attached != NULL && attach(t, &live);
-    gm_map_free(&live);
-    return ok;
+    return t->attached != NULL && attach(t, &live);
 }
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */

@@ -140,7 +140,7 @@ static bool next_peaks(struct gm_trace_pass *pass, const struct gm_swings *swing
         ok = gm_live_start(&m.live[m.count], pass);
         m.count++;
     }
-    struct gm_grouping grouping = {0};
+    GM_FREED_BY(gm_grouping_free) struct gm_grouping grouping = {0};
     if (ok && m.count > 0) {
         ok = gm_grouping_start(&grouping, pass, GM_GROUP_NONE, 0) && add_live(&m);
         if (ok)
@@ -149,7 +149,6 @@ static bool next_peaks(struct gm_trace_pass *pass, const struct gm_swings *swing
     }
     detail->next = m.rows;
     detail->next_count = ok ? m.count : 0;
-    gm_grouping_free(&grouping);
     for (size_t k = 0; k < m.count; k++)
         gm_live_free(&m.live[k]);
     return ok;
@@ -252,16 +251,12 @@ static bool publish_slices(struct gm_trace_pass *pass, struct gm_live *live)
 static bool make_table(struct gm_group_table *table, struct gm_trace_pass *pass, const struct gm_live *live,
                        enum gm_group_by by, struct gm_swings *swings, struct gm_saving *savings, size_t *saving_count)
 {
-    struct gm_grouping grouping = {0};
-    struct gm_removals removals = {0};
-    const bool ok =
-        gm_grouping_start(&grouping, pass, by, by == GM_GROUP_NONE ? 0 : pass->options->depth) &&
-        gm_group_rows(table, live, &grouping, pass->options->top) &&
-        gm_removals_start(&removals, pass, table, &grouping) &&
-        gm_removals_run(&removals, table->rows, swings, savings, savings == NULL ? 0 : SAVINGS, saving_count);
-    gm_removals_free(&removals);
-    gm_grouping_free(&grouping);
-    return ok;
+    GM_FREED_BY(gm_grouping_free) struct gm_grouping grouping = {0};
+    GM_FREED_BY(gm_removals_free) struct gm_removals removals = {0};
+    return gm_grouping_start(&grouping, pass, by, by == GM_GROUP_NONE ? 0 : pass->options->depth) &&
+           gm_group_rows(table, live, &grouping, pass->options->top) &&
+           gm_removals_start(&removals, pass, table, &grouping) &&
+           gm_removals_run(&removals, table->rows, swings, savings, savings == NULL ? 0 : SAVINGS, saving_count);
 }
 
 /* The table of call sites, the savings and the next peaks: one walk over the events answers all three. */
@@ -304,11 +299,9 @@ static bool publish_groups(struct gm_trace_pass *pass, const struct gm_live *liv
 
 bool gm_trace_peak(struct gm_trace_pass *pass)
 {
-    struct gm_live live;
+    GM_FREED_BY(gm_live_free) struct gm_live live = {0};
     if (pass->options->has_peaks_only)
         return publish_slices(pass, NULL);
-    bool ok = gm_live_start(&live, pass) && publish_slices(pass, &live) && publish_sites(pass, &live) &&
-              publish_groups(pass, &live);
-    gm_live_free(&live);
-    return ok;
+    return gm_live_start(&live, pass) && publish_slices(pass, &live) && publish_sites(pass, &live) &&
+           publish_groups(pass, &live);
 }

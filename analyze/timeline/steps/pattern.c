@@ -55,7 +55,7 @@ static void add_change(struct changes *c, const struct gm_history *h, size_t a, 
 /* What there is more, most first, by call site. Frees the changes. */
 static bool tell_changes(struct changes *c, struct gm_trace_pass *pass, const struct gm_group_row **rows, size_t *count)
 {
-    struct gm_site_sums sites;
+    GM_FREED_BY(gm_site_sums_free) struct gm_site_sums sites = {0};
     bool ok = gm_site_sums_start(&sites, pass) && c->bytes != NULL && c->blocks != NULL;
     for (uint32_t s = 0; ok && s < pass->snapshot->stacks.count; s++) {
         if (c->bytes[s] <= 0)
@@ -67,11 +67,9 @@ static bool tell_changes(struct changes *c, struct gm_trace_pass *pass, const st
     ok = ok && gm_site_sums_add_up(&sites);
     for (size_t i = 0; i < sites.rows.n; i++)
         sites.rows.v[i].v[1] = gm_sat_sub(sites.rows.v[i].v[1], sites.rows.v[i].v[2]);
-    ok = ok && gm_site_rows(&sites, MOST_ROWS, rows, count);
-    gm_site_sums_free(&sites);
     free(c->bytes);
     free(c->blocks);
-    return ok;
+    return ok && gm_site_rows(&sites, MOST_ROWS, rows, count);
 }
 
 /* Of the spans [first, last]. */

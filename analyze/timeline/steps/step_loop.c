@@ -39,7 +39,7 @@ static bool name_pairs(struct loop *l)
     const struct gm_history *h = &l->w->pass->history;
     const struct gm_events *e = &h->snapshot->events;
     const struct gm_alloc_list *allocs = &l->w->allocs;
-    struct gm_address_map sizes = {0}, pairs = {0};
+    GM_FREED_BY(gm_map_free) struct gm_address_map sizes = {0}, pairs = {0};
     bool ok = true;
     l->symbol_count = 1;
     for (size_t i = 0; ok && i < allocs->count; i++) {
@@ -50,8 +50,6 @@ static bool name_pairs(struct loop *l)
         ok = l->symbols[i] != GM_MAP_NONE;
         l->symbol_count += ok && l->symbols[i] == l->symbol_count;
     }
-    gm_map_free(&sizes);
-    gm_map_free(&pairs);
     return ok;
 }
 

@@ -209,7 +209,6 @@ static void free_ends(struct ends *e)
 {
     free(e->end);
     free(e->kind);
-    *e = (struct ends){0};
 }
 
 /* The Python lines that call the optimizer, as a number; 0: there are none. */
@@ -402,21 +401,18 @@ static void keep_outer(const struct gm_step_work *w, struct ends *e)
 
 static bool from_optimizer(struct gm_step_work *w)
 {
-    struct ends named = {0}, bursts = {0};
-    bool ok =
-        ends_of_ranges(w, &named) && ends_of_bursts(w, &bursts) && keep_one_kind(&named) && keep_one_kind(&bursts);
+    GM_FREED_BY(free_ends) struct ends named = {0}, bursts = {0};
+    if (!ends_of_ranges(w, &named) || !ends_of_bursts(w, &bursts) || !keep_one_kind(&named) || !keep_one_kind(&bursts))
+        return false;
     bool by_stacks = bursts.n > 2 * named.n;
     struct ends *e = by_stacks ? &bursts : &named;
-    if (ok && !w->has_stacks)
+    if (!w->has_stacks)
         keep_outer(w, e);
-    if (ok && e->n > 0) {
-        ok = spans_from_ends(w, e->end, e->n);
-        w->source = by_stacks ? "stacks of optimizer steps" : "Optimizer.step annotations";
-        w->certainty = 100;
-    }
-    free_ends(&named);
-    free_ends(&bursts);
-    return ok;
+    if (e->n == 0)
+        return true;
+    w->source = by_stacks ? "stacks of optimizer steps" : "Optimizer.step annotations";
+    w->certainty = 100;
+    return spans_from_ends(w, e->end, e->n);
 }
 
 /* A step that is cut off by an end of the trace: the share of its allocations that is there. */
