@@ -216,9 +216,7 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
             p.last[gm_stack_of(l->h, a)] = l->h->born[a];
     if (!c->failed && p.end > 0)
         moment = end_of_phase(c, &p, &cached, &stack);
-    free(p.made);
-    free(p.last);
-    free(p.later);
+    GM_FREE_ALL(p.made, p.last, p.later);
     if (moment == GM_NEVER || c->has_oom || !is_after_setup(l, moment, stack, p.then / LATER >= cached) ||
         cached < LEAST_CACHED_MIB * GM_MIB || cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
         return;

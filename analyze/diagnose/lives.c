@@ -522,12 +522,7 @@ void gm_lives_free(struct gm_lives *l)
     gm_names_free(&l->names);
     free(l->taken);
     forget_kinds(l);
-    free(l->by);
-    free(l->frame_by);
-    free(l->calls);
-    free(l->rounds.v);
-    free(l->there.v);
-    free(l->guide);
+    GM_FREE_ALL(l->by, l->frame_by, l->calls, l->rounds.v, l->there.v, l->guide);
     if (l->roster != NULL) {
         free(l->roster->v);
         free(l->roster->first);

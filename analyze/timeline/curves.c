@@ -440,9 +440,6 @@ void gm_trace_forget_curves(struct gm_trace_pass *pass)
     struct gm_curves *c = pass->curves;
     if (c == NULL)
         return;
-    free(c->samples);
-    free(c->layer_sums);
-    free(c->layer_high);
-    free(c);
+    GM_FREE_ALL(c->samples, c->layer_sums, c->layer_high, c);
     pass->curves = NULL;
 }

@@ -27,12 +27,22 @@ struct gm_parts {
     bool is_one_stream;     /* then its curve is the device's */
 };
 
-static inline void raise(struct gm_sums *high, const struct gm_sums *s)
+static inline void raise_live(struct gm_sums *high, const struct gm_sums *s)
 {
     high->requested = s->requested > high->requested ? s->requested : high->requested;
     high->allocated = s->allocated > high->allocated ? s->allocated : high->allocated;
     high->active = s->active > high->active ? s->active : high->active;
+}
+
+static inline void raise_reserved(struct gm_sums *high, const struct gm_sums *s)
+{
     high->reserved = s->reserved > high->reserved ? s->reserved : high->reserved;
+}
+
+static void raise(struct gm_sums *high, const struct gm_sums *s)
+{
+    raise_live(high, s);
+    raise_reserved(high, s);
 }
 
 /* The part of a stream; streams beyond the 64th are not told apart from none. */
@@ -64,8 +74,11 @@ static inline void apply(struct list *list, uint16_t part, const struct gm_trace
     if (part == NO_PART)
         return;
     gm_sums_apply(&list->sums[part], pass, c);
-    if (c->kind == GM_CHANGE_ALLOC || c->kind == GM_CHANGE_SEGMENT) /* a free makes nothing higher */
-        raise(&list->high[(size_t)part * COLUMNS + column], &list->sums[part]);
+    struct gm_sums *high = &list->high[(size_t)part * COLUMNS + column];
+    if (c->kind == GM_CHANGE_ALLOC)
+        raise_live(high, &list->sums[part]);
+    else if (c->kind == GM_CHANGE_SEGMENT) /* a free makes nothing higher */
+        raise_reserved(high, &list->sums[part]);
 }
 
 /* The sums of the parts of a stream and a pool; NULL where they are not told apart. */
@@ -274,9 +287,6 @@ void gm_trace_forget_parts(struct gm_trace_pass *pass)
     struct gm_parts *p = pass->parts;
     if (p == NULL)
         return;
-    free(p->of_stream);
-    free(p->streams.high);
-    free(p->pools.high);
-    free(p);
+    GM_FREE_ALL(p->of_stream, p->streams.high, p->pools.high, p);
     pass->parts = NULL;
 }

@@ -41,10 +41,7 @@ void gm_kept_free(struct gm_kept *kept)
 {
     for (size_t d = 0; kept->v != NULL && d < kept->count; d++) {
         gm_history_free(&kept->v[d].history);
-        free(kept->v[d].category);
-        free(kept->v[d].role);
-        free(kept->v[d].phase);
-        free(kept->v[d].steps);
+        GM_FREE_ALL(kept->v[d].category, kept->v[d].role, kept->v[d].phase, kept->v[d].steps);
     }
     free(kept->v);
     *kept = (struct gm_kept){0};
@@ -84,14 +81,8 @@ static void free_pass(struct gm_trace_pass *pass)
     gm_trace_forget_parts(pass);
     gm_watch_free(pass->watch);
     gm_history_free(&pass->history);
-    free(pass->phase);
-    free(pass->kept_steps);
-    free(pass->ranges);
-    free(pass->range_changes);
-    free(pass->category);
-    free(pass->role);
-    free(pass->reason);
-    free(pass->hidden);
+    GM_FREE_ALL(pass->phase, pass->kept_steps, pass->ranges, pass->range_changes, pass->category, pass->role,
+                pass->reason, pass->hidden);
 }
 
 /* Whether --from and --to are places of some device. */

@@ -23,7 +23,7 @@ enum { LIVES = 4096 }; /* of a call site that are looked at for the median: all,
 struct churn {
     struct gm_trace_pass *pass;
     struct gm_site_sums sites; /* v: how many, their bytes, how many are temporary */
-    uint32_t *row_of_group;    /* [group] row of the table, + 1; 0: none */
+    uint32_t *row_of_group;    /* [group + 1] row of the table, + 1; 0: none */
 };
 
 /* Made and freed in the window that is reported on; not one whose free is missing. */
@@ -72,10 +72,8 @@ static void collect(struct churn *c, struct lives *lives)
 {
     const struct gm_history *h = &c->pass->history;
     for (uint32_t a = 0; a < h->allocation_count; a++) {
-        const bool counts = h->born[a] > 0 && is_churn(c->pass, a);
-        const uint32_t row =
-            !counts ? 0 : c->row_of_group[gm_grouping_of(&c->sites.grouping, gm_stack_of(h, a), GM_ROLE_UNKNOWN)];
-        if (row == 0)
+        const uint32_t row = c->row_of_group[c->sites.grouping.of_stack[gm_stack_of(h, a)]];
+        if (row == 0 || !is_churn(c->pass, a))
             continue;
         struct lives *l = &lives[row - 1];
         if (l->seen++ % l->every != 0)
@@ -130,13 +128,13 @@ static bool fill_churn(struct churn *c, struct gm_fragmentation_history *out)
     struct gm_site_sums *sites = &c->sites;
     const size_t n = gm_site_sums_top(sites, c->pass->options->top);
     struct gm_site_stat *rows = site_stats(sites, n);
-    c->row_of_group = calloc(sites->rows.n + 1, sizeof *c->row_of_group);
+    c->row_of_group = calloc(sites->rows.n + 2, sizeof *c->row_of_group);
     const bool ok = rows != NULL && c->row_of_group != NULL;
     for (size_t i = 0; ok && i < n; i++) { /* sorted, they tell of what group they are by what it is called */
         const struct gm_site_sum *sum = &sites->rows.v[i];
         rows[i].allocs = sum->v[0];
         rows[i].temporary_allocs = sum->v[2];
-        c->row_of_group[gm_grouping_of(&sites->grouping, sum->stack, GM_ROLE_UNKNOWN)] = (uint32_t)i + 1;
+        c->row_of_group[sites->grouping.of_stack[sum->stack]] = (uint32_t)i + 1;
     }
     out->churn = rows;
     out->churn_count = n;

@@ -360,10 +360,5 @@ void gm_watch_free(struct gm_watch *watch)
 {
     if (watch == NULL)
         return;
-    free(watch->parts.v);
-    free(watch->scratch[0].v);
-    free(watch->scratch[1].v);
-    free(watch->growths.v);
-    free(watch->samples.v);
-    free(watch);
+    GM_FREE_ALL(watch->parts.v, watch->scratch[0].v, watch->scratch[1].v, watch->growths.v, watch->samples.v, watch);
 }

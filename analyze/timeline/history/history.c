@@ -335,20 +335,10 @@ enum gm_status gm_history_build(struct gm_history *history, const struct gm_snap
 
 void gm_history_free(struct gm_history *h)
 {
-    free(h->born);
-    free(h->let_go);
-    free(h->freed);
     gm_number_free(&h->requested);
     gm_number_free(&h->block);
-    free(h->pool);
-    free(h->wide_pool);
-    free(h->others);
-    free(h->of_event);
-    free(h->replaced);
-    free(h->segments);
-    free(h->final_pool);
-    free(h->pools);
-    free(h->pool_of_id);
+    GM_FREE_ALL(h->born, h->let_go, h->freed, h->pool, h->wide_pool, h->others, h->of_event, h->replaced, h->segments,
+                h->final_pool, h->pools, h->pool_of_id);
     *h = (struct gm_history){0};
 }
 

@@ -511,10 +511,7 @@ bool gm_history_segments_at_start(struct gm_history *h, struct gm_space *space)
         scratch.pool_of_id = before.pool_of_id;
         scratch.final_pool = before.final_pool;
     }
-    free(scratch.pools);
-    free(scratch.pool_of_id);
-    free(scratch.final_pool);
-    free(t.finals);
+    GM_FREE_ALL(scratch.pools, scratch.pool_of_id, scratch.final_pool, t.finals);
     *space = t.space;
     return ok;
 }

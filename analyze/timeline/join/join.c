@@ -45,13 +45,8 @@ void gm_join_free(struct gm_join *join)
 {
     if (join == NULL)
         return;
-    free(join->memory_of);
-    free(join->operation);
-    free(join->module);
-    free(join->is_backward);
-    free(join->kernels.v);
-    free(join->kernel_ns);
-    free(join);
+    GM_FREE_ALL(join->memory_of, join->operation, join->module, join->is_backward, join->kernels.v, join->kernel_ns,
+                join);
 }
 
 /* ---- one device -------------------------------------------------------------------------------------------------- */

@@ -60,8 +60,9 @@ bool gm_join_events(const struct gm_trace_pass *pass, struct gm_join_device *out
     if (!pass->options->wants_joined)
         return true;
     struct gm_join_event *rows = gm_arena_calloc(e.join->arena, h->allocation_count + 1, sizeof *rows);
-    e.told = calloc(e.join->p->strings.entries.n + 1, sizeof *e.told);
-    bool ok = rows != NULL && e.told != NULL;
+    GM_FREED const char **told = calloc(e.join->p->strings.entries.n + 1, sizeof *told);
+    bool ok = rows != NULL && told != NULL;
+    e.told = told;
     for (size_t a = 0; ok && a < h->allocation_count; a++) {
         if (h->born[a] == 0 || h->born[a] == GM_NEVER || gm_is_hidden(pass, a))
             continue;
@@ -82,6 +83,5 @@ bool gm_join_events(const struct gm_trace_pass *pass, struct gm_join_device *out
             ok = tell_span(&e, e.join->p->memory.v[memory].span, row);
     }
     out->events = rows;
-    free(e.told);
     return ok;
 }

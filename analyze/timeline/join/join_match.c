@@ -511,11 +511,7 @@ bool gm_join_match(struct gm_join *join)
     join->out->reason = ok ? obstacle(&w) : NULL;
     if (ok && join->out->reason == NULL)
         ok = read_snapshot(&w) && match(&w);
-    free(w.told.v);
-    free(w.first);
-    free(w.rows);
-    free(w.recordings);
-    free(w.offsets);
+    GM_FREE_ALL(w.told.v, w.first, w.rows, w.recordings, w.offsets);
     gm_map_free(&w.keys);
     return ok;
 }

@@ -294,11 +294,7 @@ bool gm_calls_find(struct gm_calls *calls, struct gm_trace_pass *pass)
     const bool ok = calls->kind != NULL && calls->of != NULL && t.latest != NULL && t.forward != NULL &&
                     t.left != NULL && unfold_all(&t) && GM_VEC_PUSH(&calls->nodes, (struct gm_call_node){0}) &&
                     GM_VEC_PUSH(&calls->calls, (struct gm_module_call){0}) && run(&t);
-    free(t.latest);
-    free(t.forward);
-    free(t.unfolded);
-    free(t.start);
-    free(t.left);
+    GM_FREE_ALL(t.latest, t.forward, t.unfolded, t.start, t.left);
     gm_intern_free(&t.entries);
     return ok;
 }

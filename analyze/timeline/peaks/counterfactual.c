@@ -356,8 +356,6 @@ bool gm_removals_run(struct gm_removals *r, struct gm_group_row *rows, struct gm
         *saving_count = list_savings(&x, rows, savings, most < SAVINGS_MOST ? most : SAVINGS_MOST);
     if (!is_exact && swings != NULL)
         swings->count = 0;
-    free(x.buckets);
-    free(x.held_at_start);
-    free(x.least);
+    GM_FREE_ALL(x.buckets, x.held_at_start, x.least);
     return ok;
 }

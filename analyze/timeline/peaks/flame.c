@@ -337,10 +337,6 @@ bool gm_trace_flame(struct gm_trace_pass *pass)
     pass->out->flame = (struct gm_flame){f.nodes, ok ? f.node_count : 0};
     gm_live_free(&f.live);
     gm_map_free(&f.children);
-    free(f.trie.v);
-    free(f.path.v);
-    free(f.leaves);
-    free(f.kind);
-    free(f.items);
+    GM_FREE_ALL(f.trie.v, f.path.v, f.leaves, f.kind, f.items);
     return ok;
 }

@@ -342,9 +342,7 @@ bool gm_group_rows(struct gm_group_table *table, const struct gm_live *live, str
     struct gather g = {.live = live, .grouping = grouping};
     *table = (struct gm_group_table){0};
     bool ok = gather(&g) && publish(&g, table, top);
-    free(g.sums);
-    free(g.next);
-    free(g.weight);
+    GM_FREE_ALL(g.sums, g.next, g.weight);
     return ok;
 }
 

@@ -178,9 +178,6 @@ bool gm_trace_map(struct gm_trace_pass *pass)
             ranked[count++] = (struct ranked){g->total_size[i], g->address[i], i};
     GM_SORT(ranked, count, by_size);
     ok = ok && publish(&m, ranked, count);
-    free(m.category);
-    free(m.pixel);
-    free(m.order);
-    free(m.blocks.v);
+    GM_FREE_ALL(m.category, m.pixel, m.order, m.blocks.v);
     return ok;
 }

@@ -619,8 +619,6 @@ bool gm_role_sizes(struct gm_role_work *w)
                      gm_role_says(w, s.trainable.v[i]) == GM_SAYS_INPUT ? GM_CLAIM_OWN_STATE : GM_CLAIM_CLONE);
     }
     gm_map_free(&s.index);
-    free(s.rows.v);
-    free(s.bare.v);
-    free(s.trainable.v);
+    GM_FREE_ALL(s.rows.v, s.bare.v, s.trainable.v);
     return ok;
 }

@@ -187,10 +187,6 @@ bool gm_trace_roles(struct gm_trace_pass *pass)
               gm_role_lives(&work) && gm_role_sizes(&work) && gm_role_caches(&work);
     if (ok)
         gm_role_decide(&work);
-    free(work.life);
-    free(work.claim);
-    free(work.heirs.v);
-    free(work.backwards.v);
-    free(work.optimizers.v);
+    GM_FREE_ALL(work.life, work.claim, work.heirs.v, work.backwards.v, work.optimizers.v);
     return ok;
 }

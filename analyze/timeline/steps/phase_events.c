@@ -259,27 +259,23 @@ static bool fill_by_sizes(struct gm_step_work *w, uint8_t *phase, bool *is_known
 
 bool gm_step_phases(struct gm_step_work *w)
 {
-    size_t n = w->pass->history.count;
-    uint8_t *phase = malloc(n + 1);
-    bool is_known = false;
+    const size_t n = w->pass->history.count;
+    GM_FREED uint8_t *phase = malloc(n + 1);
+    bool is_known = w->is_training;
     if (phase == NULL)
         return false;
     memset(phase, GM_PHASE_OTHER, n);
-    if (w->is_training) {
+    if (w->is_training)
         fill_training(w, phase);
-        if (!w->has_stacks)
-            phases_by_shape(w, phase);
-        is_known = true;
-    } else {
-        is_known = fill_by_names(w, phase);
-        if (!is_known && !fill_by_sizes(w, phase, &is_known)) {
-            free(phase);
-            return false;
-        }
-    }
-    if (is_known)
-        w->pass->phase = phase;
     else
-        free(phase);
+        is_known = fill_by_names(w, phase);
+    if (w->is_training && !w->has_stacks)
+        phases_by_shape(w, phase);
+    if (!is_known && !fill_by_sizes(w, phase, &is_known))
+        return false;
+    if (is_known) {
+        w->pass->phase = phase;
+        phase = NULL;
+    }
     return true;
 }

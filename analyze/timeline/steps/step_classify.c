@@ -139,10 +139,7 @@ bool gm_stack_classes_init(struct gm_stack_classes *c, const struct gm_snapshot 
 
 void gm_stack_classes_free(struct gm_stack_classes *c)
 {
-    free(c->of_stack);
-    free(c->of_name);
-    free(c->of_file);
-    free(c->calls_backward);
+    GM_FREE_ALL(c->of_stack, c->of_name, c->of_file, c->calls_backward);
     *c = (struct gm_stack_classes){0};
 }
 

@@ -313,18 +313,17 @@ static bool name_roughly(struct loop *l, uint32_t *first)
 
 bool gm_spans_from_period(struct gm_step_work *w)
 {
-    struct loop l = {.w = w};
-    size_t n = w->allocs.count;
+    const size_t n = w->allocs.count;
     if (n < SMALLEST)
         return true;
-    l.symbols = malloc(n * sizeof *l.symbols);
-    bool ok = l.symbols != NULL && name_pairs(&l) && find_period_of_all(&l);
-    if (ok && l.period.matches == 0) {
+    GM_FREED uint32_t *symbols = malloc(n * sizeof *symbols);
+    struct loop l = {.w = w, .symbols = symbols};
+    if (symbols == NULL || !name_pairs(&l) || !find_period_of_all(&l))
+        return false;
+    if (l.period.matches == 0) {
         GM_FREED uint32_t *first = calloc((size_t)l.symbol_count + 1, sizeof *first);
-        ok = first != NULL && (!name_roughly(&l, first) || find_period_of_all(&l));
+        if (first == NULL || (name_roughly(&l, first) && !find_period_of_all(&l)))
+            return false;
     }
-    if (ok && l.period.matches != 0)
-        ok = use_period(&l);
-    free(l.symbols);
-    return ok;
+    return l.period.matches == 0 || use_period(&l);
 }

@@ -147,16 +147,13 @@ bool gm_round_beginning(struct gm_step_work *w, const uint32_t *symbols, uint32_
                         const struct gm_period *period, size_t *beginning)
 {
     size_t rounds = (period->last + period->length - period->first) / period->length;
-    struct beginning b = {
-        w, symbols, period, calloc(period->length, sizeof(struct place)), rounds < LOOKED_AT ? rounds : LOOKED_AT, 0};
-    bool ok = b.places != NULL && find_singles(&b, symbol_count);
-    *beginning = SIZE_MAX;
-    if (ok) {
-        measure_level(&b);
-        measure_places(&b);
-        size_t best = choose(&b);
-        *beginning = best == SIZE_MAX ? SIZE_MAX : period->first + best;
-    }
-    free(b.places);
-    return ok;
+    GM_FREED struct place *places = calloc(period->length, sizeof *places);
+    struct beginning b = {w, symbols, period, places, gm_min(rounds, LOOKED_AT), 0};
+    if (places == NULL || !find_singles(&b, symbol_count))
+        return false;
+    measure_level(&b);
+    measure_places(&b);
+    const size_t best = choose(&b);
+    *beginning = best == SIZE_MAX ? SIZE_MAX : period->first + best;
+    return true;
 }

@@ -201,15 +201,13 @@ static bool fill(struct rows *r)
 
 bool gm_step_rows(struct gm_step_work *w)
 {
-    size_t n = w->spans.n;
-    struct rows r = {.w = w};
+    const size_t n = w->spans.n;
     if (n == 0)
         return true;
-    r.row_of = malloc(n * sizeof *r.row_of);
+    GM_FREED uint32_t *row_of = malloc(n * sizeof *row_of);
+    struct rows r = {.w = w, .row_of = row_of};
     w->span_end = calloc(n, sizeof *w->span_end);
     w->span_peak = calloc(n, sizeof *w->span_peak);
     w->span_active = calloc(n, sizeof *w->span_active);
-    bool ok = r.row_of != NULL && w->span_end != NULL && w->span_peak != NULL && w->span_active != NULL && fill(&r);
-    free(r.row_of);
-    return ok;
+    return row_of != NULL && w->span_end != NULL && w->span_peak != NULL && w->span_active != NULL && fill(&r);
 }

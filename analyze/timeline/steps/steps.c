@@ -12,15 +12,8 @@ void gm_trace_forget_steps(struct gm_trace_pass *pass)
     if (w == NULL)
         return;
     gm_stack_classes_free(&w->classes);
-    free(w->allocs.event);
-    free(w->allocs.stack);
-    free(w->ranges.v);
-    free(w->idle.v);
-    free(w->spans.v);
-    free(w->span_end);
-    free(w->span_peak);
-    free(w->span_active);
-    free(w);
+    GM_FREE_ALL(w->allocs.event, w->allocs.stack, w->ranges.v, w->idle.v, w->spans.v, w->span_end, w->span_peak,
+                w->span_active, w);
     pass->step_work = NULL;
 }
 
