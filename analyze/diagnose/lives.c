@@ -481,6 +481,11 @@ bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct g
         !read_stacks(l) || !find_rounds(l, kept, steps->period_events > 0) || !make_guide(l))
         return false;
     look_at_phases(l, has_oom);
+    const struct gm_settled settled = gm_history_settled(l->h);
+    if (l->peak < settled.begin && kept->from == 0 && kept->to >= l->h->count) {
+        l->peak = settled.peak; /* of the equal ones that of which most was recorded */
+        l->at_peak = settled.requested;
+    }
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_at_peak(l, a) && !GM_VEC_PUSH(&l->there, (uint32_t)a))
             return false;

@@ -87,8 +87,9 @@ static bool make_room(struct gm_trial_requests *to, const struct gm_search_devic
     const size_t all = h->allocation_count;
     if (to->requested == NULL) {
         to->requested = malloc((all + 1) * sizeof *to->requested);
+        const uint32_t begin = gm_history_settled(h).begin; /* what was gone before it is left out */
         for (size_t a = 0; to->requested != NULL && a < all; a++)
-            to->requested[a] = gm_whatif_request(device->requested, h, a);
+            to->requested[a] = h->freed[a] <= begin ? 0 : gm_whatif_request(device->requested, h, a);
     }
     struct gm_whatif_move *moves = realloc(to->moves, (to->move_count + 2 * changes + 1) * sizeof *moves);
     to->moves = moves != NULL ? moves : to->moves;
@@ -251,6 +252,8 @@ static void set_saving(const struct work *w, struct gm_remedy *remedy, uint64_t 
 static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, struct gm_error *err)
 {
     size_t n = 1;
+    for (size_t d = 0; d < w->search->device_count; d++)
+        baseline = gm_history_settled(w->search->devices[d].history).begin > 0 ? NULL : baseline;
     for (size_t r = 0; r < w->count; r++)
         baseline = w->remedies[r]->is_of_end ? NULL : baseline; /* it has peaks only */
     const size_t known = baseline != NULL;

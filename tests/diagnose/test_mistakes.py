@@ -2659,6 +2659,13 @@ class Mistakes(unittest.TestCase):
         held = []
         self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 880, 940)
 
+    def test_recording_that_begins_in_a_round(self):
+        """The first of the equal peaks is then the one of which least was recorded, and what it is made of cannot be mended."""
+        for part in (0, 0.2, 0.3, 0.4, 0.5):
+            trace = second_graph()
+            del trace.trace[:int(len(trace.trace) * part)]
+            self.expect(trace, "create-graph", 140, 200, "train.py:22")
+
     def test_layers_in_what_repeats_itself(self):
         """Nine rays in threes beside three calls of a network with eight layers: the layers are told."""
         def call(line, *lines):

@@ -407,3 +407,65 @@ const char *gm_history_pool_name(struct gm_arena *arena, const struct gm_history
                ? kind
                : gm_arena_printf(arena, "private (%" PRIu64 ",%" PRIu64 ") %s", pool->id_first, pool->id_second, kind);
 }
+
+enum { MUCH = 20, NEXT_TO_NOTHING = 100 /* parts of the peak */ };
+
+/* What is requested, and what of it is older than the trace and goes before the last allocation is made. */
+struct live {
+    const struct gm_history *h;
+    uint32_t last;
+    gm_i128 all, older;
+    struct gm_walk walk;
+};
+
+static void begin_live(struct live *live, const struct gm_history *h)
+{
+    *live = (struct live){.h = h, .walk = gm_walk_start(h)};
+    for (size_t a = 0; a < h->allocation_count; a++)
+        live->last = gm_is_made(h, a) && h->born[a] > live->last ? h->born[a] : live->last;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        live->all += h->born[a] == 0 ? gm_requested(h, a) : 0;
+        live->older += h->born[a] == 0 && h->freed[a] <= live->last ? gm_requested(h, a) : 0;
+    }
+}
+
+/* false: the trace is over. */
+static bool follow(struct live *live, uint32_t *moment)
+{
+    struct gm_change c;
+    if (!gm_walk_next(&live->walk, &c))
+        return false;
+    *moment = c.event + 1;
+    if (c.kind == GM_CHANGE_ALLOC)
+        live->all += gm_requested(live->h, c.allocation);
+    if (c.kind == GM_CHANGE_FREE) {
+        live->all -= gm_requested(live->h, c.allocation);
+        live->older -=
+            live->h->born[c.allocation] == 0 && *moment <= live->last ? gm_requested(live->h, c.allocation) : 0;
+    }
+    return true;
+}
+
+struct gm_settled gm_history_settled(const struct gm_history *h)
+{
+    struct gm_settled settled = {0};
+    struct live live;
+    uint32_t moment = 0;
+    begin_live(&live, h);
+    gm_i128 most = live.all;
+    if (live.older == 0)
+        return settled;
+    while (follow(&live, &moment))
+        most = live.all > most ? live.all : most;
+    const gm_i128 little = most / NEXT_TO_NOTHING;
+    begin_live(&live, h);
+    if (live.older <= most / MUCH)
+        return settled;
+    while (settled.peak == 0 && follow(&live, &moment)) {
+        if (live.older <= little && settled.begin == 0)
+            settled.begin = moment;
+        if (settled.begin > 0 && live.all >= most - little)
+            settled = (struct gm_settled){settled.begin, moment, gm_clamp(live.all)};
+    }
+    return settled.peak > 0 ? settled : (struct gm_settled){0};
+}

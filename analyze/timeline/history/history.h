@@ -238,6 +238,17 @@ static inline bool gm_history_is_active(const struct gm_history *h, size_t a, ui
     return h->born[a] <= moment && moment < h->freed[a];
 }
 
+/* A recording that begins in the middle of a round has, until that round is over, much of which nobody knows who made
+ * it and when: what is older than the trace and goes before its last allocation. If that is more than a 20th of the
+ * peak when it begins: `begin` is the first moment at which no more than a hundredth is left, if the run gets as high
+ * again after it (within a hundredth), `peak` the first moment at which it does, with so many requested bytes. All 0:
+ * it begins between two rounds, or has no others. O(n). */
+struct gm_settled {
+    uint32_t begin, peak;
+    uint64_t requested;
+};
+struct gm_settled gm_history_settled(const struct gm_history *h);
+
 /* Time of event `event` of the device in microseconds, or GM_REPORT_NONE. */
 static inline uint64_t gm_history_time(const struct gm_history *h, uint64_t event)
 {
