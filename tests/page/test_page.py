@@ -415,6 +415,16 @@ class Demo(unittest.TestCase):
         self.assertEqual(head, [0x89, 0x50, 0x4E, 0x47])
         self.assertGreater(size_of, 600)
 
+    def test_names_are_not_cut(self):
+        """In a window of 1,280 pixels: the line that made an allocation, and the settings that can be tried."""
+        page = self.open("#view=allocations")
+        page.wait("document.querySelector('#panel-allocations [role=row]:not(.head)')")
+        cut = "return [...document.querySelectorAll(arguments[0])].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)"
+        self.assertEqual(page.js(cut, "#panel-allocations [role=row]:not(.head) > :nth-child(11)"), [])
+        page = self.open("#view=whatif")
+        page.wait("document.querySelector('#panel-whatif label.scale > span')")
+        self.assertEqual(page.js(cut, "#panel-whatif label.scale > span"), [])
+
     def test_peak_is_named_inside_of_the_picture(self):
         """Wherever the peak lies: its name turns to the left where there is no room for it."""
         whole, peak = self.timeline["events"], self.timeline["peak_event"]
