@@ -63,7 +63,8 @@ static bool is_of_trained(const struct gm_lives *l, size_t a, const uint32_t *en
 static uint32_t *last_of_trained(const struct gm_lives *l, size_t *anew)
 {
     const struct gm_history *h = l->h;
-    uint32_t *ends = ends_of_backward(l), *last = calloc(l->rounds.n + 1, sizeof *last);
+    uint32_t *last = calloc(l->rounds.n + 1, sizeof *last);
+    GM_FREED uint32_t *ends = ends_of_backward(l);
     GM_FREED struct gm_sizes weights = {.v = NULL};
     const bool ok = gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER) && ends != NULL && last != NULL;
     *anew = 0;
@@ -77,7 +78,6 @@ static uint32_t *last_of_trained(const struct gm_lives *l, size_t *anew)
         *anew += round > 1 && gm_sizes_has_another(&weights, gm_requested(h, a));
         last[round] = h->born[a] > last[round] ? h->born[a] : last[round];
     }
-    free(ends);
     if (ok)
         return last;
     free(last);

@@ -356,8 +356,7 @@ static uint32_t number_of(struct gm_case *c, const struct gm_set *set)
             (gm_lives_by(l, a) & GM_BY_MODULE) == 0)
             last = gm_stack_of(l->h, a);
     }
-    most = votes != NULL && most != 0 && votes[most] >= LEAST_STALE ? most : 0;
-    return most;
+    return votes != NULL && most != 0 && votes[most] >= LEAST_STALE ? most : 0;
 }
 
 /* What a set is: tensors that a variable or a list holds, graphs, outputs of layers that a hook holds. A graph may be
@@ -533,8 +532,7 @@ uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set)
         for (size_t k = i; k < next && pass.to < set->v[k].gone; k++)
             set->v[k].gone = pass.from + (uint32_t)((uint64_t)(pass.to - pass.from) * (next - k) / (next - i));
     }
-    const uint32_t end = passes == NULL || set->n == 0 ? GM_NEVER : passes[0].to;
-    return end;
+    return passes == NULL || set->n == 0 ? GM_NEVER : passes[0].to;
 }
 
 GM_ORDERING(by_allocation, struct gm_remedy_change, GM_UP(allocation));

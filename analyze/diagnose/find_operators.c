@@ -86,20 +86,29 @@ static bool is_sum_of_pairs(uint64_t vector, uint64_t matrix)
     return vector < UINT32_MAX && (vector * vector == 4 * matrix || vector * vector == 2 * matrix);
 }
 
-/* The sizes that forward makes one after the other. */
-struct run {
-    uint64_t before, least, vector; /* vector: just before it */
-    uint32_t blocks, masks;         /* masks: of a quarter of the size */
+/* Blocks of one size, one made after the other. */
+struct row {
+    uint64_t before, least, vector; /* vector: just before it, but for workspaces */
+    uint32_t blocks;
+    uint32_t from, named;         /* of code whose name tells: its first event; how many are by the marked code */
+    uint32_t stacks[MOST_IN_ROW]; /* of other code; likewise the next */
+    uint32_t masks;               /* of a quarter of the size */
     bool is_counted;
-    uint32_t stacks[MOST_IN_ROW];
 };
 
-static bool is_matrix(const struct run *run, uint64_t after)
+static void add_to_row(struct row *row, uint64_t bytes, uint64_t before, uint64_t size)
 {
-    return !run->is_counted && !is_sum_of_pairs(run->vector, run->least) && run->blocks >= 2 &&
-           run->blocks <= MOST_IN_ROW && 3 * run->masks <= run->blocks && run->before > 0 &&
-           run->least / PAIRS >= run->before && run->least / PAIRS >= after && run->before / ALIKE <= after &&
-           after / ALIKE <= run->before;
+    row->vector = row->blocks == 0 ? before : row->vector;
+    row->blocks++;
+    row->least = bytes > size / 4 && bytes < row->least ? bytes : row->least;
+}
+
+static bool is_matrix(const struct row *row, uint64_t after)
+{
+    return !row->is_counted && !is_sum_of_pairs(row->vector, row->least) && row->blocks >= 2 &&
+           row->blocks <= MOST_IN_ROW && 3 * row->masks <= row->blocks && row->before > 0 &&
+           row->least / PAIRS >= row->before && row->least / PAIRS >= after && row->before / ALIKE <= after &&
+           after / ALIKE <= row->before;
 }
 
 /* Whether it says nothing of what follows what. */
@@ -110,12 +119,6 @@ static bool is_aside(const struct gm_lives *l, size_t a, uint64_t size)
 }
 
 enum { OF_ROWS = 32 /* parts of the size: a number for each row of the scores, as a softmax makes them in between */ };
-
-/* Blocks of one size, one made after the other. */
-struct row {
-    uint64_t before, least, vector; /* as above */
-    uint32_t from, blocks, named;   /* from: its first event; named: by the marked code */
-};
 
 /* Scores and their softmax, after something smaller. A fused kernel makes one block, of its inputs' size. */
 static bool are_scores(const struct row *row, bool is_mixed)
@@ -156,11 +159,8 @@ static uint32_t rows_of_scores(const struct gm_lives *l, const struct gm_sizes *
         made = is_new && h->freed[a] > h->born[a] + BRIEF ? gm_requested(h, a) : made;
         if (is_new && is_in_row(l, a, size, by, is_mixed) && (gm_requested(h, a) > size / 4 || row.blocks > 0)) {
             row.from = row.blocks == 0 ? e : row.from;
-            row.vector = row.blocks == 0 ? before : row.vector;
-            row.blocks++;
             row.named += is_by(l, a, by);
-            row.least =
-                gm_requested(h, a) > size / 4 && gm_requested(h, a) < row.least ? gm_requested(h, a) : row.least;
+            add_to_row(&row, gm_requested(h, a), before, size);
             continue;
         }
         if (is_new && (is_aside(l, a, size) || is_cast_of(weights, gm_requested(h, a)) ||
@@ -212,7 +212,7 @@ static bool calls_layers(const struct gm_lives *l)
 static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
 {
     const bool has_layers = calls_layers(l);
-    struct run run = {.least = size};
+    struct row row = {.least = size};
     uint32_t found = 0, last = 0;
     uint64_t made = 0, before = 0; /* by the last events, but workspaces */
     for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count && found < LAYERS; e = gm_next_made(l->h, e + 1)) {
@@ -223,29 +223,27 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
         const uint32_t round = gm_lives_round(l, e + 1);
         if ((gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_LOSS | GM_BY_OPTIMIZER)) != 0 ||
             (l->h->freed[a] == GM_NEVER && !l->has_oom) || gm_lives_is_role(l, a, GM_ROLE_INPUT) || round != last) {
-            run = (struct run){.least = size};
+            row = (struct row){.least = size};
             found = 0;
             last = round;
         } else if (is_aside(l, a, size)) {
             continue;
         } else if (is_size_of(bytes, size) && (gm_lives_by(l, a) & (GM_BY_LINEAR | GM_BY_RESIZING)) == 0 &&
-                   (bytes > size / 4 || run.blocks > 0)) {
-            if (run.blocks < MOST_IN_ROW)
-                run.stacks[run.blocks] = gm_stack_of(l->h, a);
-            makes[gm_stack_of(l->h, a)] |= run.is_counted;
-            run.vector = run.blocks == 0 ? before : run.vector;
-            run.blocks++;
-            run.masks += bytes <= size / 4;
-            run.least = bytes > size / 4 && bytes < run.least ? bytes : run.least;
+                   (bytes > size / 4 || row.blocks > 0)) {
+            if (row.blocks < MOST_IN_ROW)
+                row.stacks[row.blocks] = gm_stack_of(l->h, a);
+            makes[gm_stack_of(l->h, a)] |= row.is_counted;
+            row.masks += bytes <= size / 4;
+            add_to_row(&row, bytes, before, size);
         } else {
-            const bool is_one = is_matrix(&run, bytes);
-            for (uint32_t i = 0; is_one && i < run.blocks; i++)
-                makes[run.stacks[i]] = true;
+            const bool is_one = is_matrix(&row, bytes);
+            for (uint32_t i = 0; is_one && i < row.blocks; i++)
+                makes[row.stacks[i]] = true;
             found += is_one;
-            run.is_counted |= is_one;
-            if (run.blocks == 0 || bytes > run.least / ALIKE || !has_layers ||
+            row.is_counted |= is_one;
+            if (row.blocks == 0 || bytes > row.least / ALIKE || !has_layers ||
                 (gm_lives_by(l, a) & GM_BY_LINEAR) != 0) /* else a bias, a mask: up to the next layer with a weight */
-                run = (struct run){.before = bytes, .least = size};
+                row = (struct row){.before = bytes, .least = size};
         }
     }
     return found >= LAYERS;
