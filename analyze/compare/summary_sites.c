@@ -4,6 +4,7 @@
  */
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/ascii.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/intern.h"
 #include "analyze/compare/summary_work.h"
 #include "analyze/report/frame_kind.h"
@@ -262,11 +263,7 @@ bool gm_summary_sites(struct gm_summary_work *work)
     gm_intern_free(&w.frames);
     gm_intern_free(&w.stacks);
     gm_text_free(&w.key);
-    free(w.of_stack);
-    free(w.of_frame);
-    free(w.sites.v);
-    free(w.weights.v);
-    free(w.numbers.v);
+    GM_FREE_ALL(w.of_stack, w.of_frame, w.sites.v, w.weights.v, w.numbers.v);
     return ok;
 }
 

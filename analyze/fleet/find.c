@@ -7,6 +7,7 @@
 #include "analyze/fleet/find.h"
 
 #include "analyze/base/bisect.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/order.h"
 #include "analyze/base/vec.h"
 #include "analyze/formats/decoders.h"
@@ -284,10 +285,7 @@ enum gm_status gm_find_files(struct gm_found_files *files, char *const *operands
     for (size_t i = 0; i < w.todo.n; i++)
         free(w.todo.v[i]);
     for (size_t i = 0; i < w.links.n; i++)
-        free(w.links.v[i]);
-    free(w.todo.v);
-    free(w.links.v);
-    free(w.entered.v);
+        GM_FREE_ALL(w.links.v[i], w.todo.v, w.links.v, w.entered.v);
     return w.failed ? gm_no_memory(err) : GM_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "analyze/fleet/fleet.h"
 
 #include "analyze/base/bisect.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/order.h"
 #include "analyze/base/utf8.h"
 #include "analyze/fleet/fleet_passes.h"
@@ -289,12 +290,7 @@ static bool make_peers(struct gm_fleet_peers *p, size_t most)
 
 static void free_work(struct gm_fleet_work *w)
 {
-    free(w->order);
-    free(w->starts);
-    free(w->peers.items);
-    free(w->peers.members);
-    free(w->peers.group_of);
-    free(w->peers.groups);
+    GM_FREE_ALL(w->order, w->starts, w->peers.items, w->peers.members, w->peers.group_of, w->peers.groups);
 }
 
 static bool fill_columns(struct gm_fleet_work *w)

@@ -4,6 +4,7 @@
  */
 #include "analyze/formats/assemble.h"
 
+#include "analyze/base/freed.h"
 #include "analyze/formats/assemble_value.h"
 
 #include <stdlib.h>
@@ -45,20 +46,9 @@ void gm_assembler_free(struct gm_assembler *a)
     if (a == NULL)
         return;
     gm_snapshot_memory_free(a->m);
-    free(a->stack.v);
-    free(a->marks.v);
-    free(a->list_items.v);
-    free(a->dict_pairs.v);
-    free(a->memo.v);
-    free(a->nodes.v);
-    free(a->node_refs.v);
-    free(a->boxed.v);
-    free(a->history.v);
-    free(a->unknown_keys.v);
-    free(a->known.bytes.v);
-    free(a->known.lists.v);
-    free(a->known.of_stack.v);
-    free(a);
+    GM_FREE_ALL(a->stack.v, a->marks.v, a->list_items.v, a->dict_pairs.v, a->memo.v, a->nodes.v, a->node_refs.v,
+                a->boxed.v, a->history.v, a->unknown_keys.v, a->known.bytes.v, a->known.lists.v, a->known.of_stack.v,
+                a);
 }
 
 uint64_t gm_assembler_bytes(const struct gm_assembler *a)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/formats/gmtrace_state.h"
 
+#include "analyze/base/freed.h"
+
 #include <stdlib.h>
 
 bool gm_gmtrace_state_begin(struct gm_gmtrace_state *s)
@@ -12,10 +14,7 @@ bool gm_gmtrace_state_begin(struct gm_gmtrace_state *s)
 
 void gm_gmtrace_state_free(struct gm_gmtrace_state *s)
 {
-    free(s->contexts.v);
-    free(s->shapes.v);
-    free(s->slots.v);
-    free(s->free_top.v);
+    GM_FREE_ALL(s->contexts.v, s->shapes.v, s->slots.v, s->free_top.v);
     gm_map_free(&s->classes);
     *s = (struct gm_gmtrace_state){0};
 }

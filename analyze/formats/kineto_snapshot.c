@@ -7,6 +7,7 @@
 
 #include "analyze/base/address_map.h"
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/order.h"
 #include "analyze/base/size.h"
 #include "analyze/snapshot/builder.h"
@@ -420,11 +421,7 @@ enum gm_status gm_kineto_snapshot(struct gm_profile *profile, struct gm_snapshot
     *profile = (struct gm_profile){0};
     k.p = &k.m->profile;
     const enum gm_status status = make(&k, snapshot, err);
-    free(k.order);
-    free(k.frames);
-    free(k.outer);
-    free(k.sized.before);
-    free(k.sized.address);
+    GM_FREE_ALL(k.order, k.frames, k.outer, k.sized.before, k.sized.address);
     gm_map_free(&k.sized.newest);
     if (status != GM_OK)
         gm_snapshot_memory_free(k.m);

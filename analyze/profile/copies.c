@@ -9,6 +9,7 @@
 #include "analyze/base/address_map.h"
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/bisect.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/order.h"
 #include "analyze/base/vec.h"
 
@@ -321,10 +322,6 @@ enum gm_status gm_profile_copies(struct gm_profile_pass *pass, struct gm_error *
     pass->out->bursts = bursts;
     pass->out->burst_count = w.bursts.n;
     gm_intern_free(&w.kinds);
-    free(w.steps.v);
-    free(w.copies.v);
-    free(w.bursts.v);
-    free(w.rows.v);
-    free(w.levels.v);
+    GM_FREE_ALL(w.steps.v, w.copies.v, w.bursts.v, w.rows.v, w.levels.v);
     return rows == NULL || bursts == NULL ? gm_no_memory(err) : GM_OK;
 }

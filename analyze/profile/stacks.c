@@ -14,6 +14,7 @@
 
 #include "analyze/base/address_map.h"
 #include "analyze/base/bisect.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/order.h"
 
 #include <stdlib.h>
@@ -227,10 +228,7 @@ bool gm_profile_stacks_find(struct gm_profile_stacks *s, const struct gm_profile
 
 void gm_profile_stacks_free(struct gm_profile_stacks *s)
 {
-    free(s->python);
-    free(s->of);
-    free(s->numbers);
-    free(s->left_out);
+    GM_FREE_ALL(s->python, s->of, s->numbers, s->left_out);
 }
 
 /* ---- as text ----------------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include "analyze/snapshot/profile.h"
 
 #include "analyze/base/bisect.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/order.h"
 
 #include <stdlib.h>
@@ -100,10 +101,6 @@ uint64_t gm_profile_bytes(const struct gm_profile *p)
 void gm_profile_free(struct gm_profile *p)
 {
     gm_intern_free(&p->strings);
-    free(p->spans.v);
-    free(p->details.v);
-    free(p->memory.v);
-    free(p->threads.v);
-    free(p->devices.v);
+    GM_FREE_ALL(p->spans.v, p->details.v, p->memory.v, p->threads.v, p->devices.v);
     *p = (struct gm_profile){.rank = -1};
 }

@@ -5,6 +5,7 @@
  */
 #include "analyze/state/categories.h"
 #include "analyze/base/address_map.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/intern.h"
 #include "analyze/state/category_rules.h"
 
@@ -92,11 +93,8 @@ void gm_classifier_free(struct gm_classifier *c)
     if (c == NULL)
         return;
     gm_match_scratch_free(&c->scratch);
-    free(c->name_mask);
-    free(c->stack_answer);
-    free(c->frame_verdict);
-    free(c->string_mask[GM_MATCH_NAME]);
-    free(c->string_mask[GM_MATCH_FILE]);
+    GM_FREE_ALL(c->name_mask, c->stack_answer, c->frame_verdict, c->string_mask[GM_MATCH_NAME],
+                c->string_mask[GM_MATCH_FILE]);
     gm_intern_free(&c->masks);
     gm_map_free(&c->of_masks);
     free(c->verdicts.v);

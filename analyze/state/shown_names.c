@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/state/shown_names.h"
 
+#include "analyze/base/freed.h"
 #include "analyze/base/utf8.h"
 
 #include <inttypes.h>
@@ -21,11 +22,7 @@ bool gm_names_init(struct gm_names *names, const struct gm_snapshot *snapshot, s
 
 void gm_names_free(struct gm_names *names)
 {
-    free(names->clean);
-    free(names->kind);
-    free(names->frames);
-    free(names->site);
-    free(names->telling);
+    GM_FREE_ALL(names->clean, names->kind, names->frames, names->site, names->telling);
     *names = (struct gm_names){0};
 }
 

@@ -5,6 +5,7 @@
 #include "analyze/state/state_pass.h"
 
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/order.h"
 
 #include <inttypes.h>
@@ -220,10 +221,7 @@ static void clean_up(struct gm_pass *pass)
         free(pass->device_passes[d].reservations.v);
         free(pass->device_passes[d].pins.v);
     }
-    free(pass->device_passes);
-    free(pass->order);
-    free(pass->sums);
-    free(pass->stream_number);
+    GM_FREE_ALL(pass->device_passes, pass->order, pass->sums, pass->stream_number);
     gm_names_free(&pass->names);
     if (pass->classifier != pass->options->classifier)
         gm_classifier_free(pass->classifier);
