@@ -201,11 +201,7 @@ static bool has_second_forward(struct gm_case *c)
 /* Training without an optimizer of PyTorch's keeps states of its own, as large as the weights. */
 static bool may_be_states(struct gm_case *c)
 {
-    const struct gm_lives *l = c->lives;
-    for (size_t i = 0; i < l->snapshot->stacks.count; i++)
-        if ((l->by[i] & GM_BY_OPTIMIZER) != 0)
-            return false;
-    return l->has_backward && !has_second_forward(c);
+    return (c->lives->by_any & GM_BY_OPTIMIZER) == 0 && c->lives->has_backward && !has_second_forward(c);
 }
 
 GM_ORDERING(by_size, struct member, GM_DOWN(bytes));

@@ -6,6 +6,7 @@
  * attention give heads and seq, unless a fused kernel keeps none.
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/bisect.h"
 #include "analyze/report/numbers.h"
 #include "analyze/timeline/dims/dims_work.h"
 
@@ -111,14 +112,8 @@ static uint64_t exact(uint64_t n, uint64_t unit)
 /* The number whose square n is; 0: there is none. */
 static uint64_t root_of(uint64_t n)
 {
-    uint64_t low = 0, high = UINT32_MAX;
-    while (low < high) {
-        const uint64_t middle = low + (high - low + 1) / 2;
-        if (middle * middle <= n)
-            low = middle;
-        else
-            high = middle - 1;
-    }
+    size_t low = 0;
+    GM_BISECT(low, UINT32_MAX, i, i * i < n);
     return low * low == n ? low : 0;
 }
 
