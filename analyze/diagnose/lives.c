@@ -387,22 +387,23 @@ static bool find_rounds_of_line(struct gm_lives *l, bool is_sure, bool is_by_byt
     GM_FREED uint32_t *callee =
         malloc((stacks + 1) * sizeof *callee); /* [gm_stack_id]: what the line calls there; `none` */
     GM_FREED bool *is_met = calloc(stacks + 1, sizeof *is_met);
-    bool ok = calls != NULL && callee != NULL && is_met != NULL;
-    const size_t depth = ok ? line_of_most(l, is_by_bytes, is_met, line) : 0;
-    const bool has_line = depth > 0 && !is_in_module(l, line, depth);
-    for (uint32_t s = 0; has_line && s < stacks; s++) {
+    if (calls == NULL || callee == NULL || is_met == NULL)
+        return false;
+    const size_t depth = line_of_most(l, is_by_bytes, is_met, line);
+    if (depth == 0 || is_in_module(l, line, depth))
+        return true;
+    for (uint32_t s = 0; s < stacks; s++) {
         const size_t n = python_frames(l, s, frames);
         const bool is_through = n >= depth && memcmp(frames, line, depth * sizeof *line) == 0;
         callee[s] = !is_through ? GM_NEVER : n > depth ? frames[depth] : (uint32_t)none;
     }
-    ok = ok && (!has_line || count_calls(l, callee, calls, SIZE_MAX));
+    if (!count_calls(l, callee, calls, SIZE_MAX))
+        return false;
     size_t least = none;
-    for (size_t f = 0; has_line && f < none; f++)
+    for (size_t f = 0; f < none; f++)
         if (calls[f] > ROUNDS_LEAST && (calls[least] <= ROUNDS_LEAST || calls[f] < calls[least]))
             least = f;
-    if (ok && has_line && calls[least] > ROUNDS_LEAST && (!is_sure || least == none))
-        ok = count_calls(l, callee, calls, least);
-    return ok;
+    return calls[least] <= ROUNDS_LEAST || (is_sure && least != none) || count_calls(l, callee, calls, least);
 }
 
 /* Returns to earlier lines are exact; a period of allocations begins anywhere in a round. */
