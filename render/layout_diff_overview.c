@@ -2,24 +2,14 @@
  *
  * diff_overview: peaks of the runs side by side, what they were made of, and what changed most.
  */
-#include "analyze/base/order.h"
 #include "render/diff_charts.h"
 #include "render/fold.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { CHANGES = 10 };
 static const double label_width = 176, bar_x = GM_PAGE_LEFT + 184, value_width = 244;
 #define BAR_WIDTH (GM_PAGE_RIGHT - value_width - bar_x)
-
-static bool all_have_traces(const struct gm_comparison *c)
-{
-    for (size_t i = 0; i < c->run_count; i++)
-        if (!c->runs[i]->has_trace)
-            return false;
-    return true;
-}
 
 static size_t shown_runs(const struct gm_comparison *c)
 {
@@ -27,13 +17,6 @@ static size_t shown_runs(const struct gm_comparison *c)
 }
 
 /* ---- levels ------------------------------------------------------------------------------------------------------ */
-
-static uint64_t level_bytes(const struct gm_summary *run, enum gm_level level, bool at_peak)
-{
-    const uint64_t end[GM_LEVEL_COUNT] = {run->totals.requested, run->totals.allocated, run->totals.active,
-                                          run->totals.reserved};
-    return at_peak ? run->peaks[level] : end[level];
-}
 
 /* Right of a bar: how much the i-th run has, and how that compares with BASE. */
 static void draw_value(struct gm_display *d, double middle, size_t i, uint64_t base, uint64_t bytes)
@@ -57,9 +40,9 @@ static void draw_level(struct gm_page *page, const struct gm_comparison *c, enum
     gm_put(d, GM_PAGE_LEFT, page->y + 8, label_width, name,
            gm_display_printf(d, "%s%s", at_peak ? "peak " : "", gm_level_name(level)));
     page->y += 18;
-    const uint64_t base = level_bytes(c->runs[0], level, at_peak);
+    const uint64_t base = gm_summary_level(c->runs[0], level, at_peak);
     for (size_t i = 0; i < shown_runs(c); i++) {
-        const uint64_t bytes = level_bytes(c->runs[i], level, at_peak);
+        const uint64_t bytes = gm_summary_level(c->runs[i], level, at_peak);
         const double middle = page->y + pitch / 2;
         gm_put(d, GM_PAGE_LEFT + 10, middle, label_width - 10, gm_style_note,
                gm_run_label(d, c, i, label_width - 10, GM_TEXT_SMALL));
@@ -81,7 +64,7 @@ static void draw_levels(struct gm_page *page, const struct gm_comparison *c, boo
     uint64_t most = 0;
     for (size_t i = 0; i < shown_runs(c); i++)
         for (int k = 0; k < 3; k++) {
-            const uint64_t bytes = level_bytes(c->runs[i], levels[k], at_peak);
+            const uint64_t bytes = gm_summary_level(c->runs[i], levels[k], at_peak);
             most = bytes != GM_REPORT_NONE && bytes > most ? bytes : most;
         }
     const struct gm_chart_axis axis = gm_axis_bytes(most);
@@ -99,42 +82,18 @@ static void draw_levels(struct gm_page *page, const struct gm_comparison *c, boo
 
 /* ---- categories -------------------------------------------------------------------------------------------------- */
 
-static const struct gm_slices *slices_of(const struct gm_summary *run, bool at_peak)
-{
-    return at_peak ? &run->categories_at_peak : &run->categories;
-}
-
-GM_ORDERING(by_bytes, struct gm_slice, GM_DOWN(bytes) || GM_BY(strcmp(a->name, b->name)));
-
-GM_ORDERING(by_name, struct gm_slice, GM_BY(strcmp(a->name, b->name)));
-
 /* The categories of all runs, each with its largest share; largest first. NULL: no memory. */
 static struct gm_slice *merge(struct gm_display *d, const struct gm_comparison *c, bool at_peak, size_t *count)
 {
     size_t n = 0;
     for (size_t i = 0; i < shown_runs(c); i++)
-        n += slices_of(c->runs[i], at_peak)->n;
+        n += gm_summary_categories(c->runs[i], at_peak)->n;
     struct gm_slice *all = gm_arena_calloc(&d->arena, n, sizeof *all);
     d->failed |= all == NULL;
     *count = 0;
-    if (all == NULL)
-        return NULL;
-    n = 0;
-    for (size_t i = 0; i < shown_runs(c); i++) {
-        const struct gm_slices *slices = slices_of(c->runs[i], at_peak);
-        for (size_t k = 0; k < slices->n; k++)
-            all[n++] = slices->v[k];
-    }
-    GM_SORT(all, n, by_name);
-    for (size_t i = 0; i < n; i++) {
-        if (*count > 0 && strcmp(all[*count - 1].name, all[i].name) == 0) {
-            struct gm_slice *same = &all[*count - 1];
-            same->bytes = all[i].bytes > same->bytes ? all[i].bytes : same->bytes;
-        } else {
-            all[(*count)++] = all[i];
-        }
-    }
-    GM_SORT(all, *count, by_bytes);
+    const struct gm_slice *next = NULL;
+    while (all != NULL && (next = gm_diff_next_category(c, NULL, shown_runs(c), at_peak, all, *count)) != NULL)
+        all[(*count)++] = *next;
     return all;
 }
 
@@ -155,7 +114,7 @@ static void draw_categories(struct gm_page *page, const struct gm_comparison *c,
     uint64_t most = 0, base = 0;
     struct gm_piece parts[GM_FOLD_ROWS];
     for (size_t i = 0; i < shown_runs(c); i++) {
-        gm_fold_like(&f, slices_of(c->runs[i], at_peak)->v, slices_of(c->runs[i], at_peak)->n, parts);
+        gm_fold_like(&f, gm_summary_categories(c->runs[i], at_peak)->v, gm_summary_categories(c->runs[i], at_peak)->n, parts);
         const uint64_t sum = gm_pieces_sum(parts, f.n);
         most = sum > most ? sum : most;
         base = i == 0 ? sum : base;
@@ -165,7 +124,7 @@ static void draw_categories(struct gm_page *page, const struct gm_comparison *c,
     gm_axis_draw(d, &axis, bar_x, BAR_WIDTH, page->y, bottom);
     for (size_t i = 0; i < shown_runs(c); i++) {
         const double middle = page->y + pitch * ((double)i + 0.5);
-        gm_fold_like(&f, slices_of(c->runs[i], at_peak)->v, slices_of(c->runs[i], at_peak)->n, parts);
+        gm_fold_like(&f, gm_summary_categories(c->runs[i], at_peak)->v, gm_summary_categories(c->runs[i], at_peak)->n, parts);
         gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_note, gm_run_label(d, c, i, label_width, GM_TEXT_SMALL));
         gm_stacked_bar(d, bar_x, middle - bar / 2, BAR_WIDTH, bar, parts, f.n, axis.step * axis.steps);
         draw_value(d, middle, i, base, gm_pieces_sum(parts, f.n));
@@ -262,7 +221,7 @@ static void draw_changed_sites(struct gm_page *page, const struct gm_comparison 
 void gm_layout_diff_overview(struct gm_display *display, const struct gm_comparison *c)
 {
     struct gm_page page = gm_diff_page_begin(display, c, "Runs compared");
-    const bool at_peak = all_have_traces(c);
+    const bool at_peak = gm_diff_all_traced(c);
     draw_levels(&page, c, at_peak);
     draw_categories(&page, c, at_peak);
     if (c->pairs[0].is_same)

@@ -45,27 +45,18 @@ static const struct gm_summary_device *highest_device(const struct gm_summary *s
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-/* The first step that the trace has from its beginning on; the first of all if there is no such. */
-static size_t first_step(const struct gm_summary_device *d)
-{
-    for (size_t i = 0; i < d->step_count; i++)
-        if (!d->steps[i].is_partial)
-            return i;
-    return 0;
-}
-
 /* How many steps the axis needs; 0: this run has none. */
 static uint64_t steps_of(const struct gm_summary_device *d)
 {
     if (d->step_count == 0)
         return 0;
-    const uint64_t first = d->steps[first_step(d)].number, last = d->steps[d->step_count - 1].number;
+    const uint64_t first = d->steps[gm_summary_first_step(d)].number, last = d->steps[d->step_count - 1].number;
     return last < first ? 0 : last - first + 1;
 }
 
 static bool anchor_steps(struct alignment *a, const struct gm_summary_device *d, const struct axis *axis)
 {
-    const size_t first = first_step(d);
+    const size_t first = gm_summary_first_step(d);
     a->v = malloc((2 * d->step_count + 2) * sizeof *a->v);
     if (a->v == NULL)
         return false;
@@ -188,7 +179,7 @@ static double place_of_peak(const struct gm_summary_device *d, const struct alig
 /* The events beside the steps, in steps. */
 static void widen(double *width, double events, const struct gm_summary_device *d)
 {
-    const size_t first = first_step(d);
+    const size_t first = gm_summary_first_step(d);
     const double steps = (double)(d->steps[d->step_count - 1].last_event + 1) - (double)d->steps[first].first_event;
     const double wanted = events <= 0 || steps <= 0 ? 0 : events * (double)(d->step_count - first) / steps;
     const double shown = wanted <= 0 ? 0 : wanted < 0.15 ? 0.15 : wanted > 1 ? 1 : wanted;
@@ -202,7 +193,7 @@ static void measure_steps(struct axis *axis, const struct gm_diff_line *lines, s
         const struct gm_summary_device *d = lines[i].device;
         if (d == NULL)
             continue;
-        const struct gm_summary_step *first = &d->steps[first_step(d)], *last = &d->steps[d->step_count - 1];
+        const struct gm_summary_step *first = &d->steps[gm_summary_first_step(d)], *last = &d->steps[d->step_count - 1];
         widen(&axis->before, (double)first->first_event, d);
         widen(&axis->after, (double)d->events - 1 - (double)last->last_event, d);
         if (is_first)

@@ -162,19 +162,6 @@ void gm_fit_law(struct gm_law_fit *fit, const double *n, size_t count)
 
 /* ---- what is looked at ------------------------------------------------------------------------------------------- */
 
-static uint64_t bytes_called(const struct gm_slices *slices, const char *name)
-{
-    for (size_t i = 0; i < slices->n; i++)
-        if (strcmp(slices->v[i].name, name) == 0)
-            return slices->v[i].bytes;
-    return 0;
-}
-
-static const struct gm_slices *slices_of(const struct gm_summary *s, bool at_peak)
-{
-    return at_peak ? &s->categories_at_peak : &s->categories;
-}
-
 static bool add_fit(struct gm_comparison *c, struct gm_series *series, struct gm_law_fit *fits, const char *what,
                     uint32_t color, const uint64_t *bytes)
 {
@@ -192,17 +179,14 @@ static bool add_levels(struct gm_comparison *c, struct gm_series *series, struct
                        bool has_peaks)
 {
     static const enum gm_level levels[] = {GM_LEVEL_RESERVED, GM_LEVEL_ALLOCATED, GM_LEVEL_REQUESTED};
-    static const char *const at_peak[] = {"peak reserved", "peak allocated", "peak requested"};
-    static const char *const at_end[] = {"reserved", "allocated", "requested"};
     for (int k = 0; k < 3; k++) {
         bool is_known = true;
         for (size_t i = 0; i < series->count; i++) {
-            const struct gm_summary *s = c->runs[series->runs[i]];
-            const uint64_t end[] = {s->totals.reserved, s->totals.allocated, s->totals.requested};
-            bytes[i] = has_peaks ? s->peaks[levels[k]] : end[k];
+            bytes[i] = gm_summary_level(c->runs[series->runs[i]], levels[k], has_peaks);
             is_known = is_known && bytes[i] != GM_REPORT_NONE;
         }
-        if (is_known && !add_fit(c, series, fits, has_peaks ? at_peak[k] : at_end[k], 0, bytes))
+        const char *what = gm_arena_printf(&c->arena, "%s%s", has_peaks ? "peak " : "", gm_level_name(levels[k]));
+        if (is_known && !add_fit(c, series, fits, what, 0, bytes))
             return false;
     }
     return true;
@@ -212,27 +196,14 @@ static bool add_levels(struct gm_comparison *c, struct gm_series *series, struct
 static bool add_categories(struct gm_comparison *c, struct gm_series *series, struct gm_law_fit *fits, uint64_t *bytes,
                            bool at_peak)
 {
-    const struct gm_slice *taken[CATEGORIES];
+    struct gm_slice taken[CATEGORIES];
     for (size_t n = 0; n < CATEGORIES; n++) {
-        const struct gm_slice *best = NULL;
-        for (size_t i = 0; i < series->count; i++) {
-            const struct gm_slices *slices = slices_of(c->runs[series->runs[i]], at_peak);
-            for (size_t k = 0; k < slices->n; k++) {
-                const struct gm_slice *slice = &slices->v[k];
-                bool is_taken = false;
-                for (size_t t = 0; t < n && !is_taken; t++)
-                    is_taken = strcmp(taken[t]->name, slice->name) == 0;
-                if (!is_taken && slice->bytes > 0 &&
-                    (best == NULL || slice->bytes > best->bytes ||
-                     (slice->bytes == best->bytes && strcmp(slice->name, best->name) < 0)))
-                    best = slice;
-            }
-        }
+        const struct gm_slice *best = gm_diff_next_category(c, series->runs, series->count, at_peak, taken, n);
         if (best == NULL)
             return true;
-        taken[n] = best;
+        taken[n] = *best;
         for (size_t i = 0; i < series->count; i++)
-            bytes[i] = bytes_called(slices_of(c->runs[series->runs[i]], at_peak), best->name);
+            bytes[i] = gm_summary_category_bytes(c->runs[series->runs[i]], at_peak, best->name);
         if (!add_fit(c, series, fits,
                      gm_arena_printf(&c->arena, "%s: %s", at_peak ? "at the peak" : "at the end", best->name),
                      best->color, bytes))

@@ -33,48 +33,6 @@ uint64_t gm_headline_bytes(const struct gm_summary *run, enum gm_headline headli
     return headline >= GM_HEAD_RESERVED && run->lacks_end ? GM_REPORT_NONE : bytes[headline];
 }
 
-/* ---- categories of many runs ------------------------------------------------------------------------------------- */
-
-bool gm_diff_all_traced(const struct gm_comparison *c)
-{
-    for (size_t i = 0; i < c->run_count; i++)
-        if (!c->runs[i]->has_trace)
-            return false;
-    return true;
-}
-
-static const struct gm_slices *categories_of(const struct gm_summary *run, bool at_peak)
-{
-    return at_peak ? &run->categories_at_peak : &run->categories;
-}
-
-const char *gm_diff_next_category(const struct gm_comparison *c, bool at_peak, const char *const *taken, size_t n)
-{
-    const struct gm_slice *best = NULL;
-    for (size_t i = 0; i < c->run_count; i++) {
-        const struct gm_slices *slices = categories_of(c->runs[i], at_peak);
-        for (size_t k = 0; k < slices->n; k++) {
-            const struct gm_slice *slice = &slices->v[k];
-            bool is_taken = slice->bytes == 0;
-            for (size_t t = 0; t < n && !is_taken; t++)
-                is_taken = strcmp(taken[t], slice->name) == 0;
-            if (!is_taken && (best == NULL || slice->bytes > best->bytes ||
-                              (slice->bytes == best->bytes && strcmp(slice->name, best->name) < 0)))
-                best = slice;
-        }
-    }
-    return best == NULL ? NULL : best->name;
-}
-
-uint64_t gm_diff_category_bytes(const struct gm_summary *run, bool at_peak, const char *name)
-{
-    const struct gm_slices *slices = categories_of(run, at_peak);
-    for (size_t i = 0; i < slices->n; i++)
-        if (strcmp(slices->v[i].name, name) == 0)
-            return slices->v[i].bytes;
-    return slices->v == NULL ? GM_REPORT_NONE : 0;
-}
-
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 /* "+1.20 GiB", "0 B"; "n/a" if either is not known. */

@@ -24,7 +24,7 @@ static union gm_value cell_of(const struct gm_cell_of *cell)
             .s = gm_doc_printf(cell->doc, "%s %%",
                                gm_percent_format(text, run->totals.allocated, run->totals.reserved, 1))};
     gm_bytes_format(text, line->what == HEADLINE ? gm_headline_bytes(run, line->headline)
-                                                 : gm_diff_category_bytes(run, gm_diff_all_traced(c), line->name));
+                                                 : gm_summary_category_bytes(run, gm_diff_all_traced(c), line->name));
     return (union gm_value){.s = gm_doc_printf(cell->doc, "%s", text)};
 }
 
@@ -59,7 +59,7 @@ void gm_diff_all_runs(struct gm_doc *d, const struct gm_comparison *c)
     enum { CATEGORIES = 24 };
     const bool at_peak = gm_diff_all_traced(c);
     struct line lines[GM_HEAD_COUNT + 1 + CATEGORIES];
-    const char *taken[CATEGORIES];
+    struct gm_slice taken[CATEGORIES];
     size_t n = 0, categories = 0;
     if (c->run_count < 3)
         return;
@@ -67,10 +67,11 @@ void gm_diff_all_runs(struct gm_doc *d, const struct gm_comparison *c)
         lines[n++] = (struct line){gm_headline_name((enum gm_headline)h), (enum gm_headline)h, HEADLINE};
     lines[n++] = (struct line){"Efficiency", GM_HEAD_COUNT, EFFICIENCY};
     for (; categories < CATEGORIES; categories++) {
-        taken[categories] = gm_diff_next_category(c, at_peak, taken, categories);
-        if (taken[categories] == NULL)
+        const struct gm_slice *next = gm_diff_next_category(c, NULL, c->run_count, at_peak, taken, categories);
+        if (next == NULL)
             break;
-        lines[n++] = (struct line){taken[categories], GM_HEAD_COUNT, CATEGORY};
+        taken[categories] = *next;
+        lines[n++] = (struct line){next->name, GM_HEAD_COUNT, CATEGORY};
     }
     gm_doc_open(d, NULL, "All runs");
     say_columns(d, c, lines, n);

@@ -31,13 +31,6 @@ char *gm_growth_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after);
 /* The change of the efficiency, "-9.3 points". */
 char *gm_points_format(char out[GM_NUMBER_TEXT], const struct gm_totals *base, const struct gm_totals *after);
 
-/* Whether the categories at the peak of all runs are known; else those at the end are told. */
-bool gm_diff_all_traced(const struct gm_comparison *c);
-/* The largest category of any run that is not among taken[0..n); NULL: there is no more. */
-const char *gm_diff_next_category(const struct gm_comparison *c, bool at_peak, const char *const *taken, size_t n);
-/* GM_REPORT_NONE: not known. */
-uint64_t gm_diff_category_bytes(const struct gm_summary *run, bool at_peak, const char *name);
-
 /* "BASE", "NEW", "RUN 2" ... */
 const char *gm_diff_run_name(struct gm_doc *d, size_t run);
 /* One sentence, without its full stop, that says how the second run compares with BASE. */

@@ -244,15 +244,6 @@ void gm_diff_tables(struct gm_doc *d, const struct gm_diff_pair *p, size_t top)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-/* The first step that the trace has as a whole. */
-static size_t first_whole(const struct gm_summary_device *d)
-{
-    for (size_t i = 0; i < d->step_count; i++)
-        if (!d->steps[i].is_partial)
-            return i;
-    return 0;
-}
-
 struct step {
     struct gm_diff_row row; /* peak requested */
     int64_t device;
@@ -263,7 +254,7 @@ struct step {
 static size_t pair_steps(struct gm_doc *d, struct step *to, const struct gm_summary_device *b,
                          const struct gm_summary_device *a)
 {
-    const size_t x = first_whole(b), y = first_whole(a);
+    const size_t x = gm_summary_first_step(b), y = gm_summary_first_step(a);
     size_t n = 0;
     for (; x + n < b->step_count && y + n < a->step_count; n++) {
         const struct gm_summary_step *one = &b->steps[x + n], *other = &a->steps[y + n];

@@ -181,6 +181,20 @@ struct gm_comparison {
     size_t top; /* rows that text outputs list of each table */
 };
 
+/* Whether the categories at the peak of all runs are known; else those at the end are told. */
+bool gm_diff_all_traced(const struct gm_comparison *c);
+const struct gm_slices *gm_summary_categories(const struct gm_summary *run, bool at_peak);
+/* GM_REPORT_NONE: not known. */
+uint64_t gm_summary_category_bytes(const struct gm_summary *run, bool at_peak, const char *name);
+/* The largest category of the runs numbered runs[count] (NULL: of the first `count`) that is not among taken[n]; NULL:
+ * there is no more. */
+const struct gm_slice *gm_diff_next_category(const struct gm_comparison *c, const size_t *runs, size_t count,
+                                             bool at_peak, const struct gm_slice *taken, size_t n);
+/* The level at its peak, or at the end. */
+uint64_t gm_summary_level(const struct gm_summary *run, enum gm_level level, bool at_peak);
+/* The first step that the trace has from its beginning on; the first of all if there is no such. */
+size_t gm_summary_first_step(const struct gm_summary_device *device);
+
 void gm_comparison_free(struct gm_comparison *comparison);
 
 #endif
