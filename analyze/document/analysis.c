@@ -147,20 +147,22 @@ static void say_analysis(struct gm_doc *d, const struct gm_report *report, const
     say_charts(d, charts, chart);
 }
 
-void gm_analysis_text(struct gm_text *out, const struct gm_report *report)
+static void write(struct gm_text *out, enum gm_form form, const struct gm_report *report, const char *const *charts)
 {
     struct gm_doc doc;
-    gm_doc_begin(&doc, GM_TXT, out);
-    say_analysis(&doc, report, NULL);
+    gm_doc_begin(&doc, form, out);
+    say_analysis(&doc, report, charts);
     gm_doc_end(&doc);
+}
+
+void gm_analysis_text(struct gm_text *out, const struct gm_report *report)
+{
+    write(out, GM_TXT, report, NULL);
 }
 
 void gm_analysis_markdown(struct gm_text *out, const struct gm_report *report, const char *const *charts)
 {
-    struct gm_doc doc;
-    gm_doc_begin(&doc, GM_MD, out);
-    say_analysis(&doc, report, charts);
-    gm_doc_end(&doc);
+    write(out, GM_MD, report, charts);
 }
 
 /* ---- for programs ------------------------------------------------------------------------------------------------ */

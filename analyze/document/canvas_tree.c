@@ -65,23 +65,14 @@ static size_t lines_below(const struct tree *t, uint32_t tail)
     return b->shown == 0 ? 0 : b->shown + (b->shown < b->children || t->nodes[tail].self_blocks > 0);
 }
 
-static void show(struct tree *t, uint32_t head)
+static void show(struct tree *t, uint32_t head, bool is_shown)
 {
     const uint32_t parent = t->nodes[head].parent;
     t->lines -= lines_below(t, parent);
-    t->of[parent].shown++;
+    t->of[parent].shown = is_shown ? t->of[parent].shown + 1 : t->of[parent].shown - 1;
     t->lines += lines_below(t, parent);
-    t->of[head].is_shown = true;
+    t->of[head].is_shown = is_shown;
     t->of[head].level = t->of[t->of[parent].head].level + 1;
-}
-
-static void hide(struct tree *t, uint32_t head)
-{
-    const uint32_t parent = t->nodes[head].parent;
-    t->lines -= lines_below(t, parent);
-    t->of[parent].shown--;
-    t->lines += lines_below(t, parent);
-    t->of[head].is_shown = false;
 }
 
 GM_ORDERING(by_bytes, struct branch, GM_DOWN(bytes) || GM_UP(node));
@@ -102,9 +93,9 @@ static bool choose_lines(struct tree *t)
         if (i == 0 || t->of[i].head != i || is_rest(&t->nodes[i]) || !t->of[above].is_shown ||
             t->of[above].level >= deepest)
             continue;
-        show(t, i);
+        show(t, i, true);
         if (t->lines > t->canvas->lines) {
-            hide(t, i);
+            show(t, i, false);
             break;
         }
     }
@@ -114,7 +105,7 @@ static bool choose_lines(struct tree *t)
         const struct branch *above = &t->of[t->nodes[i].parent];
         if (!t->of[i].is_shown && t->of[i].head == i && above->shown > 0 && above->shown + 1 == above->children &&
             t->nodes[t->nodes[i].parent].self_blocks == 0 && !is_rest(&t->nodes[i]))
-            show(t, i);
+            show(t, i, true);
     }
     return true;
 }
@@ -130,14 +121,8 @@ static enum gm_frame_worth worth_of(const struct gm_flame_node *node)
 /* "forward  model.py:88", until the next call. */
 static const char *site_of(struct tree *t, const struct gm_flame_node *node)
 {
-    const char *file = node->filename == NULL ? "" : gm_path_base(node->filename);
     t->site.length = 0;
-    gm_text_add_bytes(&t->site, node->name, gm_name_length(node->name));
-    if (file[0] != '\0' && strcmp(file, "??") != 0) {
-        gm_text_printf(&t->site, "  %s", file);
-        if (node->line != GM_REPORT_NONE && node->line > 0)
-            gm_text_printf(&t->site, ":%" PRIu64, node->line);
-    }
+    gm_frame_add(&t->site, node->name, node->filename == NULL ? "" : gm_path_base(node->filename), node->line);
     return t->site.failed ? "" : t->site.data;
 }
 

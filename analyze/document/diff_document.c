@@ -172,10 +172,10 @@ static void say_facts(struct gm_doc *d, const struct gm_diff_pair *pair)
 {
     enum { FACTS = 30 };
     static const struct gm_column columns[] = {
-        GM_FIELD(GM_TEXT, GM_JSON, "group", NULL, struct gm_diff_fact, group),
-        GM_FIELD(GM_NAME, GM_JSON, "key", NULL, struct gm_diff_fact, key),
-        GM_FIELD(GM_NAME, GM_JSON, "base", NULL, struct gm_diff_fact, base),
-        GM_FIELD(GM_NAME, GM_JSON, "new", NULL, struct gm_diff_fact, after),
+        GM_KEY(GM_TEXT, "group", struct gm_diff_fact, group),
+        GM_KEY(GM_NAME, "key", struct gm_diff_fact, key),
+        GM_KEY(GM_NAME, "base", struct gm_diff_fact, base),
+        GM_KEY(GM_NAME, "new", struct gm_diff_fact, after),
     };
     const size_t most = gm_doc_is(d, GM_MD) ? FACTS : SIZE_MAX;
     GM_TABLE(d, columns, pair->facts, pair->fact_count, .key = "settings", .in = GM_JSON);

@@ -45,12 +45,7 @@ static void say_columns(struct gm_doc *d, const struct gm_comparison *c, const s
                 all_fit ? gm_doc_printf(d, GM_QUOTED, c->labels[from + i]) : gm_diff_run_name(d, from + i);
             columns[1 + i].offset = from + i;
         }
-        gm_doc_table(d, &(struct gm_table){.title = from > 0 ? "And" : NULL,
-                                           .in = GM_READ,
-                                           .columns = columns,
-                                           .column_count = 1 + n,
-                                           GM_ROWS(lines, count),
-                                           .of = c});
+        GM_TABLE_OF(d, columns, 1 + n, lines, count, .title = from > 0 ? "And" : NULL, .in = GM_READ, .of = c);
     }
 }
 

@@ -39,8 +39,8 @@ GM_CELL(s, kind_of, struct gm_diff_row, row, row->name == rest_name ? NULL : gm_
         GM_FIELD(GM_BYTES, GM_ALL, "new_bytes", "New", struct gm_diff_row, after.bytes),                               \
         GM_GET(GM_DELTA, GM_ALL, "delta_bytes", "Change", delta_of),                                                   \
         GM_GET(GM_FIGURE, GM_READ, NULL, NULL, growth_of),                                                             \
-        GM_FIELD(GM_COUNT, GM_JSON, "base_blocks", NULL, struct gm_diff_row, base.blocks),                             \
-        GM_FIELD(GM_COUNT, GM_JSON, "new_blocks", NULL, struct gm_diff_row, after.blocks)
+        GM_KEY(GM_COUNT, "base_blocks", struct gm_diff_row, base.blocks),                                              \
+        GM_KEY(GM_COUNT, "new_blocks", struct gm_diff_row, after.blocks)
 
 static const struct gm_column row_columns[] = {
     GM_FIELD(GM_TEXT, GM_ALL, "name", NULL, struct gm_diff_row, name),
@@ -101,13 +101,13 @@ static void add_both_lines(const struct gm_cell_of *c)
 
 static const struct gm_column site_columns[] = {
     GM_GET(GM_TEXT, GM_ALL, "kind", NULL, kind_of),
-    GM_FIELD(GM_SITE, GM_JSON, "site", NULL, struct gm_diff_site, row.name),
+    GM_KEY(GM_SITE, "site", struct gm_diff_site, row.name),
     NUMBERS,
     GM_FIELD(GM_TEXT, GM_ALL, "category", "Category", struct gm_diff_site, category),
     GM_GET(GM_SITE, GM_READ | GM_UNDER, NULL, "Made in", site_of),
     GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, NULL, made_by),
-    GM_FIELD(GM_NAME, GM_JSON, "via", NULL, struct gm_diff_site, via),
-    GM_FIELD(GM_COUNT, GM_JSON, "twin", NULL, struct gm_diff_site, twin),
+    GM_KEY(GM_NAME, "via", struct gm_diff_site, via),
+    GM_KEY(GM_COUNT, "twin", struct gm_diff_site, twin),
     GM_NESTED(NULL, add_both_lines),
 };
 
@@ -268,9 +268,9 @@ static size_t pair_steps(struct gm_doc *d, struct step *to, const struct gm_summ
 }
 
 static const struct gm_column step_columns[] = {
-    GM_FIELD(GM_HANDLE, GM_JSON, "device", NULL, struct step, device),
-    GM_FIELD(GM_COUNT, GM_JSON, "base_step", NULL, struct step, base),
-    GM_FIELD(GM_COUNT, GM_JSON, "new_step", NULL, struct step, after),
+    GM_KEY(GM_HANDLE, "device", struct step, device),
+    GM_KEY(GM_COUNT, "base_step", struct step, base),
+    GM_KEY(GM_COUNT, "new_step", struct step, after),
     GM_FIELD(GM_TEXT, GM_READ, NULL, "Peak requested of", struct step, row.name),
     NUMBERS,
 };

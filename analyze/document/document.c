@@ -78,12 +78,7 @@ NUMBER(count, uint64_t)
 NUMBER(event, uint64_t)
 NUMBER(duration, uint64_t)
 NUMBER(signed_bytes, int64_t)
-
-const char *gm_doc_delta(struct gm_doc *doc, int64_t bytes)
-{
-    char text[GM_NUMBER_TEXT];
-    return gm_doc_printf(doc, "%s", gm_delta_bytes_format(text, bytes));
-}
+NUMBER(delta_bytes, int64_t)
 
 const char *gm_doc_share(struct gm_doc *doc, uint64_t part, uint64_t whole)
 {
@@ -107,6 +102,13 @@ void *gm_doc_rows(struct gm_doc *doc, size_t count, size_t size)
     void *rows = gm_arena_calloc(&doc->arena, count > 0 ? count : 1, size);
     doc->out->failed = doc->out->failed || rows == NULL;
     return rows;
+}
+
+const char *gm_doc_next_line(struct gm_doc *doc, const char **lines)
+{
+    const char *line = *lines, *end = strchr(line, '\n');
+    *lines = end == NULL ? NULL : end + 1;
+    return end == NULL ? line : gm_doc_printf(doc, "%.*s", (int)(end - line), line);
 }
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
@@ -152,26 +154,26 @@ void gm_doc_close(struct gm_doc *doc)
     doc->depth--;
 }
 
+static void say(struct gm_doc *doc, enum gm_say how, unsigned forms, const char *key, const char *format, va_list args)
+{
+    if (gm_doc_is(doc, forms) && !is_hidden(doc))
+        doc->writer->say(doc, how, key, finish(doc, gm_arena_vprintf(&doc->arena, format, args)));
+}
+
 void gm_doc_say(struct gm_doc *doc, enum gm_say how, unsigned forms, const char *key, const char *format, ...)
 {
-    if (!gm_doc_is(doc, forms) || is_hidden(doc))
-        return;
     va_list args;
     va_start(args, format);
-    char *sentence = gm_arena_vprintf(&doc->arena, format, args);
+    say(doc, how, forms, key, format, args);
     va_end(args);
-    doc->writer->say(doc, how, key, finish(doc, sentence));
 }
 
 void gm_doc_tell(struct gm_doc *doc, const char *format, ...)
 {
-    if (!gm_doc_is(doc, GM_READ) || is_hidden(doc))
-        return;
     va_list args;
     va_start(args, format);
-    char *sentence = gm_arena_vprintf(&doc->arena, format, args);
+    say(doc, GM_SAY, GM_READ, NULL, format, args);
     va_end(args);
-    doc->writer->say(doc, GM_SAY, NULL, finish(doc, sentence));
 }
 
 void gm_doc_fields(struct gm_doc *doc, const struct gm_column *columns, size_t count, const void *row, const void *of)
@@ -213,17 +215,9 @@ static uint64_t unsigned_at(const void *field, size_t size)
     uint8_t u8 = 0;
     uint32_t u32 = 0;
     uint64_t u64 = 0;
-    if (size == sizeof u8) {
-        memcpy(&u8, field, sizeof u8);
-        return u8;
-    }
-    if (size == sizeof u32) {
-        memcpy(&u32, field, sizeof u32);
-        return u32;
-    }
-    assert(size == sizeof u64);
-    memcpy(&u64, field, sizeof u64);
-    return u64;
+    assert(size == sizeof u8 || size == sizeof u32 || size == sizeof u64);
+    memcpy(size == sizeof u8 ? (void *)&u8 : size == sizeof u32 ? (void *)&u32 : (void *)&u64, field, size);
+    return u64 | u32 | u8; /* one of them */
 }
 
 static int64_t signed_at(const void *field, size_t size)

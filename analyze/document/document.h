@@ -137,6 +137,8 @@ struct gm_table {
 #define GM_COLUMNS(c) .columns = (c), .column_count = sizeof(c) / sizeof *(c)
 #define GM_ROWS(r, n) .rows = (r), .count = (n), .size = sizeof *(r)
 #define GM_FEET(r, n) .feet = (r), .foot_count = (n)
+/* Of two feet those that are told. */
+#define GM_FEET_OF(r, first, second) .feet = (r) + ((first) ? 0 : 1), .foot_count = (size_t)(first) + (size_t)(second)
 
 /* How a sentence stands. */
 enum gm_say {
@@ -197,7 +199,7 @@ const char *gm_doc_each(struct gm_doc *doc, size_t count, uint64_t bytes); /* "6
 const char *gm_doc_count(struct gm_doc *doc, uint64_t count);
 const char *gm_doc_event(struct gm_doc *doc, uint64_t event);
 const char *gm_doc_duration(struct gm_doc *doc, uint64_t us);
-const char *gm_doc_delta(struct gm_doc *doc, int64_t bytes);        /* "+1.50 GiB" */
+const char *gm_doc_delta_bytes(struct gm_doc *doc, int64_t bytes);  /* "+1.50 GiB" */
 const char *gm_doc_signed_bytes(struct gm_doc *doc, int64_t bytes); /* "-1.50 GiB" */
 const char *gm_doc_share(struct gm_doc *doc, uint64_t part, uint64_t whole);
 /* Zeroed rows that live as long; NULL if there is no memory (the document has failed then). */
@@ -226,7 +228,10 @@ void gm_doc_fields(struct gm_doc *doc, const struct gm_column *columns, size_t c
 void gm_doc_table(struct gm_doc *doc, const struct gm_table *table);
 /* GM_TABLE(doc, columns, rows, count, .key = ..., .title = ...) */
 #define GM_TABLE(doc, columns, rows, count, ...)                                                                       \
-    gm_doc_table(doc, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(rows, count), __VA_ARGS__})
+    GM_TABLE_OF(doc, columns, sizeof(columns) / sizeof *(columns), rows, count, __VA_ARGS__)
+/* The same of the first `n` columns. */
+#define GM_TABLE_OF(doc, columns_, n, rows, count, ...)                                                                \
+    gm_doc_table(doc, &(struct gm_table){.columns = (columns_), .column_count = (n), GM_ROWS(rows, count), __VA_ARGS__})
 /* An object of the same under `key`, null without a row; JSON only. */
 void gm_doc_object(struct gm_doc *doc, const char *key, const struct gm_column *columns, size_t count, const void *row,
                    const void *of);

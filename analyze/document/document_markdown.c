@@ -102,27 +102,26 @@ static void close_section(struct gm_doc *doc)
 }
 
 /* A site, or several, one a line. */
-static void add_site(struct gm_doc *doc, const char *site)
+static void add_sites(struct gm_doc *doc, const char *lines)
 {
-    const char *end = strchr(site, '\n');
-    struct gm_text cut = {0};
-    gm_site_add(&cut, end == NULL ? site : gm_doc_printf(doc, "%.*s", (int)(end - site), site), PATH);
-    (gm_site_has_stack(site) ? gm_escape_code : gm_escape_prose)(doc->out, gm_doc_take(doc, &cut));
-    if (end == NULL)
-        return;
-    gm_text_add(doc->out, "<br>");
-    add_site(doc, end + 1);
+    while (lines != NULL) {
+        const char *site = gm_doc_next_line(doc, &lines);
+        struct gm_text cut = {0};
+        gm_site_add(&cut, site, PATH);
+        (gm_site_has_stack(site) ? gm_escape_code : gm_escape_prose)(doc->out, gm_doc_take(doc, &cut));
+        gm_text_add(doc->out, lines != NULL ? "<br>" : "");
+    }
 }
 
 /* "1. **info:** A title<br>", and below it what follows the title. */
 static void say_step(struct gm_doc *doc, const char *mark, const char *sentence)
 {
-    const char *end = strchr(sentence, '\n');
+    const char *rest = sentence;
     gm_text_printf(doc->out, "%zu. **%s:** ", ++doc->steps, mark);
-    add_sentence(doc, end == NULL ? sentence : gm_doc_printf(doc, "%.*s", (int)(end - sentence), sentence), false);
-    if (end != NULL) {
+    add_sentence(doc, gm_doc_next_line(doc, &rest), false);
+    if (rest != NULL) {
         gm_text_add(doc->out, "<br>\n   ");
-        add_sentence(doc, end + 1, true);
+        add_sentence(doc, rest, true);
     }
     gm_text_add_char(doc->out, '\n');
 }
@@ -138,11 +137,9 @@ static void say_diff(struct gm_doc *doc, const char *lines)
     gm_text_add(doc->out, "\n   ");
     gm_text_repeat(doc->out, '`', ticks + 1);
     gm_text_add(doc->out, "diff\n");
-    for (const char *line = lines, *end; line != NULL; line = end == NULL ? NULL : end + 1) {
-        end = strchr(line, '\n');
+    while (lines != NULL) {
         gm_text_add(doc->out, "   ");
-        gm_columns_cut(doc->out, gm_doc_printf(doc, "%.*s", end == NULL ? (int)strlen(line) : (int)(end - line), line),
-                       PATH, false);
+        gm_columns_cut(doc->out, gm_doc_next_line(doc, &lines), PATH, false);
         gm_text_add_char(doc->out, '\n');
     }
     gm_text_add(doc->out, "   ");
@@ -206,7 +203,7 @@ static void add_text(struct gm_doc *doc, enum gm_unit unit, const char *text)
     if (unit == GM_NAME || unit == GM_PATH)
         gm_escape_cut(out, text, unit == GM_NAME ? NAME : PATH, unit == GM_PATH, gm_escape_code);
     else if (unit == GM_SITE)
-        add_site(doc, text);
+        add_sites(doc, text);
     else
         add_sentence(doc, text, false);
 }

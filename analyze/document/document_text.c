@@ -103,15 +103,14 @@ static bool is_below_heading(const struct gm_text *out)
 /* "  1. [info] A title", and below it what follows the title. */
 static void say_step(struct gm_doc *doc, const char *mark, const char *sentence)
 {
-    const char *end = strchr(sentence, '\n');
-    const int title = end == NULL ? (int)strlen(sentence) : (int)(end - sentence);
+    const char *rest = sentence, *title = gm_doc_next_line(doc, &rest);
     gm_text_printf(doc->out, "%s%3zu. ", doc->steps == 0 && is_below_heading(doc->out) ? "" : "\n", doc->steps + 1);
-    gm_columns_wrap(doc->out, gm_doc_printf(doc, "[%s] %.*s", mark, title, sentence), STEP);
+    gm_columns_wrap(doc->out, gm_doc_printf(doc, "[%s] %s", mark, title), STEP);
     doc->steps++;
-    if (end == NULL)
+    if (rest == NULL)
         return;
     gm_text_repeat(doc->out, ' ', STEP);
-    gm_columns_wrap(doc->out, end + 1, STEP);
+    gm_columns_wrap(doc->out, rest, STEP);
 }
 
 /* What is too long loses its end; "@@ SITE @@" is as short as the site can be. */
@@ -130,11 +129,9 @@ static void add_diff_line(struct gm_doc *doc, const char *line, size_t columns)
 
 static void say_diff(struct gm_doc *doc, const char *lines)
 {
-    for (const char *line = lines, *end; line != NULL; line = end == NULL ? NULL : end + 1) {
-        end = strchr(line, '\n');
+    while (lines != NULL) {
         gm_text_repeat(doc->out, ' ', STEP + INDENT);
-        add_diff_line(doc, gm_doc_printf(doc, "%.*s", end == NULL ? (int)strlen(line) : (int)(end - line), line),
-                      GM_LINE - STEP - INDENT);
+        add_diff_line(doc, gm_doc_next_line(doc, &lines), GM_LINE - STEP - INDENT);
         gm_text_add_char(doc->out, '\n');
     }
 }
@@ -270,11 +267,9 @@ static void drop_blanks(struct gm_text *out)
 /* A site, or several, one a line. */
 static void add_sites(struct gm_doc *doc, const char *lines)
 {
-    for (const char *line = lines, *end; line != NULL; line = end == NULL ? NULL : end + 1) {
-        end = strchr(line, '\n');
+    while (lines != NULL) {
         gm_text_repeat(doc->out, ' ', UNDER);
-        gm_site_row(doc->out, end == NULL ? line : gm_doc_printf(doc, "%.*s", (int)(end - line), line),
-                    GM_LINE - UNDER);
+        gm_site_row(doc->out, gm_doc_next_line(doc, &lines), GM_LINE - UNDER);
         gm_text_add_char(doc->out, '\n');
     }
 }

@@ -64,8 +64,8 @@ GM_CELL(s, error_of, struct gm_fleet_item, item, item->status == GM_OK ? NULL : 
 
 static const struct gm_column snapshots[] = {
     GM_FIELD(GM_PATH, GM_ALL, "path", "Snapshot", struct gm_fleet_item, path),
-    GM_FIELD(GM_ID, GM_JSON, "rank", NULL, struct gm_fleet_item, rank),
-    GM_FIELD(GM_ID, GM_JSON, "iteration", NULL, struct gm_fleet_item, iteration),
+    GM_KEY(GM_ID, "rank", struct gm_fleet_item, rank),
+    GM_KEY(GM_ID, "iteration", struct gm_fleet_item, iteration),
     GM_GET(GM_TEXT, GM_ALL | GM_UNDER, "error", "Why", error_of),
     GM_NESTED(NULL, add_item),
 };
@@ -158,13 +158,7 @@ static void say_grid(struct gm_doc *d, const struct gm_fleet *f)
         columns[1 + c].offset = first + c;
     }
     gm_doc_fold(d, NULL, "Peak reserved by rank and iteration");
-    gm_doc_table(d, &(struct gm_table){.columns = columns,
-                                       .column_count = 1 + n,
-                                       GM_ROWS(f->rows, f->row_count),
-                                       .in = GM_READ,
-                                       .txt_max = 64,
-                                       .md_max = 100,
-                                       .of = f});
+    GM_TABLE_OF(d, columns, 1 + n, f->rows, f->row_count, .in = GM_READ, .txt_max = 64, .md_max = 100, .of = f);
     if (first > 0)
         gm_doc_tell(d, "%zu earlier iteration%s: see fleet.csv", first, gm_plural(first));
     if (is_partly_traced)
@@ -196,9 +190,9 @@ static const struct gm_column spreads[] = {
     GM_FIELD(GM_ID, GM_READ, NULL, "Iteration", struct spread, iteration),
     GM_FIELD(GM_COUNT, GM_READ, NULL, "Ranks", struct spread, ranks),
     GM_FIELD(GM_BYTES, GM_ALL, "min_bytes", "Least", struct spread, s.least),
-    GM_FIELD(GM_BYTES, GM_JSON, "median_bytes", NULL, struct spread, s.median),
+    GM_KEY(GM_BYTES, "median_bytes", struct spread, s.median),
     GM_GET(GM_BYTES, GM_READ, NULL, "Mean", mean_of),
-    GM_FIELD(GM_REAL, GM_JSON, "mean_bytes", NULL, struct spread, s.mean),
+    GM_KEY(GM_REAL, "mean_bytes", struct spread, s.mean),
     GM_FIELD(GM_BYTES, GM_ALL, "max_bytes", "Most", struct spread, s.most),
     GM_GET(GM_PATH, GM_JSON, "max_path", NULL, highest_path),
     GM_GET(GM_RATIO, GM_ALL, "imbalance", "Most/mean", imbalance_of),
@@ -236,11 +230,11 @@ static void say_spread(struct gm_doc *d, const struct gm_fleet *f, const char *t
 static void say_iterations(struct gm_doc *d, const struct gm_fleet *f)
 {
     static const struct gm_column columns[] = {
-        GM_FIELD(GM_ID, GM_JSON, "iteration", NULL, struct gm_fleet_column, iteration),
-        GM_FIELD(GM_COUNT, GM_JSON, "snapshots", NULL, struct gm_fleet_column, items),
-        GM_FIELD(GM_COUNT, GM_JSON, "unreadable", NULL, struct gm_fleet_column, failed),
-        GM_FIELD(GM_COUNT, GM_JSON, "ranks", NULL, struct gm_fleet_column, ranks),
-        GM_FIELD(GM_COUNT, GM_JSON, "missing_ranks", NULL, struct gm_fleet_column, missing),
+        GM_KEY(GM_ID, "iteration", struct gm_fleet_column, iteration),
+        GM_KEY(GM_COUNT, "snapshots", struct gm_fleet_column, items),
+        GM_KEY(GM_COUNT, "unreadable", struct gm_fleet_column, failed),
+        GM_KEY(GM_COUNT, "ranks", struct gm_fleet_column, ranks),
+        GM_KEY(GM_COUNT, "missing_ranks", struct gm_fleet_column, missing),
         GM_NESTED("reserved", add_spread),
         GM_NESTED("allocated", add_spread),
     };

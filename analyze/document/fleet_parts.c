@@ -161,7 +161,8 @@ static void add_odd(struct gm_text *out, struct gm_doc *d, const struct gm_fleet
         const struct gm_fleet_odd *odd = &f->odds[i];
         const bool is_held = llabs(odd->held_delta) > llabs(odd->reserved_delta);
         gm_text_printf(out, "%s%s (%s %s)", i > 0 ? "; " : "", gm_fleet_item_name(d, f, &f->items[odd->item]),
-                       gm_doc_delta(d, is_held ? odd->held_delta : odd->reserved_delta), is_held ? "held" : "reserved");
+                       gm_doc_delta_bytes(d, is_held ? odd->held_delta : odd->reserved_delta),
+                       is_held ? "held" : "reserved");
     }
     gm_text_add(out, f->odd_total > NAMED ? "; ..." : ".");
 }

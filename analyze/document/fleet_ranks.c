@@ -25,10 +25,10 @@ struct change {
 };
 
 static const struct gm_column changes_columns[] = {
-    GM_FIELD(GM_SITE, GM_JSON, "site", NULL, struct change, label),
-    GM_FIELD(GM_NAME, GM_JSON, "via", NULL, struct change, via),
-    GM_FIELD(GM_BYTES, GM_JSON, "from_bytes", NULL, struct change, from),
-    GM_FIELD(GM_BYTES, GM_JSON, "to_bytes", NULL, struct change, to),
+    GM_KEY(GM_SITE, "site", struct change, label),
+    GM_KEY(GM_NAME, "via", struct change, via),
+    GM_KEY(GM_BYTES, "from_bytes", struct change, from),
+    GM_KEY(GM_BYTES, "to_bytes", struct change, to),
     GM_FIELD(GM_DELTA, GM_ALL, "delta_bytes", "Change", struct change, delta),
     GM_FIELD(GM_TEXT, GM_ALL, "category", "Category", struct change, category),
     GM_FIELD(GM_SITE, GM_READ, NULL, "Call site", struct change, name),
@@ -38,12 +38,7 @@ static void add_changes(struct gm_doc *d, const struct gm_fleet *f, const struct
 {
     struct change *rows = gm_doc_rows(d, changes->count, sizeof *rows);
     struct change feet[2] = {{.name = "other call sites"}, {.name = "in all", .delta = changes->delta}};
-    struct gm_table table = {.key = "call_sites",
-                             GM_COLUMNS(changes_columns),
-                             GM_ROWS(rows, changes->count),
-                             GM_FEET(feet, 2),
-                             .txt_max = SITES,
-                             .md_max = SITES};
+    const size_t shown = changes->count < SITES ? changes->count : SITES;
     if (rows == NULL)
         return;
     for (size_t i = 0; i < changes->count; i++) {
@@ -52,13 +47,10 @@ static void add_changes(struct gm_doc *d, const struct gm_fleet *f, const struct
         rows[i] = (struct change){site_name(d, site), site->label, site->via, site->category, c->from, c->to, c->delta};
     }
     feet[0].delta = changes->delta;
-    for (size_t i = 0; i < gm_doc_shown(d, &table); i++)
+    for (size_t i = 0; i < shown; i++)
         feet[0].delta = gm_diff_minus(feet[0].delta, rows[i].delta);
-    if (feet[0].delta == 0 && changes->count <= SITES) {
-        table.feet = &feet[1];
-        table.foot_count = 1;
-    }
-    gm_doc_table(d, &table);
+    GM_TABLE(d, changes_columns, rows, changes->count, .key = "call_sites", .txt_max = SITES, .md_max = SITES,
+             GM_FEET_OF(feet, feet[0].delta != 0 || shown < changes->count, true));
     if (!gm_doc_is(d, GM_JSON))
         return;
     gm_json_signed(&d->json, "other_delta_bytes", changes->rest);
@@ -95,8 +87,8 @@ static size_t largest_uses(struct use *rows, struct gm_doc *d, const struct gm_f
 void gm_fleet_uses(struct gm_doc *d, const struct gm_fleet *f, const struct gm_fleet_item *item)
 {
     static const struct gm_column columns[] = {
-        GM_FIELD(GM_SITE, GM_JSON, "site", NULL, struct use, label),
-        GM_FIELD(GM_NAME, GM_JSON, "via", NULL, struct use, via),
+        GM_KEY(GM_SITE, "site", struct use, label),
+        GM_KEY(GM_NAME, "via", struct use, via),
         GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Held", struct use, bytes),
         GM_FIELD(GM_TEXT, GM_ALL, "category", "Category", struct use, category),
         GM_FIELD(GM_SITE, GM_READ, NULL, "Call site", struct use, name),
@@ -186,12 +178,12 @@ static void say_odd(struct gm_doc *d, const struct gm_fleet *f, const struct gm_
     const struct gm_fleet_item *item = &f->items[odd->item], *against = &f->items[odd->against];
     if (!gm_fleet_knows(item, GM_LEVEL_RESERVED) || !gm_fleet_knows(against, GM_LEVEL_RESERVED))
         gm_doc_tell(d, "Held by call sites %s (%s against %s)%s", gm_doc_bytes(d, gm_fleet_held(item)),
-                    gm_doc_delta(d, odd->held_delta), gm_fleet_item_name(d, f, against), in);
+                    gm_doc_delta_bytes(d, odd->held_delta), gm_fleet_item_name(d, f, against), in);
     else
         gm_doc_tell(d, "Peak reserved %s (%s against %s); of that held by call sites %s, cache and rounding %s%s",
-                    gm_doc_bytes(d, gm_fleet_reserved(item)), gm_doc_delta(d, odd->reserved_delta),
-                    gm_fleet_item_name(d, f, against), gm_doc_delta(d, odd->held_delta),
-                    gm_doc_delta(d, gm_diff_minus(odd->reserved_delta, odd->held_delta)), in);
+                    gm_doc_bytes(d, gm_fleet_reserved(item)), gm_doc_delta_bytes(d, odd->reserved_delta),
+                    gm_fleet_item_name(d, f, against), gm_doc_delta_bytes(d, odd->held_delta),
+                    gm_doc_delta_bytes(d, gm_diff_minus(odd->reserved_delta, odd->held_delta)), in);
     add_changes(d, f, &odd->sites);
     gm_doc_close(d);
 }

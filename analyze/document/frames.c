@@ -99,6 +99,16 @@ bool gm_frames_equal(const struct gm_block_row *a, const struct gm_block_row *b)
     return true;
 }
 
+void gm_frame_add(struct gm_text *out, const char *name, const char *file, uint64_t line)
+{
+    gm_text_add_bytes(out, name, gm_name_length(name));
+    if (file[0] == '\0' || strcmp(file, "??") == 0)
+        return;
+    gm_text_printf(out, "  %s", file);
+    if (line != GM_REPORT_NONE && line > 0)
+        gm_text_printf(out, ":%" PRIu64, line);
+}
+
 const char *gm_frames_below(struct gm_doc *doc, const struct gm_block_row *block, size_t most)
 {
     size_t index[GM_FRAMES_MOST];
@@ -106,16 +116,11 @@ const char *gm_frames_below(struct gm_doc *doc, const struct gm_block_row *block
     struct gm_text out = {0};
     for (size_t i = 0; i < n; i++) {
         const struct gm_frame_row *frame = &block->frames[index[i]];
-        const char *name = text_of(frame->name), *path = text_of(frame->filename), *package = gm_file_package(path);
-        const char *file = package != NULL ? package : path;
+        const char *path = text_of(frame->filename), *package = gm_file_package(path);
         if (is_site(block, frame))
             continue;
         gm_text_add(&out, out.length > 0 ? "\n" : "");
-        gm_text_add_bytes(&out, name, gm_name_length(name));
-        if (file[0] != '\0' && strcmp(file, "??") != 0)
-            gm_text_printf(&out, "  %s", file);
-        if (file[0] != '\0' && strcmp(file, "??") != 0 && frame->line != GM_REPORT_NONE && frame->line > 0)
-            gm_text_printf(&out, ":%" PRIu64, frame->line);
+        gm_frame_add(&out, text_of(frame->name), package != NULL ? package : path, frame->line);
     }
     return gm_doc_take_any(doc, &out);
 }

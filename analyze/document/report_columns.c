@@ -88,10 +88,10 @@ void gm_section_slices(struct gm_doc *d, const char *title, const struct gm_slic
     }
     rest.name = gm_doc_printf(d, "%zu smaller", count - most);
     lacking.bytes = gm_less(whole, sum);
-    struct gm_slice feet[2] = {rest, lacking};
-    const size_t first = count > most ? 0 : 1, end = lacking.bytes == GM_REPORT_NONE || lacking.bytes == 0 ? 1 : 2;
-    GM_TABLE(d, slice_columns, slices, most, .title = title, .in = GM_READ, .feet = feet + first,
-             .foot_count = count == 0 ? 0 : end - first, .of = &whole);
+    const struct gm_slice feet[2] = {rest, lacking};
+    const bool is_lacking = count > 0 && lacking.bytes != GM_REPORT_NONE && lacking.bytes != 0;
+    GM_TABLE(d, slice_columns, slices, most, .title = title, .in = GM_READ, GM_FEET_OF(feet, count > most, is_lacking),
+             .of = &whole);
 }
 
 const char *gm_stream_name(struct gm_doc *d, const struct gm_view *view, int64_t stream)

@@ -172,12 +172,8 @@ void gm_section_blocks(struct gm_doc *d, const struct gm_report *report)
     enum { JOINED = 4, COLUMNS = sizeof columns / sizeof *columns };
     const size_t n = report->top_block_count;
     const bool is_joined = report->join != NULL && report->join->blocks != NULL;
-    gm_doc_table(d, &(struct gm_table){.columns = columns,
-                                       .column_count = is_joined ? COLUMNS : COLUMNS - JOINED,
-                                       GM_ROWS(report->top_blocks, n),
-                                       .key = "top_blocks",
-                                       .in = GM_JSON,
-                                       .of = report});
+    GM_TABLE_OF(d, columns, is_joined ? COLUMNS : COLUMNS - JOINED, report->top_blocks, n, .key = "top_blocks",
+                .in = GM_JSON, .of = report);
     if (gm_doc_is(d, GM_JSON) || (n == 0 && gm_doc_is(d, GM_MD)))
         return;
     gm_doc_fold(d, NULL, n < 2 ? "The largest block" : gm_doc_printf(d, "The %zu largest blocks", n));

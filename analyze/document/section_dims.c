@@ -22,7 +22,7 @@ static void tell_dims(struct gm_doc *d, const struct gm_dims_report *r)
     static const struct gm_column columns[] = {
         GM_FIELD(GM_TEXT, GM_ALL, "name", "Dimension", struct gm_dim_row, name),
         GM_FIELD(GM_COUNT, GM_ALL, "value", "Value", struct gm_dim_row, value),
-        GM_FIELD(GM_BOOL, GM_JSON, "is_given", NULL, struct gm_dim_row, is_given),
+        GM_KEY(GM_BOOL, "is_given", struct gm_dim_row, is_given),
         GM_GET(GM_TEXT, GM_ALL, "source", "From", source_of),
     };
     GM_TABLE(d, columns, r->dims, r->dim_count, .key = "values");
@@ -37,7 +37,7 @@ static void tell_needs(struct gm_doc *d, const struct gm_dims_report *r)
         GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Needed", struct gm_need_row, bytes),
         GM_FIELD(GM_BYTES, GM_ALL, "measured_bytes", "Measured", struct gm_need_row, measured),
         GM_GET(GM_FIGURE, GM_READ | GM_BLANK, NULL, "Differs", shown_percent),
-        GM_FIELD(GM_DELTA, GM_JSON, "difference_bytes", NULL, struct gm_need_row, difference),
+        GM_KEY(GM_DELTA, "difference_bytes", struct gm_need_row, difference),
         GM_KEY(GM_REAL, "difference_percent", struct gm_need_row, percent),
         GM_FIELD(GM_NAME, GM_ALL | GM_UNDER, "formula", "Formula", struct gm_need_row, formula),
         GM_FIELD(GM_TEXT, GM_ALL | GM_UNDER | GM_BLANK, "remark", "Remark", struct gm_need_row, remark),

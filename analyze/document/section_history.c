@@ -96,12 +96,12 @@ static const struct gm_column growth_columns[] = {
     GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Added", struct gm_growth_row, bytes),
     GM_FIELD(GM_BYTES, GM_ALL, "asked_bytes", "Asked", struct gm_growth_row, asked),
     GM_FIELD(GM_BYTES, GM_ALL, "cached_bytes", "Cached", struct gm_growth_row, cached),
-    GM_FIELD(GM_TEXT, GM_JSON, "pool", NULL, struct gm_growth_row, pool),
-    GM_FIELD(GM_HANDLE, GM_JSON, "stream", NULL, struct gm_growth_row, stream),
-    GM_FIELD(GM_BYTES, GM_JSON, "largest_hole_bytes", NULL, struct gm_growth_row, largest_hole),
-    GM_FIELD(GM_BYTES, GM_JSON, "pending_bytes", NULL, struct gm_growth_row, pending),
-    GM_FIELD(GM_BOOL, GM_JSON, "is_first", NULL, struct gm_growth_row, is_first),
-    GM_FIELD(GM_BOOL, GM_JSON, "is_retry", NULL, struct gm_growth_row, is_retry),
+    GM_KEY(GM_TEXT, "pool", struct gm_growth_row, pool),
+    GM_KEY(GM_HANDLE, "stream", struct gm_growth_row, stream),
+    GM_KEY(GM_BYTES, "largest_hole_bytes", struct gm_growth_row, largest_hole),
+    GM_KEY(GM_BYTES, "pending_bytes", struct gm_growth_row, pending),
+    GM_KEY(GM_BOOL, "is_first", struct gm_growth_row, is_first),
+    GM_KEY(GM_BOOL, "is_retry", struct gm_growth_row, is_retry),
     GM_INSIDE("unusable_bytes", gm_unusable_columns, struct gm_growth_row, unusable),
     GM_FIELD(GM_SITE, GM_ALL, "site", "Asked in", struct gm_growth_row, site),
     GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "Why", growth_why),
@@ -161,13 +161,13 @@ GM_CELL(s, pinner_age, struct gm_pinner_row, p,
 static const struct gm_column pinner_columns[] = {
     GM_FIELD(GM_BYTES, GM_ALL, "pinned_bytes", "Pinned", struct gm_pinner_row, pinned_bytes),
     GM_GET(GM_FIGURE, GM_READ, NULL, "Block", pinner_blocks),
-    GM_FIELD(GM_BYTES, GM_JSON, "bytes", NULL, struct gm_pinner_row, bytes),
-    GM_FIELD(GM_BYTES, GM_JSON, "requested_bytes", NULL, struct gm_pinner_row, requested),
-    GM_FIELD(GM_COUNT, GM_JSON, "address", NULL, struct gm_pinner_row, address),
+    GM_KEY(GM_BYTES, "bytes", struct gm_pinner_row, bytes),
+    GM_KEY(GM_BYTES, "requested_bytes", struct gm_pinner_row, requested),
+    GM_KEY(GM_COUNT, "address", struct gm_pinner_row, address),
     GM_FIELD(GM_EVENT, GM_ALL, "event", "After event", struct gm_pinner_row, event),
     GM_GET(GM_FIGURE, GM_READ, NULL, "Age", pinner_age),
-    GM_FIELD(GM_COUNT, GM_JSON, "age_events", NULL, struct gm_pinner_row, age_events),
-    GM_FIELD(GM_DURATION, GM_JSON, "age_us", NULL, struct gm_pinner_row, age_us),
+    GM_KEY(GM_COUNT, "age_events", struct gm_pinner_row, age_events),
+    GM_KEY(GM_DURATION, "age_us", struct gm_pinner_row, age_us),
     GM_FIELD(GM_TEXT, GM_MD | GM_JSON, "category", "Category", struct gm_pinner_row, category),
     GM_FIELD(GM_SITE, GM_ALL, "site", "Made in", struct gm_pinner_row, site),
 };
@@ -191,7 +191,7 @@ static const struct gm_column rounding_columns[] = {
     GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Blocks", struct gm_site_stat, bytes),
     GM_FIELD(GM_COUNT, GM_ALL, "blocks", "Count", struct gm_site_stat, allocs),
     GM_PART(GM_READ, NULL, "Share", struct gm_site_stat, waste, bytes),
-    GM_FIELD(GM_TEXT, GM_JSON, "category", NULL, struct gm_site_stat, category),
+    GM_KEY(GM_TEXT, "category", struct gm_site_stat, category),
     GM_FIELD(GM_SITE, GM_ALL, "site", "Made in", struct gm_site_stat, site),
 };
 
@@ -199,30 +199,23 @@ static void say_rounding(struct gm_doc *d, const struct gm_fragmentation_history
 {
     const struct gm_site_stat none = {.allocs = GM_REPORT_NONE, .bytes = GM_REPORT_NONE, .waste = h->rounding_bytes};
     struct gm_site_stat feet[2] = {none, none};
-    struct gm_table table = {.key = "rounding",
-                             .title = "Rounding: what blocks are larger than requested, at the peak of active bytes",
-                             .in = GM_TXT | GM_JSON,
-                             GM_COLUMNS(rounding_columns),
-                             GM_ROWS(h->rounding, h->rounding_count),
-                             GM_FEET(feet, 2),
-                             .txt_max = ROWS};
-    for (size_t i = 0; i < gm_doc_shown(d, &table); i++)
+    const size_t shown = h->rounding_count < ROWS ? h->rounding_count : ROWS;
+    for (size_t i = 0; i < shown; i++)
         feet[0].waste = gm_less(feet[0].waste, h->rounding[i].waste);
     feet[0].site = "(all others)";
     feet[1].site = "in all";
-    if (feet[0].waste == GM_REPORT_NONE || feet[0].waste == 0) {
-        table.feet = &feet[1];
-        table.foot_count = h->rounding_count > 0;
-    }
-    gm_doc_table(d, &table);
+    const bool has_rest = feet[0].waste != GM_REPORT_NONE && feet[0].waste != 0;
+    GM_TABLE(d, rounding_columns, h->rounding, h->rounding_count, .key = "rounding", .in = GM_TXT | GM_JSON,
+             .title = "Rounding: what blocks are larger than requested, at the peak of active bytes",
+             GM_FEET_OF(feet, has_rest, has_rest || h->rounding_count > 0), .txt_max = ROWS);
 }
 
 static const struct gm_column churn_columns[] = {
     GM_FIELD(GM_COUNT, GM_ALL, "allocs", "Allocs", struct gm_site_stat, allocs),
     GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Bytes", struct gm_site_stat, bytes),
-    GM_FIELD(GM_COUNT, GM_JSON, "temporary_allocs", NULL, struct gm_site_stat, temporary_allocs),
+    GM_KEY(GM_COUNT, "temporary_allocs", struct gm_site_stat, temporary_allocs),
     GM_FIELD(GM_DURATION, GM_ALL, "median_life_us", "Median life", struct gm_site_stat, median_life_us),
-    GM_FIELD(GM_TEXT, GM_JSON, "category", NULL, struct gm_site_stat, category),
+    GM_KEY(GM_TEXT, "category", struct gm_site_stat, category),
     GM_FIELD(GM_SITE, GM_ALL, "site", "Made in", struct gm_site_stat, site),
 };
 
@@ -262,19 +255,18 @@ static void say_driver(struct gm_doc *d, const struct gm_view *v)
 }
 
 static const struct gm_column counts[] = {
-    GM_FIELD(GM_COUNT, GM_JSON, "driver_allocs", NULL, struct gm_fragmentation_history, driver_allocs),
-    GM_FIELD(GM_COUNT, GM_JSON, "driver_frees", NULL, struct gm_fragmentation_history, driver_frees),
-    GM_FIELD(GM_COUNT, GM_JSON, "driver_cycles", NULL, struct gm_fragmentation_history, driver_cycles),
-    GM_FIELD(GM_COUNT, GM_JSON, "retries", NULL, struct gm_fragmentation_history, retries),
-    GM_FIELD(GM_COUNT, GM_JSON, "growths", NULL, struct gm_fragmentation_history, growth_total),
-    GM_FIELD(GM_BYTES, GM_JSON, "growth_bytes", NULL, struct gm_fragmentation_history, growth_bytes),
-    GM_FIELD(GM_BYTES, GM_JSON, "growth_avoidable_bytes", NULL, struct gm_fragmentation_history,
-             growth_avoidable_bytes),
-    GM_FIELD(GM_COUNT, GM_JSON, "growths_avoidable", NULL, struct gm_fragmentation_history, growths_avoidable),
-    GM_FIELD(GM_COUNT, GM_JSON, "growths_examined", NULL, struct gm_fragmentation_history, growths_examined),
-    GM_FIELD(GM_BYTES, GM_JSON, "rounding_bytes", NULL, struct gm_fragmentation_history, rounding_bytes),
-    GM_FIELD(GM_COUNT, GM_JSON, "temporary_allocs", NULL, struct gm_fragmentation_history, temporary_allocs),
-    GM_FIELD(GM_BYTES, GM_JSON, "temporary_bytes", NULL, struct gm_fragmentation_history, temporary_bytes),
+    GM_KEY(GM_COUNT, "driver_allocs", struct gm_fragmentation_history, driver_allocs),
+    GM_KEY(GM_COUNT, "driver_frees", struct gm_fragmentation_history, driver_frees),
+    GM_KEY(GM_COUNT, "driver_cycles", struct gm_fragmentation_history, driver_cycles),
+    GM_KEY(GM_COUNT, "retries", struct gm_fragmentation_history, retries),
+    GM_KEY(GM_COUNT, "growths", struct gm_fragmentation_history, growth_total),
+    GM_KEY(GM_BYTES, "growth_bytes", struct gm_fragmentation_history, growth_bytes),
+    GM_KEY(GM_BYTES, "growth_avoidable_bytes", struct gm_fragmentation_history, growth_avoidable_bytes),
+    GM_KEY(GM_COUNT, "growths_avoidable", struct gm_fragmentation_history, growths_avoidable),
+    GM_KEY(GM_COUNT, "growths_examined", struct gm_fragmentation_history, growths_examined),
+    GM_KEY(GM_BYTES, "rounding_bytes", struct gm_fragmentation_history, rounding_bytes),
+    GM_KEY(GM_COUNT, "temporary_allocs", struct gm_fragmentation_history, temporary_allocs),
+    GM_KEY(GM_BYTES, "temporary_bytes", struct gm_fragmentation_history, temporary_bytes),
 };
 
 bool gm_history_is_told(const struct gm_view *v)

@@ -79,9 +79,9 @@ void gm_section_join(struct gm_doc *d, const struct gm_report *report)
         return;
     gm_doc_open(d, "kineto", "Trace of torch.profiler");
     GM_FIELDS(d, columns, j, NULL);
-    if (gm_doc_is(d, GM_READ) && j->reason != NULL)
+    if (j->reason != NULL)
         gm_doc_tell(d, "Nothing of %s is joined: %s.", j->path, j->reason);
-    else if (gm_doc_is(d, GM_READ))
+    else
         say_match(d, j);
     gm_doc_close(d);
 }
@@ -205,8 +205,7 @@ void gm_section_joined(struct gm_doc *d, const struct gm_view *v)
         return;
     gm_doc_open(d, "kineto", NULL);
     GM_FIELDS(d, columns, j, NULL);
-    if (gm_doc_is(d, GM_READ))
-        say_peak(d, j);
+    say_peak(d, j);
     GM_TABLE(d, size_columns, j->sizes, j->size_count, .key = "sizes", .txt_max = SIZES, .md_max = SIZES);
     GM_TABLE(d, row_columns, j->operators, j->operator_count, .key = "operators",
              .title = "By operator and shapes of its inputs", .txt_max = ROWS, .md_max = ROWS);

@@ -186,9 +186,8 @@ static void say_tags(struct gm_doc *d, const struct gm_tag_table *t, const char 
     }
     feet[0].label = gm_doc_printf(d, "(%zu more)", t->total - shown);
     feet[1].label = "(not told)";
-    const size_t first = t->total > shown ? 0 : 1, end = t->untold.blocks > 0 ? 2 : 1;
-    GM_TABLE(d, tag_columns, t->rows, shown, .title = title, .feet = feet + first,
-             .foot_count = first < end ? end - first : 0, .of = &whole);
+    GM_TABLE(d, tag_columns, t->rows, shown, .title = title, GM_FEET_OF(feet, t->total > shown, t->untold.blocks > 0),
+             .of = &whole);
 }
 
 void gm_section_modules(struct gm_doc *d, const struct gm_view *v)

@@ -80,7 +80,7 @@ static void say_holes(struct gm_doc *d, const struct gm_oom_row *oom)
         GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Hole", struct gm_hole, bytes),
         GM_GET(GM_BYTES, GM_ALL, "pinned_by_bytes", "Block", hole_bytes),
         GM_GET(GM_DURATION, GM_ALL, "age_us", "Age", hole_age),
-        GM_FIELD(GM_SITE, GM_JSON, "pinned_by", NULL, struct gm_hole, pinned_by),
+        GM_KEY(GM_SITE, "pinned_by", struct gm_hole, pinned_by),
         GM_GET(GM_SITE, GM_READ, NULL, "Made in", hole_site),
     };
     GM_TABLE(d, columns, oom->holes, oom->hole_count, .key = "holes", .in = GM_TXT | GM_JSON,
@@ -92,7 +92,7 @@ static void say_grew(struct gm_doc *d, const struct gm_oom_row *oom)
     static const struct gm_column columns[] = {
         GM_FIELD(GM_BYTES, GM_ALL, "bytes", "By", struct gm_group_row, bytes),
         GM_FIELD(GM_COUNT, GM_ALL, "blocks", "Blocks", struct gm_group_row, blocks),
-        GM_FIELD(GM_TEXT, GM_JSON, "category", NULL, struct gm_group_row, category),
+        GM_KEY(GM_TEXT, "category", struct gm_group_row, category),
         GM_FIELD(GM_SITE, GM_ALL, "site", "Made in", struct gm_group_row, label),
     };
     GM_TABLE(d, columns, oom->grew, oom->grew_count, .key = "grew",

@@ -247,10 +247,10 @@ static void say_groups(struct gm_doc *d, const struct groups *g)
     feet[0].label = gm_doc_printf(d, "(%zu more)", g->total > shown ? g->total - shown : 0);
     feet[1].label = "(not attributed)";
     feet[1].bytes = gm_less(g->whole, sum);
-    const size_t first = g->total > shown || feet[0].bytes > 0 ? 0 : 1;
-    const size_t end = feet[1].bytes == GM_REPORT_NONE || feet[1].bytes == 0 ? 1 : 2;
+    const bool has_rest = g->count > 0 && (g->total > shown || feet[0].bytes > 0);
+    const bool is_lacking = g->count > 0 && feet[1].bytes != GM_REPORT_NONE && feet[1].bytes != 0;
     GM_TABLE(d, group_columns, g->rows, shown, .title = g->by == NULL ? NULL : gm_doc_printf(d, "By %s", g->by),
-             .in = GM_READ, .feet = feet + first, .foot_count = g->count > 0 && first < end ? end - first : 0, .of = g);
+             .in = GM_READ, GM_FEET_OF(feet, has_rest, is_lacking), .of = g);
 }
 
 static void add_groups(struct gm_doc *d, const char *key, const struct groups *g)
@@ -263,12 +263,8 @@ static void add_groups(struct gm_doc *d, const char *key, const struct groups *g
     if (g->by != NULL)
         gm_json_string(&d->json, "by", g->by);
     const size_t columns = sizeof group_columns / sizeof *group_columns;
-    gm_doc_table(d, &(struct gm_table){.columns = group_columns,
-                                       .column_count = g->operations == NULL ? columns - 1 : columns,
-                                       GM_ROWS(g->rows, g->count),
-                                       .key = "rows",
-                                       .in = GM_JSON,
-                                       .of = g});
+    GM_TABLE_OF(d, group_columns, g->operations == NULL ? columns - 1 : columns, g->rows, g->count, .key = "rows",
+                .in = GM_JSON, .of = g);
     gm_json_number(&d->json, "total", g->total);
     gm_json_number(&d->json, "rest_bytes", g->rest_bytes);
     gm_json_number(&d->json, "rest_blocks", g->rest_blocks);

@@ -65,8 +65,8 @@ void gm_section_histogram(struct gm_doc *d, const struct gm_report *report)
 {
     static const struct gm_column columns[] = {
         GM_FIELD(GM_TEXT, GM_TXT, NULL, "Size", struct gm_histogram_bin, label),
-        GM_FIELD(GM_BYTES, GM_JSON, "from_bytes", NULL, struct gm_histogram_bin, from),
-        GM_FIELD(GM_BYTES, GM_JSON, "to_bytes", NULL, struct gm_histogram_bin, to), /* null: no upper end */
+        GM_KEY(GM_BYTES, "from_bytes", struct gm_histogram_bin, from),
+        GM_KEY(GM_BYTES, "to_bytes", struct gm_histogram_bin, to), /* null: no upper end */
         GM_FIELD(GM_COUNT, GM_TXT | GM_JSON, "active_blocks", "Active", struct gm_histogram_bin, active.blocks),
         GM_FIELD(GM_BYTES, GM_TXT | GM_JSON, "active_bytes", "Bytes", struct gm_histogram_bin, active.bytes),
         GM_FIELD(GM_COUNT, GM_TXT | GM_JSON, "inactive_blocks", "Cached", struct gm_histogram_bin, cached.blocks),

@@ -42,14 +42,8 @@ static void tell_operators(struct gm_doc *d, const struct gm_profile_report *p, 
                            const char *key, const char *title, size_t shown)
 {
     const bool is_told = rows->count > 0 && title != NULL;
-    gm_doc_table(d, &(struct gm_table){.columns = p->has_device_memory ? device_columns : host_columns,
-                                       .column_count = COLUMN_COUNT,
-                                       GM_ROWS(rows->v, rows->count),
-                                       .key = key,
-                                       .title = title,
-                                       .in = is_told ? GM_ALL : GM_JSON,
-                                       .txt_max = shown,
-                                       .md_max = shown});
+    GM_TABLE_OF(d, p->has_device_memory ? device_columns : host_columns, COLUMN_COUNT, rows->v, rows->count, .key = key,
+                .title = title, .in = is_told ? GM_ALL : GM_JSON, .txt_max = shown, .md_max = shown);
 }
 
 #define STATED(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_stated_memory, field)
@@ -139,7 +133,7 @@ static void say_offloading(struct gm_doc *d, const struct gm_profile_report *p)
         bytes = gm_known_add(bytes, b->bytes);
         most = fell > most ? fell : most;
     }
-    if (bursts > 0 && gm_doc_is(d, GM_READ))
+    if (bursts > 0)
         gm_doc_say(
             d, GM_SAY_ITEM, GM_READ, NULL,
             "%s burst%s of copies to the host moved %s; what the device had allocated fell by at most %s in one.",
@@ -160,7 +154,7 @@ static void tell_copies(struct gm_doc *d, const struct gm_profile_report *p)
 static void tell_stated(struct gm_doc *d, const struct gm_profile_report *p)
 {
     GM_TABLE(d, stated_columns, p->stated, p->stated_count, .key = "stated", .title = "As the memory events state it");
-    for (size_t i = 0; i < p->stated_count && gm_doc_is(d, GM_READ); i++) {
+    for (size_t i = 0; i < p->stated_count; i++) {
         const struct gm_stated_memory *s = &p->stated[i];
         if (s->pressure == NULL)
             continue;
@@ -192,8 +186,6 @@ static const struct gm_column count_columns[] = {
 static void tell_counts(struct gm_doc *d, const struct gm_profile_report *p)
 {
     GM_FIELDS(d, count_columns, p, NULL);
-    if (!gm_doc_is(d, GM_READ))
-        return;
     gm_doc_tell(d, "A trace of torch.profiler: %s spans and %s memory events of %s threads and streams in %s%s.",
                 gm_doc_count(d, p->spans), gm_doc_count(d, p->memory_events), gm_doc_count(d, p->threads),
                 gm_doc_duration(d, p->span_us),
@@ -215,7 +207,7 @@ void gm_section_profile(struct gm_doc *d, const struct gm_report *report)
     gm_doc_open(d, "profile", "Operators");
     tell_counts(d, p);
     tell_stated(d, p);
-    if (gm_doc_is(d, GM_READ) && p->has_memory)
+    if (p->has_memory)
         gm_doc_tell(d,
                     "Bytes below are of %s: what was handed out less what came back. Self is without what is inside.",
                     p->has_device_memory ? "devices" : "the host");

@@ -92,9 +92,7 @@ void gm_section_serving(struct gm_doc *d, const struct gm_view *v)
                 s->event == GM_REPORT_NONE ? "Before the first event: it was never more while it serves."
                                            : "After event %s, when most is reserved while it serves.",
                 gm_doc_event(d, s->event));
-    if (gm_doc_is(d, GM_READ)) {
-        tell_what_it_costs(d, s);
-        tell_room(d, s);
-    }
+    tell_what_it_costs(d, s);
+    tell_room(d, s);
     gm_doc_close(d);
 }

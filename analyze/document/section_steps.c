@@ -62,7 +62,8 @@ static void say_pattern(struct gm_doc *d, const struct gm_steps *s)
                     s->pattern_detail != NULL ? s->pattern_detail : "");
     say_warm_up(d, s);
     if (s->pattern == GM_PATTERN_SPIKE && slope_of(s) != GM_SIGNED_NONE)
-        gm_doc_tell(d, "From step to step the requested bytes at the end change by %s.", gm_doc_delta(d, slope_of(s)));
+        gm_doc_tell(d, "From step to step the requested bytes at the end change by %s.",
+                    gm_doc_delta_bytes(d, slope_of(s)));
     if (s->steps_to_oom != GM_REPORT_NONE && s->steps_to_oom > 0)
         gm_doc_tell(d, "At that slope memory runs out in about %s step%s%s%s%s.", gm_doc_count(d, s->steps_to_oom),
                     gm_plural(s->steps_to_oom), s->capacity != GM_REPORT_NONE ? " (capacity " : "",
@@ -98,20 +99,20 @@ static void add_phases(const struct gm_cell_of *c)
 
 static const struct gm_column row_columns[] = {
     GM_GET(GM_TEXT, GM_READ, NULL, "Step", step_name),
-    GM_FIELD(GM_NAME, GM_JSON, "label", NULL, struct gm_step_row, label),
-    GM_FIELD(GM_COUNT, GM_JSON, "number", NULL, struct gm_step_row, number),
-    GM_FIELD(GM_COUNT, GM_JSON, "first_event", NULL, struct gm_step_row, first_event),
-    GM_FIELD(GM_COUNT, GM_JSON, "last_event", NULL, struct gm_step_row, last_event),
-    GM_FIELD(GM_TIME, GM_JSON, "from_us", NULL, struct gm_step_row, from_us),
-    GM_FIELD(GM_TIME, GM_JSON, "to_us", NULL, struct gm_step_row, to_us),
-    GM_FIELD(GM_COUNT, GM_JSON, "peak_event", NULL, struct gm_step_row, peak_event),
+    GM_KEY(GM_NAME, "label", struct gm_step_row, label),
+    GM_KEY(GM_COUNT, "number", struct gm_step_row, number),
+    GM_KEY(GM_COUNT, "first_event", struct gm_step_row, first_event),
+    GM_KEY(GM_COUNT, "last_event", struct gm_step_row, last_event),
+    GM_KEY(GM_TIME, "from_us", struct gm_step_row, from_us),
+    GM_KEY(GM_TIME, "to_us", struct gm_step_row, to_us),
+    GM_KEY(GM_COUNT, "peak_event", struct gm_step_row, peak_event),
     GM_GET(GM_DURATION, GM_READ, NULL, "Took", step_took),
     GM_FIELD(GM_BYTES, GM_READ, NULL, "Peak", struct gm_step_row, peak.requested),
     GM_FIELD(GM_BYTES, GM_READ, NULL, "At its end", struct gm_step_row, end.requested),
     GM_GET(GM_DELTA, GM_ALL, "growth_bytes", "Growth", step_growth),
     GM_FIELD(GM_COUNT, GM_ALL, "allocs", "Allocations", struct gm_step_row, allocs),
-    GM_FIELD(GM_BYTES, GM_JSON, "alloc_bytes", NULL, struct gm_step_row, alloc_bytes),
-    GM_FIELD(GM_BOOL, GM_JSON, "is_partial", NULL, struct gm_step_row, is_partial),
+    GM_KEY(GM_BYTES, "alloc_bytes", struct gm_step_row, alloc_bytes),
+    GM_KEY(GM_BOOL, "is_partial", struct gm_step_row, is_partial),
     GM_INSIDE("peak", gm_levels_columns, struct gm_step_row, peak),
     GM_INSIDE("end", gm_levels_columns, struct gm_step_row, end),
     GM_NESTED("phase_peaks", add_phases),
@@ -182,8 +183,8 @@ static void say_survivors(struct gm_doc *d, const struct gm_steps *s)
     static const struct gm_column columns[] = {
         GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Size", struct gm_group_row, bytes),
         GM_FIELD(GM_COUNT, GM_ALL, "blocks", "Blocks", struct gm_group_row, blocks),
-        GM_FIELD(GM_TEXT, GM_JSON, "category", NULL, struct gm_group_row, category),
-        GM_FIELD(GM_TEXT, GM_JSON, "role", NULL, struct gm_group_row, role),
+        GM_KEY(GM_TEXT, "category", struct gm_group_row, category),
+        GM_KEY(GM_TEXT, "role", struct gm_group_row, role),
         GM_FIELD(GM_SITE, GM_ALL, "site", "Made in", struct gm_group_row, label),
     };
     GM_TABLE(d, columns, s->survivors, s->survivor_count, .key = "survivors",
@@ -195,14 +196,14 @@ GM_CELL(s, band_phase, struct gm_band, b, b->phase == GM_PHASE_OTHER ? NULL : gm
 static void add_bands(struct gm_doc *d, const struct gm_steps *s)
 {
     static const struct gm_column columns[] = {
-        GM_FIELD(GM_NAME, GM_JSON, "name", NULL, struct gm_band, name),
+        GM_KEY(GM_NAME, "name", struct gm_band, name),
         GM_GET(GM_TEXT, GM_JSON, "phase", NULL, band_phase),
-        GM_FIELD(GM_COUNT, GM_JSON, "depth", NULL, struct gm_band, depth),
-        GM_FIELD(GM_BOOL, GM_JSON, "is_step", NULL, struct gm_band, is_step),
-        GM_FIELD(GM_COUNT, GM_JSON, "first_event", NULL, struct gm_band, first_event),
-        GM_FIELD(GM_COUNT, GM_JSON, "last_event", NULL, struct gm_band, last_event),
-        GM_FIELD(GM_TIME, GM_JSON, "from_us", NULL, struct gm_band, from_us),
-        GM_FIELD(GM_TIME, GM_JSON, "to_us", NULL, struct gm_band, to_us),
+        GM_KEY(GM_COUNT, "depth", struct gm_band, depth),
+        GM_KEY(GM_BOOL, "is_step", struct gm_band, is_step),
+        GM_KEY(GM_COUNT, "first_event", struct gm_band, first_event),
+        GM_KEY(GM_COUNT, "last_event", struct gm_band, last_event),
+        GM_KEY(GM_TIME, "from_us", struct gm_band, from_us),
+        GM_KEY(GM_TIME, "to_us", struct gm_band, to_us),
     };
     GM_TABLE(d, columns, s->bands, s->band_count < BANDS ? s->band_count : BANDS, .key = "ranges", .in = GM_JSON);
 }

@@ -22,6 +22,8 @@ struct gm_writer {
 extern const struct gm_writer gm_text_writer, gm_markdown_writer, gm_json_writer;
 
 union gm_value gm_doc_value(const struct gm_cell_of *cell);
+/* The first of *lines, which is the rest then; NULL: there is no more. */
+const char *gm_doc_next_line(struct gm_doc *doc, const char **lines);
 /* Whether the value is known. */
 bool gm_value_is_known(enum gm_unit unit, union gm_value value);
 /* GM_BLANK, and absent: a key-value is left out then. */
