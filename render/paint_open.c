@@ -5,32 +5,18 @@
 #include "analyze/base/beside.h"
 #include "render/paint_module.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
-#include <string.h>
 
 /* Once it is open it stays so: some of its libraries cannot be unloaded. */
 static const struct gm_paint_module *module;
 static struct gm_error failure;
 
-/* From where the programs are, and from where a distribution has libgm: lib/TRIPLET. */
-static const char *const places[] = {GM_PRIVATE_PARTS GM_PAINT_FILE, "../gmanalyze/" GM_PAINT_FILE};
-
 static void open_module(void)
 {
-    char path[PATH_MAX];
-    const bool is_there = gm_find_beside(path, places[0]) || gm_find_beside(path, places[1]);
-    void *library = is_there ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-    const struct gm_paint_module *found = library == NULL ? NULL : dlsym(library, GM_PAINT_SYMBOL);
-    if (found != NULL && strcmp(found->version, GM_VERSION) == 0) {
+    const void *found;
+    if (gm_open_beside(&found, GM_PAINT_FILE, GM_PAINT_SYMBOL,
+                       "what draws charts cannot be opened (or ask for no charts)", &failure) == GM_OK)
         module = found;
-        return;
-    }
-    const char *reason = !is_there       ? "there is no " GM_PRIVATE_PARTS GM_PAINT_FILE " beside the program"
-                         : found != NULL ? "it is of another version"
-                                         : dlerror();
-    gm_error_set(&failure, GM_E_MISSING, GM_NO_OFFSET, "what draws charts cannot be opened (or ask for no charts): %s",
-                 reason != NULL ? reason : GM_PAINT_FILE);
 }
 
 enum gm_status gm_painter_new(struct gm_painter **painter, struct gm_error *err)

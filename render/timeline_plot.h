@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One device's memory over time: the plot itself (timeline_plot.c), the two rows of tick labels below it
- * (timeline_axis.c), and what is marked above and on it (timeline_marks.c).
+ * One device's memory over time: the plot itself with the two rows of tick labels below it
+ * (timeline_plot.c), and what is marked above and on it (timeline_marks.c).
  */
 #ifndef GM_RENDER_TIMELINE_PLOT_H
 #define GM_RENDER_TIMELINE_PLOT_H

@@ -25,3 +25,26 @@ bool gm_find_beside(char path[PATH_MAX], const char *name)
     const int length = snprintf(path, PATH_MAX, "%.*s/%s", (int)(slash - object), object, name);
     return length < PATH_MAX && access(path, R_OK) == 0;
 }
+
+enum gm_status gm_open_beside(const void **table, const char *file, const char *symbol, const char *what,
+                              struct gm_error *err)
+{
+    char path[PATH_MAX], name[NAME_MAX];
+    /* From where the programs are, and from where a distribution has libgm: lib/TRIPLET. */
+    static const char *const places[] = {GM_PRIVATE_PARTS, "../gmanalyze/"};
+    bool is_there = false;
+    for (size_t i = 0; !is_there && i < sizeof places / sizeof *places; i++) {
+        snprintf(name, sizeof name, "%s%s", places[i], file);
+        is_there = gm_find_beside(path, name);
+    }
+    void *library = is_there ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    const char *const *found = library == NULL ? NULL : dlsym(library, symbol);
+    *table = found;
+    if (found != NULL && strcmp(*found, GM_VERSION) == 0)
+        return GM_OK;
+    if (!is_there)
+        return gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "%s: there is no " GM_PRIVATE_PARTS "%s beside the program",
+                       what, file);
+    const char *reason = found != NULL ? "it is of another version" : dlerror();
+    return gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "%s: %s", what, reason != NULL ? reason : file);
+}

@@ -7,11 +7,19 @@
 #ifndef GM_BASE_BESIDE_H
 #define GM_BASE_BESIDE_H
 
+#include "analyze/base/error.h"
+
 #include <limits.h>
 #include <stdbool.h>
 
 /* Writes to `path` where `name` is, which is relative to the folder of the object that this function was linked into:
  * the running program, or a shared library. False if it is not there, or cannot be read. */
 bool gm_find_beside(char path[PATH_MAX], const char *name);
+
+/* The table `symbol` of the shared object `file`, which is among the private parts and stays open then. Tables begin
+ * with the version of the program that they belong to. GM_E_MISSING, `what` before the reason: there is none of this
+ * one. */
+enum gm_status gm_open_beside(const void **table, const char *file, const char *symbol, const char *what,
+                              struct gm_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cli/job_parts.h"
+#include "analyze/cli/job.h"
 
 #include "analyze/base/vec.h"
 #include "analyze/cli/interrupt.h"

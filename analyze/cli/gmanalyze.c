@@ -5,9 +5,65 @@
  */
 #include "analyze/cli/analyze_options.h"
 
+#include "analyze/cli/interrupt.h"
 #include "analyze/cli/job.h"
 #include "analyze/cli/page_runs.h"
-#include "analyze/cli/watch_folder.h"
+#include "analyze/fleet/arrivals.h"
+
+#include <stdlib.h>
+
+static enum gm_status report(struct gm_analyze_context *context, const struct gm_found_files *files,
+                             struct gm_error *err)
+{
+    char **paths = calloc(files->n, sizeof *paths);
+    if (paths == NULL)
+        return gm_no_memory(err);
+    for (size_t i = 0; i < files->n; i++)
+        paths[i] = files->v[i].path;
+    context->shell->when = time(NULL);
+    const enum gm_status status = gm_outcome_of_paths(context, paths, files->n, true, err);
+    free(paths);
+    return status;
+}
+
+static void tell_beginning(const struct gm_analyze_context *context, size_t known)
+{
+    struct gm_text text = {0};
+    gm_text_printf(&text, "%s: waiting for snapshots; Ctrl-C ends it", context->options.watch);
+    if (known > 0)
+        gm_text_printf(&text, "; %zu that %s there already %s left out", known, known == 1 ? "is" : "are",
+                       known == 1 ? "is" : "are");
+    if (!text.failed)
+        gm_call_note(&context->shell->said, text.data);
+    gm_text_free(&text);
+}
+
+/* --watch: each snapshot that appears in a directory is reported as if it had been named, until a signal comes (a
+ * second one ends the program at once), or nobody reads standard output any more. */
+static enum gm_status watch_folder(struct gm_analyze_context *context, struct gm_error *err)
+{
+    struct gm_shell *shell = context->shell;
+    const struct gm_analyze_options *options = &context->options;
+    struct gm_arrivals *arrivals;
+    size_t known;
+    GM_TRY(gm_shell_begin(shell, &options->usual, true, err));
+    enum gm_status status = gm_arrivals_open(&arrivals, options->watch, options->usual.results, &known, err);
+    if (status != GM_OK) {
+        gm_call_fail(&shell->said, options->watch, err);
+        return GM_OK;
+    }
+    tell_beginning(context, known);
+    gm_interrupt_hold(); /* not released: a signal ends the loop, and the exit code is that of what was reported */
+    while (status == GM_OK && !gm_interrupt_is_pending() && !shell->said.has_lost_reader) {
+        struct gm_found_files ready = {0};
+        status = gm_arrivals_wait(arrivals, &ready, err);
+        if (status == GM_OK && ready.n > 0)
+            status = report(context, &ready, err);
+        gm_found_files_free(&ready);
+    }
+    gm_arrivals_free(arrivals);
+    return status;
+}
 
 static enum gm_status analyse_all(struct gm_analyze_context *context, char **paths, size_t count, struct gm_error *err)
 {
@@ -28,7 +84,7 @@ int main(int argc, char **argv)
         if (context.options.chart && !context.options.usual.quiet && !context.options.usual.no_charts)
             context.pictures = gm_pictures_ask();
         const bool watches = context.options.watch != NULL;
-        if ((watches && gm_watch_run(&context, &err) != GM_OK) ||
+        if ((watches && watch_folder(&context, &err) != GM_OK) ||
             (argc > 0 && analyse_all(&context, argv, (size_t)argc, &err) != GM_OK))
             gm_call_fail(&shell.said, NULL, &err);
         gm_call_time(&shell.said, "total");

@@ -4,7 +4,7 @@
 #include "analyze/base/clock.h"
 #include "analyze/cli/checks.h"
 #include "analyze/cli/interrupt.h"
-#include "analyze/cli/job_parts.h"
+#include "analyze/cli/job.h"
 #include "analyze/cli/notice_files.h"
 #include "analyze/export/export.h"
 #include "analyze/lib/lib_analyze.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/base/arithmetic.h"
 #include "analyze/cli/analyzed.h"
-#include "analyze/cli/job_parts.h"
+#include "analyze/cli/job.h"
 #include "analyze/document/canvas.h"
 #include "analyze/document/documents.h"
 #include "analyze/export/csv.h"

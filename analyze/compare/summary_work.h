@@ -40,7 +40,6 @@ static inline uint32_t gm_summary_peak_moment(const struct gm_summary_work *work
 bool gm_summary_sites(struct gm_summary_work *work);
 bool gm_summary_facts(struct gm_summary_work *work);
 bool gm_summary_slices(struct gm_summary_work *work);
-bool gm_summary_device(struct gm_summary_work *work, size_t device);
 
 /* What of a frame tells whether two runs mean the same place: see docs/diff.md. */
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/document/sites.h"
 
-#include "analyze/base/arithmetic.h"
+#include "analyze/base/ascii.h"
 #include "analyze/document/columns.h"
+#include "analyze/document/sections.h"
 #include "analyze/report/frame_kind.h"
 #include "analyze/report/numbers.h"
 
-#include <stdint.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LEAST_NAME = 6, INDENT = 4 }; /* "tra..." */
@@ -101,4 +103,121 @@ size_t gm_name_length(const char *name)
         }
     }
     return strlen(name);
+}
+
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
+
+static const char *text_of(const char *s)
+{
+    return s != NULL ? s : "";
+}
+
+static bool starts_with_any(const char *s, const char *const *starts)
+{
+    for (; *starts != NULL; starts++)
+        if (strncmp(s, *starts, strlen(*starts)) == 0)
+            return true;
+    return false;
+}
+
+/* Frames of Python that say nothing: how modules are called and programs begin. */
+static bool is_machinery(const char *name, const char *file)
+{
+    static const char *const names[] = {"_call_impl", "_bootstrap", NULL};
+    static const char *const files[] = {"<frozen", "runpy.py", NULL};
+    return gm_has_any(name, names) || gm_has_any(file, files);
+}
+
+enum gm_frame_worth gm_frame_worth(const char *name, const char *file)
+{
+    static const char *const native_noise[] = {
+        "c10::",           "CachingAllocator",   "at::detail::",   "at::native::empty",
+        "at::_ops::empty", "at::empty",          "at::(anonymous", "std::",
+        "wrapper_",        "at::TensorIterator", "at::TensorBase", NULL};
+    static const char *const libraries[] = {"/lib/python", "/torch/", "\\torch\\", NULL};
+    name = text_of(name);
+    file = text_of(file);
+    if (gm_frame_is_noise(name, file) || is_machinery(name, file) || (name[0] == '\0' && file[0] == '\0'))
+        return GM_FRAME_NOISE;
+    if (!gm_frame_is_python(file) && file[0] != '<') /* "<eval_with_key>.7": code made by torch.fx */
+        return strcmp(name, "??") == 0 || name[0] == '\0' || starts_with_any(name, native_noise) ? GM_FRAME_NOISE
+                                                                                                 : GM_FRAME_NATIVE;
+    return gm_has_any(file, libraries) || gm_file_package(file) != NULL ? GM_FRAME_LIBRARY : GM_FRAME_OWN;
+}
+
+static enum gm_frame_worth worth_of(const struct gm_frame_row *frame)
+{
+    return gm_frame_worth(frame->name, frame->filename);
+}
+
+/* Stores the indices of at most `max` frames, innermost first, and returns their number: the library function that was
+ * called last, then the frames of the user's own code; if there are none, library frames; else native ones. Frames of
+ * the interpreter, the dispatcher, the allocator and of stack capture are never taken. */
+static size_t frames_telling(size_t *index, size_t max, const struct gm_block_row *block)
+{
+    size_t found[GM_FRAME_OWN + 1][GM_FRAMES_MOST], n[GM_FRAME_OWN + 1] = {0}, taken = 0;
+    for (size_t i = 0; i < block->frame_count && n[GM_FRAME_OWN] < max; i++) {
+        const enum gm_frame_worth kind = worth_of(&block->frames[i]);
+        if (n[kind] < max)
+            found[kind][n[kind]++] = i;
+    }
+    enum gm_frame_worth kind = n[GM_FRAME_OWN] > 0       ? GM_FRAME_OWN
+                               : n[GM_FRAME_LIBRARY] > 0 ? GM_FRAME_LIBRARY
+                                                         : GM_FRAME_NATIVE;
+    if (kind == GM_FRAME_OWN && n[GM_FRAME_LIBRARY] > 0 && found[GM_FRAME_LIBRARY][0] < found[GM_FRAME_OWN][0])
+        index[taken++] = found[GM_FRAME_LIBRARY][0]; /* what was called, and by whom */
+    for (size_t i = 0; i < n[kind] && taken < max; i++)
+        index[taken++] = found[kind][i];
+    return taken;
+}
+
+/* Whether block->site already names that frame. */
+static bool is_site(const struct gm_block_row *block, const struct gm_frame_row *frame)
+{
+    const char *name = text_of(frame->name), *file = text_of(frame->filename);
+    const char *site = text_of(block->site), *base = gm_path_base(file);
+    char end[32] = "";
+    if (frame->line != GM_REPORT_NONE)
+        snprintf(end, sizeof end, ":%" PRIu64, frame->line);
+    return strncmp(site, name, strlen(name)) == 0 && site[strlen(name)] == ' ' && strstr(site, base) != NULL &&
+           gm_ends_with(site, strlen(site), end);
+}
+
+bool gm_frames_equal(const struct gm_block_row *a, const struct gm_block_row *b)
+{
+    if (a->frame_count != b->frame_count || strcmp(text_of(a->site), text_of(b->site)) != 0)
+        return false;
+    for (size_t i = 0; a->frames != b->frames && i < a->frame_count; i++) {
+        const struct gm_frame_row *x = &a->frames[i], *y = &b->frames[i];
+        if (x->line != y->line || strcmp(text_of(x->name), text_of(y->name)) != 0 ||
+            strcmp(text_of(x->filename), text_of(y->filename)) != 0)
+            return false;
+    }
+    return true;
+}
+
+void gm_frame_add(struct gm_text *out, const char *name, const char *file, uint64_t line)
+{
+    gm_text_add_bytes(out, name, gm_name_length(name));
+    if (file[0] == '\0' || strcmp(file, "??") == 0)
+        return;
+    gm_text_printf(out, "  %s", file);
+    if (line != GM_REPORT_NONE && line > 0)
+        gm_text_printf(out, ":%" PRIu64, line);
+}
+
+const char *gm_frames_below(struct gm_doc *doc, const struct gm_block_row *block, size_t most)
+{
+    size_t index[GM_FRAMES_MOST];
+    const size_t n = frames_telling(index, most, block);
+    struct gm_text out = {0};
+    for (size_t i = 0; i < n; i++) {
+        const struct gm_frame_row *frame = &block->frames[index[i]];
+        const char *path = text_of(frame->filename), *package = gm_file_package(path);
+        if (is_site(block, frame))
+            continue;
+        gm_text_add(&out, out.length > 0 ? "\n" : "");
+        gm_frame_add(&out, text_of(frame->name), package != NULL ? package : path, frame->line);
+    }
+    return gm_doc_take_any(doc, &out);
 }

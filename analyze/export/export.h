@@ -34,4 +34,7 @@ bool gm_export_applies(const struct gm_report *report);
 /* Appends the whole file; sets out->failed if there is no memory. */
 void gm_export_write(struct gm_text *out, const struct gm_report *report, enum gm_export format);
 
+/* Appends `plain` as a gzip file; `level` from 1, quickly, to 12. */
+void gm_gzip_add(struct gm_text *out, const struct gm_text *plain, int level);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/export/gzip.h"
+#include "analyze/export/export.h"
 
 #include <libdeflate.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * buffer wire format needs two kinds of fields only: numbers (varints) and bytes with a length (strings, messages,
  * packed numbers). Numbers of fields are those of profile.proto.
  */
+#include "analyze/export/export.h"
 #include "analyze/export/formats.h"
-#include "analyze/export/gzip.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -13,7 +13,6 @@
  * Python functions take part in the nesting; up to 2.10 the edges of operators are rounded by doubles, to about 256 ns.
  */
 #include "analyze/profile/profile_pass.h"
-#include "analyze/profile/stacks.h"
 
 #include "analyze/base/ascii.h"
 #include "analyze/base/bisect.h"

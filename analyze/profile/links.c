@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/profile/links.h"
+#include "analyze/profile/profile_pass.h"
 
 #include "analyze/base/address_map.h"
 

@@ -10,7 +10,7 @@
  *   - what begins a thread of autograd is inside what the thread of the forward does at that time: backward();
  *   - kernels and copies have that of their operator.
  */
-#include "analyze/profile/stacks.h"
+#include "analyze/profile/profile_pass.h"
 
 #include "analyze/base/address_map.h"
 #include "analyze/base/bisect.h"

@@ -15,7 +15,6 @@
 #include "analyze/sqlite/sqlite_module.h"
 #include "analyze/state/shown_names.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -524,21 +523,13 @@ static enum gm_status failed(const struct gm_sqlite_module *sqlite, int code, st
                    sqlite->errstr(code));
 }
 
-/* It stays open. */
 static enum gm_status open_module(const struct gm_sqlite_module **sqlite, struct gm_error *err)
 {
-    char path[PATH_MAX];
-    const bool is_there = gm_find_beside(path, GM_PRIVATE_PARTS GM_SQLITE_MODULE_FILE) ||
-                          gm_find_beside(path, "../gmanalyze/" GM_SQLITE_MODULE_FILE); /* as render/paint_open.c says */
-    void *library = is_there ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-    *sqlite = library == NULL ? NULL : dlsym(library, GM_SQLITE_MODULE_SYMBOL);
-    if (*sqlite != NULL && strcmp((*sqlite)->version, GM_VERSION) == 0)
-        return GM_OK;
-    const char *reason = !is_there         ? "there is no " GM_PRIVATE_PARTS GM_SQLITE_MODULE_FILE " beside the program"
-                         : *sqlite != NULL ? "it is of another version"
-                                           : dlerror();
-    return gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "--export sqlite: SQLite cannot be opened: %s",
-                   reason != NULL ? reason : GM_SQLITE_MODULE_FILE);
+    const void *found;
+    const enum gm_status status = gm_open_beside(&found, GM_SQLITE_MODULE_FILE, GM_SQLITE_MODULE_SYMBOL,
+                                                 "--export sqlite: SQLite cannot be opened", err);
+    *sqlite = found;
+    return status;
 }
 
 enum gm_status gm_sqlite_check(struct gm_error *err)

@@ -50,6 +50,11 @@ void *gm_answer_add(const char *name, enum gm_page_type type, size_t count)
     return data;
 }
 
+bool gm_answer_is_whole(void)
+{
+    return !answer.failed;
+}
+
 void gm_answer_number(const char *name, double value)
 {
     double *at = gm_answer_add(name, GM_PAGE_F64, 1);

@@ -16,6 +16,8 @@ void gm_answer_begin(void);
 /* Zeroed room for `count` elements of a type that is not STRINGS; NULL: there is no memory, and gm_answer_end will
  * tell. */
 void *gm_answer_add(const char *name, enum gm_page_type type, size_t count);
+/* Whether there was room for all that was added. */
+bool gm_answer_is_whole(void);
 /* Arrays of one element. */
 void gm_answer_number(const char *name, double value);
 void gm_answer_u32(const char *name, uint32_t value);

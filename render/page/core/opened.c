@@ -258,9 +258,8 @@ const struct gm_page_result *gm_page_devices(uint32_t handle)
     enum { COLUMNS = sizeof names / sizeof *names };
     const size_t n = o->judged.kept.count;
     double *columns[COLUMNS];
-    bool ok = true;
     for (int k = 0; k < COLUMNS; k++)
-        ok = (columns[k] = gm_answer_add(names[k], GM_PAGE_F64, n)) != NULL && ok;
+        columns[k] = gm_answer_add(names[k], GM_PAGE_F64, n);
     int32_t *device = gm_answer_add("device", GM_PAGE_I32, n);
     uint32_t *events = gm_answer_add("events", GM_PAGE_U32, n),
              *allocations = gm_answer_add("allocations", GM_PAGE_U32, n);
@@ -268,9 +267,7 @@ const struct gm_page_result *gm_page_devices(uint32_t handle)
     uint8_t *times = gm_answer_add("has_times", GM_PAGE_U8, n),
             *sound = gm_answer_add("is_reconstructed", GM_PAGE_U8, n),
             *by_time = gm_answer_add("by_time", GM_PAGE_U8, n);
-    ok = ok && device != NULL && events != NULL && allocations != NULL && peak != NULL && top != NULL &&
-         times != NULL && sound != NULL && by_time != NULL;
-    for (size_t i = 0; ok && i < n; i++) {
+    for (size_t i = 0; gm_answer_is_whole() && i < n; i++) {
         const struct gm_page_device *d = &o->devices[i];
         const struct gm_report *report = &o->judged.report;
         put_device(o, i, columns);

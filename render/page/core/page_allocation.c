@@ -21,7 +21,7 @@ static void tell_stack(struct gm_opened *o, struct gm_stack_id stack)
     n = rows == NULL ? 0 : n;
     double *line = gm_answer_add("frame_line", GM_PAGE_F64, n);
     uint8_t *kind = gm_answer_add("frame_kind", GM_PAGE_U8, n);
-    for (size_t i = 0; i < n && line != NULL && kind != NULL; i++) {
+    for (size_t i = 0; i < n && gm_answer_is_whole(); i++) {
         gm_answer_put(&names, rows[i].name);
         gm_answer_put(&files, rows[i].filename);
         line[i] = gm_answer_of(rows[i].line);

@@ -193,10 +193,8 @@ static void put_bars(const struct bars *b, const struct gm_page_layers *layers, 
              *first = gm_answer_add("first_point", GM_PAGE_U32, n), *count = gm_answer_add("points", GM_PAGE_U32, n);
     double *bytes = gm_answer_add("bytes", GM_PAGE_F64, n), *x = gm_answer_add("point_x", GM_PAGE_F64, points),
            *y = gm_answer_add("point_y", GM_PAGE_F64, points);
-    const bool ok = id != NULL && layer != NULL && born != NULL && freed != NULL && first != NULL && count != NULL &&
-                    bytes != NULL && x != NULL && y != NULL;
     uint32_t p = 0;
-    for (uint32_t i = 0; ok && i < n; i++) {
+    for (uint32_t i = 0; gm_answer_is_whole() && i < n; i++) {
         const struct bar *bar = &b->bars.v[i];
         id[i] = bar->id;
         layer[i] = layers->of[bar->id];

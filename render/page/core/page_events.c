@@ -62,20 +62,6 @@ static const struct gm_page_event_list *list_of(struct gm_page_device *d, const 
     return d->event_list;
 }
 
-/* The first row at `event` or after it. */
-static uint32_t row_of(const struct gm_page_event_list *list, uint32_t event)
-{
-    uint32_t low = 0, high = list->count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (list->events[middle] < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 const struct gm_page_result *gm_page_events(uint32_t handle, uint32_t device, const char *query, uint32_t first,
                                             uint32_t count, uint32_t near)
 {
@@ -94,8 +80,7 @@ const struct gm_page_result *gm_page_events(uint32_t handle, uint32_t device, co
            *active = gm_answer_add("active", GM_PAGE_F64, n);
     uint32_t *event = gm_answer_add("event", GM_PAGE_U32, n), *of = gm_answer_add("allocation", GM_PAGE_U32, n),
              *role = gm_answer_add("role", GM_PAGE_U32, n);
-    const bool ok = bytes != NULL && time != NULL && active != NULL && event != NULL && of != NULL && role != NULL;
-    for (uint32_t i = 0; ok && i < n; i++) {
+    for (uint32_t i = 0; gm_answer_is_whole() && i < n; i++) {
         const uint32_t k = event[i] = list->events[from + i], a = of[i] = d->h->of_event[k];
         const size_t row = d->h->first + k;
         gm_answer_put(&actions, gm_action_name((enum gm_action)e->action[row]));
@@ -106,9 +91,11 @@ const struct gm_page_result *gm_page_events(uint32_t handle, uint32_t device, co
         active[i] = (double)gm_page_active(d, k + 1);
         role[i] = a == GM_NEVER ? GM_NEVER : roles->of[a];
     }
+    size_t after = 0; /* the first row at `near` or after it */
+    GM_BISECT(after, list->count, i, list->events[i] < near);
     gm_answer_strings("action", &actions);
     gm_answer_strings("site", &sites);
     gm_answer_u32("total", list->count);
-    gm_answer_u32("near", row_of(list, near));
+    gm_answer_u32("near", (uint32_t)after);
     return gm_answer_end();
 }

@@ -297,9 +297,7 @@ static void put_nodes(struct flame *f, const uint32_t *order)
              *color = gm_answer_add("color", GM_PAGE_U32, n);
     double *bytes = gm_answer_add("bytes", GM_PAGE_F64, n), *self = gm_answer_add("self", GM_PAGE_F64, n),
            *added = gm_answer_add("added", GM_PAGE_F64, n), *gone = gm_answer_add("gone", GM_PAGE_F64, n);
-    const bool ok = frame != NULL && parent != NULL && depth != NULL && count != NULL && color != NULL &&
-                    bytes != NULL && self != NULL && added != NULL && gone != NULL;
-    for (size_t i = 0; ok && i < n; i++) {
+    for (size_t i = 0; gm_answer_is_whole() && i < n; i++) {
         const struct node *node = &f->nodes.v[order[i]];
         frame[i] = i == 0 ? UINT32_MAX : node->frame;
         parent[i] = node->parent;

@@ -18,7 +18,7 @@ static void tell_steps(const struct gm_steps *steps)
     uint32_t *first = gm_answer_add("step_first", GM_PAGE_U32, n), *last = gm_answer_add("step_last", GM_PAGE_U32, n);
     uint32_t *event = gm_answer_add("step_peak_event", GM_PAGE_U32, n);
     double *peak = gm_answer_add("step_peak", GM_PAGE_F64, n);
-    for (size_t i = 0; i < n && first != NULL && last != NULL && event != NULL && peak != NULL; i++) {
+    for (size_t i = 0; i < n && gm_answer_is_whole(); i++) {
         const struct gm_step_row *row = &steps->rows[i];
         gm_answer_put(&names, row->label);
         first[i] = (uint32_t)row->first_event;
@@ -36,8 +36,7 @@ static void tell_bands(const struct gm_steps *steps)
     uint32_t *first = gm_answer_add("band_first", GM_PAGE_U32, n), *last = gm_answer_add("band_last", GM_PAGE_U32, n);
     uint32_t *depth = gm_answer_add("band_depth", GM_PAGE_U32, n);
     uint8_t *phase = gm_answer_add("band_phase", GM_PAGE_U8, n), *step = gm_answer_add("band_is_step", GM_PAGE_U8, n);
-    const bool ok = first != NULL && last != NULL && depth != NULL && phase != NULL && step != NULL;
-    for (size_t i = 0; ok && i < n; i++) {
+    for (size_t i = 0; i < n && gm_answer_is_whole(); i++) {
         const struct gm_band *band = &steps->bands[i];
         gm_answer_put(&names, band->name);
         first[i] = (uint32_t)band->first_event;
@@ -60,7 +59,7 @@ static void tell_peaks(const struct gm_peak *requested, const struct gm_device_t
     struct gm_answer_list list = {0};
     uint32_t *moment = gm_answer_add("peak_moment", GM_PAGE_U32, KINDS);
     double *bytes = gm_answer_add("peak_bytes", GM_PAGE_F64, KINDS);
-    for (int i = 0; i < KINDS && moment != NULL && bytes != NULL; i++) {
+    for (int i = 0; i < KINDS && gm_answer_is_whole(); i++) {
         gm_answer_put(&list, names[i]);
         moment[i] = moment_of(moments[i]);
         bytes[i] = gm_answer_of(levels[i]);
@@ -69,7 +68,7 @@ static void tell_peaks(const struct gm_peak *requested, const struct gm_device_t
     const size_t n = t->peak.next_count;
     uint32_t *next = gm_answer_add("next_moment", GM_PAGE_U32, n);
     double *next_bytes = gm_answer_add("next_bytes", GM_PAGE_F64, n);
-    for (size_t i = 0; i < n && next != NULL && next_bytes != NULL; i++) {
+    for (size_t i = 0; i < n && gm_answer_is_whole(); i++) {
         next[i] = moment_of(&t->peak.next[i].moment);
         next_bytes[i] = gm_answer_of(t->peak.next[i].moment.levels.requested);
     }
@@ -81,7 +80,7 @@ static void tell_refused(const struct gm_device_timeline *t)
     struct gm_answer_list why = {0};
     uint32_t *event = gm_answer_add("oom_event", GM_PAGE_U32, n);
     double *asked = gm_answer_add("oom_asked", GM_PAGE_F64, n), *left = gm_answer_add("oom_free", GM_PAGE_F64, n);
-    for (size_t i = 0; i < n && event != NULL && asked != NULL && left != NULL; i++) {
+    for (size_t i = 0; i < n && gm_answer_is_whole(); i++) {
         event[i] = (uint32_t)t->ooms[i].event;
         asked[i] = gm_answer_of(t->ooms[i].asked);
         left[i] = gm_answer_of(t->ooms[i].device_free);

@@ -116,9 +116,7 @@ static void tell(struct gm_opened *o, const struct gm_page_device *d, uint32_t b
     double *bytes = gm_answer_add("bytes", GM_PAGE_F64, n), *requested = gm_answer_add("requested", GM_PAGE_F64, n);
     uint32_t *count = gm_answer_add("count", GM_PAGE_U32, n), *color = gm_answer_add("color", GM_PAGE_U32, n);
     uint32_t *largest = gm_answer_add("largest", GM_PAGE_U32, n), *stack = gm_answer_add("stack", GM_PAGE_U32, n);
-    const bool ok =
-        bytes != NULL && requested != NULL && count != NULL && color != NULL && largest != NULL && stack != NULL;
-    for (size_t i = 0; ok && i < n; i++) {
+    for (size_t i = 0; gm_answer_is_whole() && i < n; i++) {
         put_label(&labels, o, d, by, layers, &rows[i]);
         bytes[i] = (double)rows[i].bytes;
         requested[i] = (double)rows[i].requested;

@@ -53,10 +53,8 @@ static void put_blocks(const struct gm_page_device *d, const struct gm_page_laye
     uint8_t *state = gm_answer_add("block_state", GM_PAGE_U8, n),
             *is_changed = gm_answer_add("block_changed", GM_PAGE_U8, n);
     uint32_t *id = gm_answer_add("block_id", GM_PAGE_U32, n), *color = gm_answer_add("block_color", GM_PAGE_U32, n);
-    const bool ok =
-        offset != NULL && bytes != NULL && state != NULL && is_changed != NULL && id != NULL && color != NULL;
     uint64_t start = 0;
-    for (size_t i = 0; ok && i < n; i++) {
+    for (size_t i = 0; gm_answer_is_whole() && i < n; i++) {
         const struct gm_space_block *b = &space->blocks.v[blocks->v.v[i]];
         start = b->prev == GM_SPACE_NONE ? b->address : start;
         offset[i] = (double)(b->address - start);
@@ -82,7 +80,7 @@ static bool put_segments(struct gm_opened *o, const struct gm_page_device *d, co
     double *bytes = gm_answer_add("segment_bytes", GM_PAGE_F64, n);
     uint32_t *first = gm_answer_add("segment_first", GM_PAGE_U32, n),
              *count = gm_answer_add("segment_blocks", GM_PAGE_U32, n);
-    bool ok = bytes != NULL && first != NULL && count != NULL;
+    bool ok = gm_answer_is_whole();
     for (size_t i = 0; ok && i < n; i++) {
         const struct gm_space_range *range = &space->ranges.v[i];
         const struct gm_space_block *last = &space->blocks.v[range->last];
@@ -228,7 +226,7 @@ static void put_parts(const struct heat *m)
     struct gm_answer_list address = {0};
     double *row = gm_answer_add("part_row", GM_PAGE_F64, m->parts.n),
            *bytes = gm_answer_add("part_bytes", GM_PAGE_F64, m->parts.n);
-    for (size_t i = 0; row != NULL && bytes != NULL && i < m->parts.n; i++) {
+    for (size_t i = 0; gm_answer_is_whole() && i < m->parts.n; i++) {
         char text[24];
         snprintf(text, sizeof text, "0x%" PRIx64, m->parts.v[i].address);
         gm_answer_put(&address, text);

@@ -291,9 +291,7 @@ static void put_numbers(const struct gm_page_device *d, const uint32_t *rows, si
            *life_us = gm_answer_add("life_us", GM_PAGE_F64, n);
     uint32_t *id = gm_answer_add("id", GM_PAGE_U32, n), *born = gm_answer_add("born", GM_PAGE_U32, n),
              *freed = gm_answer_add("freed", GM_PAGE_U32, n), *stack = gm_answer_add("stack", GM_PAGE_U32, n);
-    const bool ok = size != NULL && requested != NULL && born_us != NULL && life != NULL && life_us != NULL &&
-                    id != NULL && born != NULL && freed != NULL && stack != NULL;
-    for (size_t i = 0; ok && i < n; i++) {
+    for (size_t i = 0; gm_answer_is_whole() && i < n; i++) {
         const uint32_t a = id[i] = rows[i];
         size[i] = (double)gm_block_bytes(h, a);
         requested[i] = (double)gm_requested(h, a);

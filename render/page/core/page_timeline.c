@@ -8,12 +8,12 @@
 
 enum { MOST_COLUMNS = 16384 };
 
-struct columns { /* of the answer; NULL: no memory */
+struct columns { /* of the answer */
     uint32_t *first, *last, *at;
     double *total, *requested, *allocated, *reserved, *layer;
 };
 
-static bool add_columns(struct columns *c, uint32_t n, uint32_t layers)
+static void add_columns(struct columns *c, uint32_t n, uint32_t layers)
 {
     c->first = gm_answer_add("first", GM_PAGE_U32, n);
     c->last = gm_answer_add("last", GM_PAGE_U32, n);
@@ -23,8 +23,6 @@ static bool add_columns(struct columns *c, uint32_t n, uint32_t layers)
     c->allocated = gm_answer_add("allocated", GM_PAGE_F64, n);
     c->reserved = gm_answer_add("reserved", GM_PAGE_F64, n);
     c->layer = gm_answer_add("layer", GM_PAGE_F64, (size_t)n * layers);
-    return c->first != NULL && c->last != NULL && c->at != NULL && c->total != NULL && c->requested != NULL &&
-           c->allocated != NULL && c->reserved != NULL && c->layer != NULL;
 }
 
 static void fill(const struct columns *c, uint32_t i, const struct gm_page_device *d,
@@ -77,8 +75,8 @@ const struct gm_page_result *gm_page_timeline(uint32_t handle, uint32_t device, 
     if (d == NULL)
         return NULL;
     gm_answer_layers(layers);
-    const bool ok = add_columns(&c, columns, layers->count);
-    for (uint32_t i = 0; ok && i < columns; i++) {
+    add_columns(&c, columns, layers->count);
+    for (uint32_t i = 0; gm_answer_is_whole() && i < columns; i++) {
         const struct gm_page_column column =
             gm_page_column_of(d, axis, gm_page_edge(from, to, columns, i), gm_page_edge(from, to, columns, i + 1));
         fill(&c, i, d, layers, &column);
