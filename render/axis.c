@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Value axes; see axis.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "render/axis.h"
 
 #include "render/metric.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The devices of a report; see devices.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "render/devices.h"
 
 #include "analyze/base/arithmetic.h"

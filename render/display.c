@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The display list's few operations; see display.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "render/display.h"
 
 #include "render/metric.h"

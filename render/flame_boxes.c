@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Boxes of a flame graph; see flame_boxes.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "render/flame_boxes.h"
 
 #include "analyze/base/size.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Folding small categories; see fold.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "render/fold.h"
 
 #include "analyze/base/arithmetic.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Layers of the stacked timelines; see layers.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "render/timeline_plot.h"
 
 #include "analyze/base/arithmetic.h"

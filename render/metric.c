@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Estimated text widths; see metric.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "render/metric.h"
 
 #include "analyze/base/utf8.h"

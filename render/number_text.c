@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Numbers to text; see number_text.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "render/number_text.h"
 
 #include "analyze/base/size.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The parts of a page that all charts share; see page.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "render/page.h"
 
 #include "analyze/base/arithmetic.h"

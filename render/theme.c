@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Colours and fills; see theme.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "render/theme.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "analyze/base/clock.h"
 #include "analyze/cli/interrupt.h"
 #include "analyze/cli/manual.h"
-#include "analyze/cli/paths.h"
+#include "analyze/cli/operands.h"
 
 #include <malloc.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #include "analyze/cli/diff_options.h"
 
 #include "analyze/cli/notice_files.h"
-#include "analyze/cli/paths.h"
+#include "analyze/cli/operands.h"
 
 #include <stddef.h>
 

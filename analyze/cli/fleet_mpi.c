@@ -9,7 +9,7 @@
 #include "analyze/base/beside.h"
 #include "analyze/base/threads.h"
 #include "analyze/cli/mpi_module.h"
-#include "analyze/cli/paths.h"
+#include "analyze/cli/operands.h"
 #include "analyze/run/run_names.h"
 
 #include <dlfcn.h>

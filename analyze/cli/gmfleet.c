@@ -9,7 +9,6 @@
 #include "analyze/cli/notice_files.h"
 #include "analyze/cli/operands.h"
 #include "analyze/cli/page_runs.h"
-#include "analyze/cli/paths.h"
 #include "analyze/document/documents.h"
 #include "analyze/fleet/fleet.h"
 #include "analyze/fleet/place.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/notice_files.h"
 
-#include "analyze/cli/paths.h"
+#include "analyze/cli/operands.h"
 
 #include <stdio.h>
 #include <stdlib.h>

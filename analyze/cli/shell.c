@@ -3,8 +3,8 @@
 
 #include "analyze/cli/interrupt.h"
 #include "analyze/cli/notice_files.h"
+#include "analyze/cli/operands.h"
 #include "analyze/cli/page_runs.h"
-#include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
 
 #include <string.h>

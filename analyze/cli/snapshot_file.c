@@ -3,7 +3,7 @@
 
 #include "analyze/base/new_file.h"
 #include "analyze/cli/interrupt.h"
-#include "analyze/cli/paths.h"
+#include "analyze/cli/operands.h"
 #include "analyze/cli/terminal.h"
 #include "replay/write/write.h"
 

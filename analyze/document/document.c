@@ -154,7 +154,8 @@ void gm_doc_close(struct gm_doc *doc)
     doc->depth--;
 }
 
-static void say(struct gm_doc *doc, enum gm_say how, unsigned forms, const char *key, const char *format, va_list args)
+static void __attribute__((format(printf, 5, 0)))
+say(struct gm_doc *doc, enum gm_say how, unsigned forms, const char *key, const char *format, va_list args)
 {
     if (gm_doc_is(doc, forms) && !is_hidden(doc))
         doc->writer->say(doc, how, key, finish(doc, gm_arena_vprintf(&doc->arena, format, args)));

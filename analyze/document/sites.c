@@ -84,7 +84,8 @@ void gm_site_add(struct gm_text *out, const char *site, size_t columns)
     gm_columns_cut(out, file, columns, false);
 }
 
-size_t gm_name_length(const char *name)
+/* Bytes of a C++ name without its parameters, which are long and say little; of others all. */
+static size_t name_length(const char *name)
 {
     static const char anonymous[] = "(anonymous namespace)", call[] = "operator()";
     if (strstr(name, "::") == NULL)
@@ -198,7 +199,7 @@ bool gm_frames_equal(const struct gm_block_row *a, const struct gm_block_row *b)
 
 void gm_frame_add(struct gm_text *out, const char *name, const char *file, uint64_t line)
 {
-    gm_text_add_bytes(out, name, gm_name_length(name));
+    gm_text_add_bytes(out, name, name_length(name));
     if (file[0] == '\0' || strcmp(file, "??") == 0)
         return;
     gm_text_printf(out, "  %s", file);

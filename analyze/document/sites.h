@@ -24,7 +24,5 @@ enum gm_frame_worth { GM_FRAME_NOISE, GM_FRAME_NATIVE, GM_FRAME_LIBRARY, GM_FRAM
 enum gm_frame_worth gm_frame_worth(const char *name, const char *file);
 /* "name  file:line", of what is known of the two latter. */
 void gm_frame_add(struct gm_text *out, const char *name, const char *file, uint64_t line);
-/* Bytes of a C++ name without its parameters, which are long and say little; of others all. */
-size_t gm_name_length(const char *name);
 
 #endif

@@ -5,7 +5,7 @@
 #include "analyze/cli/call.h"
 #include "analyze/cli/interrupt.h"
 #include "analyze/cli/notice_files.h"
-#include "analyze/cli/paths.h"
+#include "analyze/cli/operands.h"
 #include "analyze/cli/rules_file.h"
 #include "analyze/formats/gmtrace_write.h"
 #include "render/render.h"

@@ -2,7 +2,7 @@
 #include "replay/cli/gmreplay.h"
 
 #include "analyze/cli/notice_files.h"
-#include "analyze/cli/paths.h"
+#include "analyze/cli/operands.h"
 #include "analyze/cli/rules_file.h"
 
 #include <stddef.h>

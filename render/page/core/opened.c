@@ -263,10 +263,9 @@ const struct gm_page_result *gm_page_devices(uint32_t handle)
     int32_t *device = gm_answer_add("device", GM_PAGE_I32, n);
     uint32_t *events = gm_answer_add("events", GM_PAGE_U32, n),
              *allocations = gm_answer_add("allocations", GM_PAGE_U32, n);
-    uint32_t *peak = gm_answer_add("peak_moment", GM_PAGE_U32, n), *top = gm_answer_add("top_moment", GM_PAGE_U32, n);
+    uint32_t *peak = gm_answer_add("peak_moment", GM_PAGE_U32, n);
     uint8_t *times = gm_answer_add("has_times", GM_PAGE_U8, n),
-            *sound = gm_answer_add("is_reconstructed", GM_PAGE_U8, n),
-            *by_time = gm_answer_add("by_time", GM_PAGE_U8, n);
+            *sound = gm_answer_add("is_reconstructed", GM_PAGE_U8, n);
     for (size_t i = 0; gm_answer_is_whole() && i < n; i++) {
         const struct gm_page_device *d = &o->devices[i];
         const struct gm_report *report = &o->judged.report;
@@ -276,8 +275,6 @@ const struct gm_page_result *gm_page_devices(uint32_t handle)
         allocations[i] = (uint32_t)d->h->allocation_count;
         times[i] = gm_page_has_times(d);
         sound[i] = d->h->is_reconstructed;
-        by_time[i] = d->timeline != NULL && d->timeline->curve.is_by_time;
-        top[i] = gm_page_highest(d, 0, gm_page_moments(d) - 1);
         peak[i] = report->peaks == NULL || report->peaks[i].event == GM_REPORT_NONE
                       ? 0
                       : (uint32_t)report->peaks[i].event + 1;

@@ -76,7 +76,6 @@ static void tell_life(const struct gm_page_device *d, size_t a)
     const double from = has_times && h->born[a] > 0 ? gm_page_place(d, GM_PAGE_BY_TIME, h->born[a]) : (double)NAN;
     const double to = has_times && has_end ? gm_page_place(d, GM_PAGE_BY_TIME, end) : (double)NAN;
     gm_answer_u32("born", h->born[a]);
-    gm_answer_u32("let_go", h->let_go[a]);
     gm_answer_u32("freed", h->freed[a]);
     gm_answer_number("born_us", from);
     gm_answer_number("freed_us", to);

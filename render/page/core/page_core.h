@@ -86,10 +86,10 @@ void gm_page_close(uint32_t handle) GM_PAGE_EXPORT(page_close);
  * first call replays what the advice needs, which takes longer than page_open does: show the timeline first. */
 const struct gm_page_result *gm_page_json(uint32_t handle) GM_PAGE_EXPORT(page_json);
 
-/* A row per device: device I32 (ordinal), events U32, allocations U32, has_times U8, is_reconstructed U8, by_time U8
- * (the axis to begin with), first_us F64 (microseconds since 1970), span_us F64, peak_moment U32 (of requested bytes),
- * peak_bytes F64 (requested), top_moment U32 and top_bytes F64 (of active block bytes), reserved F64 (the largest),
- * capacity F64 (evidence: reserved + device_free at an oom). */
+/* A row per device: device I32 (ordinal), events U32, allocations U32, has_times U8, is_reconstructed U8, first_us F64
+ * (microseconds since 1970), span_us F64, peak_moment U32 (of requested bytes), peak_bytes F64 (requested), top_bytes
+ * F64 (the most active block bytes), reserved F64 (the largest), capacity F64 (evidence: reserved + device_free at an
+ * oom). */
 const struct gm_page_result *gm_page_devices(uint32_t handle) GM_PAGE_EXPORT(page_devices);
 
 /* What one device is split by, one row per layer: name STRINGS, color U32 (0xRRGGBB). */
@@ -106,11 +106,9 @@ enum gm_page_split {
 const struct gm_page_result *gm_page_layers(uint32_t handle, uint32_t device, uint32_t split)
     GM_PAGE_EXPORT(page_layers);
 
-/* What lies along the axis. Steps: step_name STRINGS, step_first U32, step_last U32 (events), step_peak F64 (active;
- * NaN), step_peak_event U32. Phases and annotated ranges: band_name STRINGS, band_first U32, band_last U32, band_depth
- * U32, band_phase U8 (enum gm_phase), band_is_step U8. Peaks: peak_name STRINGS ("requested", "allocated", "active",
- * "reserved"), peak_moment U32, peak_bytes F64. Lower peaks: next_moment U32, next_bytes F64 (requested). Refused
- * requests: oom_event U32, oom_asked F64, oom_free F64 (what the driver had left), oom_why STRINGS. */
+/* What lies along the axis. Steps: step_name STRINGS, step_first U32, step_last U32 (events),
+ * step_peak_event U32. Phases and annotated ranges: band_name STRINGS, band_first U32, band_last U32, band_depth U32,
+ * band_phase U8 (enum gm_phase), band_is_step U8. Refused requests: oom_event U32. */
 const struct gm_page_result *gm_page_marks(uint32_t handle, uint32_t device) GM_PAGE_EXPORT(page_marks);
 
 /* ---- timeline ---------------------------------------------------------------------------------------------------- */
@@ -143,7 +141,7 @@ const struct gm_page_result *gm_page_bars(uint32_t handle, uint32_t device, uint
     GM_PAGE_EXPORT(page_bars);
 
 /* An allocation: size F64 (its block), requested F64, address TEXT ("0x7f..."), role, category, component, module,
- * pool, stream, site, state TEXT; born U32, let_go U32, freed U32 (moments; 0xFFFFFFFF: never; born 0: before the
+ * pool, stream, site, state TEXT; born U32, freed U32 (moments; 0xFFFFFFFF: never; born 0: before the
  * trace), born_us F64, freed_us F64, life_us F64, life_events F64, stack U32 (its number), and the frames, innermost
  * first, as page_stack.
  */
@@ -204,7 +202,7 @@ const struct gm_page_result *gm_page_flame(uint32_t handle, uint32_t device, uin
  * (moments), role, category, component, module, sizes, pool, stream = number of a layer, site=TEXT (exactly this call
  * site), marked=1 (those of page_mark),
  * text=TEXT (a function or file of its stack has it, in any case), regex=TEXT (POSIX extended, in any case;
- * "name file:line" of a frame). Total: total F64 rows, total_bytes F64, total_requested F64. Rows: id U32, size,
+ * "name file:line" of a frame). Total: total F64 rows, total_bytes F64. Rows: id U32, size,
  * requested F64, born U32, freed U32, born_us F64, life F64 (events), life_us F64, role, category, component, module,
  * sizes, pool, stream U32 (layers), stack U32, site STRINGS. Sorting is done once for each query. */
 const struct gm_page_result *gm_page_allocations(uint32_t handle, uint32_t device, const char *query, uint32_t first,
@@ -234,10 +232,8 @@ const struct gm_page_result *gm_page_heat(uint32_t handle, uint32_t device, uint
  * unlimited), conf=TEXT of PYTORCH_ALLOC_CONF ("recorded": the recorded settings, also if it is left out),
  * scale.ROLE=FACTOR (a role's number; 0 drops it). The curve in `columns` parts of the events: column_first U32,
  * column_end U32, column_reserved F64, column_allocated F64 (peaks in it; NaN beyond a failure). Result: peak_reserved,
- * peak_allocated, peak_active, peak_requested F64, peak_event U32, retries F64, has_failed U8, failed_event U32,
- * failed_bytes F64, failed_rounded F64, failed_free F64 (of the device), failed_reserved F64, failed_active F64,
- * failed_site TEXT, why TEXT, conf TEXT (as it was understood), unknown TEXT (keys that are not), from_layout U8,
- * seconds F64. */
+ * peak_allocated, peak_requested F64, peak_event U32, retries F64, has_failed U8, failed_event U32, failed_bytes F64,
+ * failed_site TEXT, why TEXT, conf TEXT (as it was understood), unknown TEXT (keys that are not). */
 const struct gm_page_result *gm_page_whatif(uint32_t handle, uint32_t device, const char *query, uint32_t columns)
     GM_PAGE_EXPORT(page_whatif);
 

@@ -13,7 +13,7 @@ struct gm_page_table { /* the last one that was asked for; of one device */
     char *query;
     uint32_t *rows; /* allocations */
     size_t count;
-    double bytes, requested;
+    double bytes;
 };
 
 void gm_page_forget_table(struct gm_page_device *d)
@@ -245,7 +245,6 @@ static bool fill(struct gm_page_table *t, const struct filter *f)
             const uint64_t key = key_of(f, a);
             keyed[t->count++] = (struct keyed){f->is_down ? ~key : key, a};
             t->bytes += (double)gm_block_bytes(h, a);
-            t->requested += (double)gm_requested(h, a);
         }
     ok = ok && sort_rows(keyed, t->count);
     for (size_t i = 0; ok && i < t->count; i++)
@@ -317,7 +316,6 @@ const struct gm_page_result *gm_page_allocations(uint32_t handle, uint32_t devic
     const size_t from = first < t->count ? first : t->count, n = count < t->count - from ? count : t->count - from;
     gm_answer_number("total", (double)t->count);
     gm_answer_number("total_bytes", t->bytes);
-    gm_answer_number("total_requested", t->requested);
     put_numbers(d, t->rows + from, n);
     for (uint32_t split = 0; split < GM_PAGE_SPLITS; split++) {
         const struct gm_page_layers *layers = gm_opened_layers(o, d, split);

@@ -88,9 +88,7 @@ static void tell_curve(const struct gm_whatif_part *parts, uint32_t columns, con
     uint32_t *end = gm_answer_add("column_end", GM_PAGE_U32, columns);
     double *reserved = gm_answer_add("column_reserved", GM_PAGE_F64, columns);
     double *allocated = gm_answer_add("column_allocated", GM_PAGE_F64, columns);
-    if (first == NULL || end == NULL || reserved == NULL || allocated == NULL)
-        return;
-    for (uint32_t i = 0; i < columns; i++) {
+    for (uint32_t i = 0; i < columns && gm_answer_is_whole(); i++) {
         const bool is_played = i < r->parts_played;
         first[i] = parts[i].first;
         end[i] = parts[i].end;
@@ -105,10 +103,6 @@ static void tell_failure(struct gm_opened *o, const struct gm_whatif_result *r)
     const char *site = gm_names_site(&o->names, f->stack);
     gm_answer_u32("failed_event", f->is_at_start ? UINT32_MAX : f->event);
     gm_answer_number("failed_bytes", (double)f->requested);
-    gm_answer_number("failed_rounded", (double)f->rounded);
-    gm_answer_number("failed_free", (double)f->device_free);
-    gm_answer_number("failed_reserved", (double)f->reserved);
-    gm_answer_number("failed_active", (double)f->active);
     gm_answer_text("failed_site", site);
     gm_answer_text("why", f->why);
 }
@@ -120,7 +114,6 @@ static void tell(struct gm_opened *o, const struct question *q, const struct gm_
     gm_conf_text(&conf, &q->options.conf);
     gm_answer_number("peak_reserved", (double)stats->reserved_bytes[GM_STAT_ALL].peak);
     gm_answer_number("peak_allocated", (double)stats->allocated_bytes[GM_STAT_ALL].peak);
-    gm_answer_number("peak_active", (double)stats->active_bytes[GM_STAT_ALL].peak);
     gm_answer_number("peak_requested", (double)stats->requested_bytes[GM_STAT_ALL].peak);
     gm_answer_u32("peak_event", r->peak.event);
     gm_answer_number("retries", (double)stats->num_alloc_retries);
@@ -129,8 +122,6 @@ static void tell(struct gm_opened *o, const struct question *q, const struct gm_
         tell_failure(o, r);
     gm_answer_text("conf", conf.data);
     gm_answer_text("unknown", q->unknown.data);
-    gm_answer_flag("from_layout", r->from_layout);
-    gm_answer_number("seconds", r->seconds);
     gm_text_free(&conf);
 }
 

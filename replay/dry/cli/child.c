@@ -3,7 +3,7 @@
  * COMMAND, with the stand-in around it: the environment says all. Keys that end a program go to it, as it is in our
  * process group; signals that are sent to us alone are handed on, so that what it did until then is told.
  */
-#include "analyze/cli/paths.h"
+#include "analyze/cli/operands.h"
 #include "replay/dry/cli/gmdry.h"
 
 #include <errno.h>

@@ -6,7 +6,6 @@
 #include "analyze/cli/analyze_options.h"
 #include "analyze/cli/job.h"
 #include "analyze/cli/operands.h"
-#include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
 #include "replay/dry/cli/gmdry.h"
 

@@ -7,7 +7,7 @@
 #include "analyze/base/ascii.h"
 #include "analyze/base/size.h"
 #include "analyze/cli/call.h"
-#include "analyze/cli/paths.h"
+#include "analyze/cli/operands.h"
 #include "analyze/cli/rules_file.h"
 #include "analyze/cli/snapshot_file.h"
 #include "analyze/formats/gmtrace_write.h"

@@ -6,7 +6,7 @@
 #include "analyze/base/clock.h"
 #include "analyze/base/size.h"
 #include "analyze/cli/bar.h"
-#include "analyze/cli/paths.h"
+#include "analyze/cli/operands.h"
 #include "replay/handover/cli/gmtrace.h"
 #include "replay/trials/bound.h"
 #include "replay/verify/follow.h"

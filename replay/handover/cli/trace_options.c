@@ -3,7 +3,7 @@
 
 #include "analyze/base/closest.h"
 #include "analyze/cli/analyze_options.h"
-#include "analyze/cli/paths.h"
+#include "analyze/cli/operands.h"
 #include "replay/whatif/gpus.h"
 
 #include <string.h>
