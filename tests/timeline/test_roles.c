@@ -226,6 +226,108 @@ TEST(adamw_in_the_middle)
     expect(MODEL + 3000, MODEL, 2 * MODEL, 0);
 }
 
+/* The ring has lost how they were made, not their stacks: judged as if made before all else in the trace. */
+TEST(older_blocks_with_stacks)
+{
+    enum { DATA = 50000, HELD = 8000 };
+    size_t gradients[PARAMETERS];
+    for (int i = 0; i < PARAMETERS; i++)
+        add(sizes[i], MAIN, true);
+    add(DATA, MAIN, true);
+    add(HELD, F("watch", "train.py") "," MAIN, true);
+    for (int step = 0; step < 3; step++) {
+        forward_and_backward(gradients);
+        churn(STEP);
+        drop_all(gradients, F("zero_grad", "/x/torch/optim/optimizer.py") "," MAIN);
+        make(HELD, F("watch", "train.py") "," MAIN); /* goes on: it is none of the weights of its size */
+    }
+    finish("0,0");
+    assert_int_equal(at_end("Input"), DATA);
+    assert_int_equal(at_end("Activation"), 4 * HELD);
+    expect(MODEL, 0, 0, 0);
+}
+
+/* Where weights that are older than the trace have stacks, what has none was made by autograd's thread. */
+TEST(older_gradients_with_stacks)
+{
+    for (int i = 0; i < PARAMETERS; i++)
+        add(sizes[i], LOAD, true);
+    for (int i = 0; i < PARAMETERS; i++)
+        add(sizes[i], EMPTY_STACK, true);
+    for (int step = 0; step < 3; step++) {
+        size_t saved = make(20000, FORWARD);
+        churn(FORWARD);
+        drop(saved, EMPTY_STACK);
+        churn(EMPTY_STACK);
+        churn(STEP);
+    }
+    finish("0,0");
+    expect(MODEL, MODEL, 0, 0);
+}
+
+/* What the end of the program frees are no gradients that are made anew, nor activations. */
+TEST(older_blocks_until_the_end)
+{
+    size_t gradients[PARAMETERS], held[3][PARAMETERS];
+    for (int copy = 0; copy < 3; copy++)
+        for (int i = 0; i < PARAMETERS; i++)
+            held[copy][i] = old(sizes[i]);
+    for (int step = 0; step < 3; step++) {
+        forward_and_backward(gradients);
+        churn(STEP);
+        if (step < 2)
+            drop_all(gradients, F("zero_grad", "/x/torch/optim/optimizer.py") "," MAIN);
+    }
+    for (int copy = 0; copy < 3; copy++)
+        drop_all(held[copy], F("close", "train.py"));
+    finish("0,0");
+    assert_int_equal(at_peak("Parameter"), MODEL);
+    assert_int_equal(at_peak("Optimizer state"), 2 * MODEL);
+}
+
+/* The trace ends within an optimizer step: what is open there are no new states, so the older ones are. */
+TEST(adamw_until_the_middle_of_a_step)
+{
+    size_t gradients[PARAMETERS], open[PARAMETERS];
+    for (int copy = 0; copy < 3; copy++)
+        for (int i = 0; i < PARAMETERS; i++)
+            old(sizes[i]);
+    for (int step = 0; step < 3; step++) {
+        forward_and_backward(gradients);
+        make_all(STEP, open);
+        churn(STEP);
+        churn(STEP);
+        churn(STEP);
+        if (step < 2) {
+            drop_all(open, NULL);
+            drop_all(gradients, F("zero_grad", "/x/torch/optim/optimizer.py") "," MAIN);
+        }
+    }
+    finish("0,0");
+    assert_true(at_end("Optimizer state") >= 2 * MODEL);
+    assert_int_equal(at_end("Parameter"), MODEL);
+}
+
+/* What every round keeps is no weight, however much of it is older than the trace. */
+TEST(older_blocks_as_rounds_keep_them)
+{
+    enum { KEPT = 9000 };
+    size_t gradients[PARAMETERS];
+    for (int i = 0; i < PARAMETERS; i++)
+        old(sizes[i]);
+    for (int i = 0; i < 5; i++)
+        old(KEPT);
+    for (int step = 0; step < 4; step++) {
+        make(KEPT, FORWARD);
+        forward_and_backward(gradients);
+        churn(STEP);
+        drop_all(gradients, F("zero_grad", "/x/torch/optim/optimizer.py") "," MAIN);
+    }
+    finish("0,0");
+    assert_int_equal(at_end("Activation"), 9 * KEPT);
+    expect(MODEL, 0, 0, 0);
+}
+
 /* zero_grad(set_to_none=False): gradients are older than the trace, too, and none outlives a backward in it. */
 TEST(gradients_kept)
 {
@@ -452,6 +554,21 @@ TEST(private_pools_tell_nothing)
     churn(FORWARD);
     finish("0,1");
     expect(0, 0, 0, 8000);
+}
+
+/* Slots for keys and values beside weights, all of them older than the trace. */
+TEST(older_slots_with_stacks)
+{
+    enum { MIB = 1 << 20 };
+    for (int i = 0; i < 4; i++)
+        add(MIB, LOAD, true);
+    for (int i = 0; i < 8; i++)
+        add(4 * MIB, MAIN, true);
+    for (int round = 0; round < 5; round++)
+        churn(FORWARD);
+    finish("0,0");
+    assert_int_equal(at_end("KV cache"), 32 * MIB);
+    assert_int_equal(at_end("Parameter"), 4 * MIB);
 }
 
 /* ---- stacks ------------------------------------------------------------------------------------------------------ */

@@ -142,9 +142,10 @@ static bool claim_firsts(struct gm_role_work *w)
 
 /* ---- what was made before the first forward, by code that tells nothing ----------------------------------------- */
 
-static bool stays(const struct gm_role_work *w, size_t a)
+/* Made before that moment, to stay; what is older than the trace comes in no order. */
+static bool is_early(const struct gm_role_work *w, size_t a, uint32_t first)
 {
-    return w->h->born[a] > 0 && gm_life_of(w, a) >= GM_LIFE_LASTING;
+    return w->h->born[a] < first && gm_life_of(w, a) >= GM_LIFE_LASTING && !gm_is_of_rounds(w, a);
 }
 
 /* Where the program makes its weights itself: a size of which it makes several, many times larger than all else that it
@@ -154,11 +155,11 @@ static uint64_t slots_beside_weights(struct gm_role_work *w, uint32_t first)
     const struct gm_history *h = w->h;
     uint64_t largest = 0, other = 0;
     size_t count = 0;
-    for (size_t a = 0; a < h->allocation_count && h->born[a] < first; a++)
-        if (stays(w, a) && gm_role_says(w, a) == GM_SAYS_OTHER && gm_requested(h, a) > largest)
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if (is_early(w, a, first) && gm_role_says(w, a) == GM_SAYS_OTHER && gm_requested(h, a) > largest)
             largest = gm_requested(h, a);
-    for (size_t a = 0; a < h->allocation_count && h->born[a] < first; a++) {
-        if (!stays(w, a) || gm_role_says(w, a) != GM_SAYS_OTHER)
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        if (!is_early(w, a, first) || gm_role_says(w, a) != GM_SAYS_OTHER)
             continue;
         count += gm_requested(h, a) == largest;
         other = gm_requested(h, a) < largest && gm_requested(h, a) > other ? gm_requested(h, a) : other;
@@ -195,25 +196,25 @@ static bool claim_early(struct gm_role_work *w)
     uint32_t loading = GM_NEVER, loaded = 0;
     uint64_t heaviest = 0;
     uint32_t first = steps->row_count > 0 ? (uint32_t)steps->rows[0].first_event + 1 : GM_NEVER;
-    for (size_t a = 0; a < h->allocation_count && h->born[a] < first; a++)
-        if (h->born[a] > 0 && gm_role_says(w, a) == GM_SAYS_FORWARD)
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if (h->born[a] > 0 && h->born[a] < first && gm_role_says(w, a) == GM_SAYS_FORWARD)
             first = h->born[a];
-    for (size_t a = 0; a < h->allocation_count && h->born[a] < first; a++)
-        if (stays(w, a) && gm_role_says(w, a) == GM_SAYS_LOADING) {
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if (is_early(w, a, first) && gm_role_says(w, a) == GM_SAYS_LOADING) {
             loading = h->born[a] < loading ? h->born[a] : loading;
-            loaded = h->born[a];
+            loaded = h->born[a] > loaded ? h->born[a] : loaded;
             heaviest = gm_requested(h, a) > heaviest ? gm_requested(h, a) : heaviest;
         }
-    const uint64_t size = loaded == 0 && first != GM_NEVER ? slots_beside_weights(w, first) : 0;
+    const uint64_t size = heaviest == 0 && first != GM_NEVER ? slots_beside_weights(w, first) : 0;
     bool ok = true;
-    for (uint32_t a = 0; ok && first != GM_NEVER && a < h->allocation_count && h->born[a] < first; a++) {
+    for (uint32_t a = 0; ok && first != GM_NEVER && a < h->allocation_count; a++) {
         enum gm_says says = gm_role_says(w, a);
-        if (!stays(w, a) || w->claim[a] != GM_CLAIM_NONE || (says != GM_SAYS_OTHER && says != GM_SAYS_OBJECT))
+        if (!is_early(w, a, first) || w->claim[a] != GM_CLAIM_NONE || (says != GM_SAYS_OTHER && says != GM_SAYS_OBJECT))
             continue;
-        if (loaded == 0 && says == GM_SAYS_OTHER)
+        if (heaviest == 0 && says == GM_SAYS_OTHER)
             w->claim[a] = gm_requested(h, a) == size ? GM_CLAIM_SLOTS : GM_CLAIM_INFERENCE;
-        else if (loaded > 0 && gm_requested(h, a) >= LEAST_SLOTS &&
-                 (h->born[a] > loaded || (h->born[a] < loading && gm_requested(h, a) / HEAVIER >= heaviest)))
+        else if (heaviest > 0 && gm_requested(h, a) >= LEAST_SLOTS &&
+                 (h->born[a] >= loaded || (h->born[a] < loading && gm_requested(h, a) / HEAVIER >= heaviest)))
             ok = GM_VEC_PUSH(&slots, ((struct first){gm_requested(h, a), a}));
     }
     if (!is_of_first_round(w) || are_of_one_size(slots.v, slots.n))
@@ -278,7 +279,7 @@ static void claim_pool(struct gm_role_work *w)
         return;
     for (size_t i = 0; i < count && i < PAIR; i++) {
         const enum gm_says says = gm_role_says(w, pool[i]);
-        if (h->born[pool[i]] > 0 && (says == GM_SAYS_OTHER || says == GM_SAYS_OBJECT) &&
+        if ((says == GM_SAYS_OTHER || says == GM_SAYS_OBJECT) &&
             (steps->row_count == 0 || h->born[pool[i]] <= steps->rows[0].last_event + 1))
             w->claim[pool[i]] = GM_CLAIM_SLOTS;
     }
@@ -322,7 +323,7 @@ static bool may_serve(struct gm_role_work *w, size_t a, bool has_loaded)
 {
     const enum gm_says says = gm_role_says(w, a);
     const bool stays = gm_life_of(w, a) >= GM_LIFE_LASTING;
-    return w->h->born[a] > 0 && (w->claim[a] == GM_CLAIM_NONE || !stays) && gm_requested(w->h, a) >= LEAST_SLOTS &&
+    return (w->claim[a] == GM_CLAIM_NONE || !stays) && gm_requested(w->h, a) >= LEAST_SLOTS &&
            gm_life_of(w, a) != GM_LIFE_BRIEF && (has_loaded || !stays) &&
            (says == GM_SAYS_OTHER || says == GM_SAYS_OBJECT || (says == GM_SAYS_FORWARD && stays));
 }

@@ -42,7 +42,7 @@ enum gm_says gm_role_says(struct gm_role_work *w, size_t a)
 {
     const struct gm_history *h = w->h;
     enum gm_says says = gm_stack_ask(w->stacks, (struct gm_stack_id){gm_stack_of(h, a)});
-    if (says == GM_SAYS_EMPTY && (h->born[a] == 0 || !w->empty_is_backward))
+    if (says == GM_SAYS_EMPTY && !(h->born[a] > 0 ? w->empty_is_backward : w->old_empty_is_backward))
         says = GM_SAYS_NONE;
     if (says > GM_SAYS_OTHER || h->born[a] == 0)
         return says;
@@ -200,9 +200,9 @@ static bool is_freed_at_exit(const struct lives *l, size_t a)
 {
     const uint32_t born = l->w->h->born[a];
     const size_t backwards = l->w->backwards.n;
-    return l->w->h->freed[a] > l->last_of_all &&
-           (l->has_training ? born > 0 && backwards >= 2 && born <= l->w->backwards.v[backwards - 2]
-                            : born <= l->run_start || born + GM_BRIEF_EVENTS <= l->last_of_all);
+    const uint32_t end = born == 0 ? l->w->h->let_go[a] : l->w->h->freed[a];
+    return end > l->last_of_all && (l->has_training ? backwards >= 2 && born <= l->w->backwards.v[backwards - 2]
+                                                    : born <= l->run_start || born + GM_BRIEF_EVENTS <= l->last_of_all);
 }
 
 static bool walk(struct lives *l)
@@ -230,6 +230,19 @@ static bool walk(struct lives *l)
 
 /* ---- after the walk --------------------------------------------------------------------------------------------- */
 
+/* Older than the trace: with a stack it is as if it had been made in it, before all else. */
+static void settle_old(struct lives *l, size_t a)
+{
+    enum gm_role_part part = GM_PART_FORWARD;
+    enum gm_life life = GM_LIFE_OLD;
+    if (l->w->h->let_go[a] != GM_NEVER && !is_freed_at_exit(l, a))
+        life = GM_LIFE_OLD_FREED;
+    else if (gm_role_says(l->w, a) != GM_SAYS_NONE)
+        life = part_of_says(gm_role_says(l->w, a), &part) || l->has_training || !l->has_allocs ? GM_LIFE_LASTING
+                                                                                               : GM_LIFE_OPEN;
+    gm_life_set(l->w, a, life, part);
+}
+
 /* What was never freed; and frees that are missing, or of blocks that were pending at the start. */
 static void settle(struct lives *l)
 {
@@ -237,7 +250,7 @@ static void settle(struct lives *l)
     for (size_t a = 0; a < h->allocation_count; a++) {
         enum gm_role_part part = gm_life_part(l->w, a);
         if (h->born[a] == 0 && gm_life_of(l->w, a) == GM_LIFE_UNDECIDED)
-            gm_life_set(l->w, a, h->let_go[a] == GM_NEVER ? GM_LIFE_OLD : GM_LIFE_OLD_FREED, part);
+            settle_old(l, a);
         else if (gm_life_of(l->w, a) == GM_LIFE_UNDECIDED)
             gm_life_set(l->w, a,
                         h->freed[a] != GM_NEVER && !is_freed_at_exit(l, a) ? GM_LIFE_LATER
@@ -258,7 +271,7 @@ static bool foresee(struct gm_role_work *w)
     const struct gm_history *h = w->h;
     size_t stacks = (size_t)h->snapshot->stacks.count + 1, open = 0;
     for (size_t a = 0; a < h->allocation_count; a++)
-        open += gm_life_of(w, a) == GM_LIFE_OPEN && gm_stack_of(h, a) > GM_STACK_EMPTY;
+        open += h->born[a] > 0 && gm_life_of(w, a) == GM_LIFE_OPEN && gm_stack_of(h, a) > GM_STACK_EMPTY;
     if (open == 0)
         return true;
     GM_FREED struct fate *fates = calloc(stacks, sizeof *fates);
@@ -269,11 +282,11 @@ static bool foresee(struct gm_role_work *w)
         struct fate *fate = &fates[gm_stack_of(h, a)];
         fate->in_run += life == GM_LIFE_BRIEF || life == GM_LIFE_RUN || life == GM_LIFE_KEPT;
         fate->in_backward += life == GM_LIFE_BACKWARD;
-        fate->later += life == GM_LIFE_LATER || life == GM_LIFE_LASTING;
+        fate->later += h->born[a] > 0 && (life == GM_LIFE_LATER || life == GM_LIFE_LASTING);
     }
     for (size_t a = 0; a < h->allocation_count; a++) {
         const struct fate *fate = &fates[gm_stack_of(h, a)];
-        if (gm_life_of(w, a) != GM_LIFE_OPEN || gm_stack_of(h, a) <= GM_STACK_EMPTY)
+        if (h->born[a] == 0 || gm_life_of(w, a) != GM_LIFE_OPEN || gm_stack_of(h, a) <= GM_STACK_EMPTY)
             continue;
         enum gm_life life = GM_LIFE_OPEN;
         if (fate->in_backward > fate->in_run && fate->in_backward > fate->later)
@@ -309,17 +322,27 @@ static bool has_frames(const struct gm_history *h)
 bool gm_role_lives(struct gm_role_work *w)
 {
     const struct gm_history *h = w->h;
+    const struct gm_steps *steps = &w->pass->out->steps;
     struct lives l = {.w = w,
                       .events = &h->snapshot->events,
                       .recent = {GM_NEVER, GM_NEVER, GM_NEVER, GM_NEVER},
                       .last_heir = GM_NEVER,
-                      .half = half_a_step(&w->pass->out->steps)};
+                      .half = half_a_step(steps)};
     w->empty_is_backward = has_frames(h);
-    for (size_t a = 0; a < h->allocation_count; a++)
+    gm_i128 weights = 0, empty = 0;
+    for (size_t a = 0; a < h->allocation_count; a++) {
         w->life[a] = GM_LIFE_UNDECIDED;
+        if (h->born[a] > 0)
+            continue;
+        const enum gm_says says = gm_stack_ask(w->stacks, (struct gm_stack_id){gm_stack_of(h, a)});
+        weights += gm_is_of_weights(says) ? gm_requested(h, a) : 0;
+        empty += says == GM_SAYS_EMPTY ? gm_requested(h, a) : 0;
+    }
+    w->old_empty_is_backward = w->empty_is_backward && weights >= empty;
     for (uint32_t i = 0; i < h->count; i++)
         if (l.events->action[h->first + i] == GM_ACTION_ALLOC) {
             l.last_of_all = i;
+            w->runs[l.events->stack[h->first + i].v] |= steps->row_count > 0 && i > steps->rows[0].last_event;
             w->has_engine |=
                 w->empty_is_backward && gm_is_of_backward(gm_stack_ask(w->stacks, l.events->stack[h->first + i]));
         }

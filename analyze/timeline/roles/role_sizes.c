@@ -15,6 +15,7 @@
 enum { WORKSPACE = 4096 * 1024 * 2 + 16 * 1024 * 8, WORKSPACE_90 = 32 << 20, WORKSPACES_90 = 2 };
 
 enum { MANY_TAILS = 5 }; /* blocks: more than a backward's last temporaries */
+enum { MANY_BLOCKS = 16 };
 enum { RUNS_LOOKED_AT = 8 /* of backward, for gradients that are added to others */ };
 
 /* How many allocations of a kind one run has made, and the run that made most. */
@@ -29,6 +30,8 @@ struct size_row {
     struct per_run tails;          /* likewise: given up before anything else was allocated */
     struct per_run states;         /* per run of an optimizer; those that took no parameter's place */
     struct per_run passing;        /* per run of backward: made and freed in it, of the size of something older */
+    uint32_t kept, kept_in;        /* by the forward of rounds, for good; in how many of them */
+    size_t last_round;             /* of these */
     bool is_stepped;               /* an optimizer makes temporaries of that size */
     uint32_t outlived;             /* gradients that outlived their backward, in all */
     uint32_t parameters;           /* with a stack that says so */
@@ -76,7 +79,7 @@ static const struct size_row *find(const struct sizes *s, uint64_t bytes)
 /* Lived before the trace, nothing known of its making. */
 static bool is_bare(struct gm_role_work *w, size_t a)
 {
-    return w->h->born[a] == 0 && w->h->freed[a] != 0 && gm_stack_of(w->h, a) <= GM_STACK_EMPTY &&
+    return w->h->born[a] == 0 && w->h->freed[a] != 0 && gm_role_says(w, a) == GM_SAYS_NONE &&
            !gm_is_private_pool(w->h, gm_pool_number(w->h, a));
 }
 
@@ -121,7 +124,8 @@ static void advance(struct walk *at, const struct gm_role_work *w, uint32_t a)
  * makes stays, too, where the trace ends in its first backward pass. */
 static bool is_trainable(const struct gm_role_work *w, const struct walk *at, uint32_t a, enum gm_says says)
 {
-    return w->h->born[a] != 0 && at->backward == 0 && at->optimizer == 0 && gm_life_of(w, a) >= GM_LIFE_LASTING &&
+    return (w->h->born[a] == 0 ? !gm_is_of_rounds(w, a) : at->backward == 0 && at->optimizer == 0) &&
+           gm_life_of(w, a) >= GM_LIFE_LASTING &&
            (says <= GM_SAYS_OTHER || says == GM_SAYS_INPUT ||
             (says == GM_SAYS_FORWARD && (w->backwards.n > 1 || w->optimizers.n > 0)));
 }
@@ -135,7 +139,9 @@ static bool count_one(struct sizes *s, const struct walk *at, uint32_t a)
     bool is_bare_one = is_bare(w, a), is_new = w->h->born[a] != 0;
     bool is_gradient = gm_is_of_backward(says) && !gm_is_beside_backward(w, a) &&
                        (gm_outlived(w, a) || life == GM_LIFE_OPEN || life == GM_LIFE_TAIL || life == GM_LIFE_OLD);
-    bool is_state = gm_is_of_optimizer(says) && (gm_outlived(w, a) || !is_new);
+    /* what is open in a later step than the first are temporaries: states are there by then */
+    bool is_state =
+        gm_is_of_optimizer(says) && (!is_new || (gm_outlived(w, a) && (life != GM_LIFE_OPEN || at->optimizer <= 1)));
     s->has_old_forward |= !is_new && (says == GM_SAYS_FORWARD || says == GM_SAYS_KV_CACHE);
     bool is_parameter = gm_is_of_weights(says), may_be_one = is_trainable(w, at, a, says);
     if (!is_bare_one && !is_gradient && !is_state && !is_parameter && !may_be_one)
@@ -146,16 +152,16 @@ static bool count_one(struct sizes *s, const struct walk *at, uint32_t a)
     if (is_bare_one)
         count_bare(row, life, gm_life_part(w, a));
     else if (is_gradient) {
-        count_in_run(life == GM_LIFE_TAIL ? &row->tails : &row->gradients, at->backward);
+        count_in_run(life == GM_LIFE_TAIL ? &row->tails : &row->gradients, is_new ? at->backward : 0);
         row->outlived += life != GM_LIFE_TAIL;
         if (life < GM_LIFE_LASTING)
             count_in_run(&row->renewed, at->backward);
-    } else if (is_parameter)
-        row->parameters++;
+    } else if (is_parameter) /* a copy that every round makes anew is none of those that have gradients */
+        row->parameters += !is_new || life >= GM_LIFE_LASTING || at->backward == 0;
     else if (may_be_one)
         row->trained++;
     else if (at->heir == w->heirs.n || w->heirs.v[at->heir].heir != a)
-        count_in_run(&row->states, at->optimizer);
+        count_in_run(&row->states, is_new ? at->optimizer : 0);
     return true;
 }
 
@@ -189,6 +195,36 @@ static void count_passing(struct sizes *s)
         s->rows.v[i].is_stepped |= gm_life_part(w, a) == GM_PART_OPTIMIZER;
         if (gm_life_part(w, a) == GM_PART_BACKWARD)
             count_in_run(&s->rows.v[i].passing, at.backward);
+    }
+}
+
+/* Made by a round before the last, in forward, and never freed. */
+static bool is_kept_by_round(struct gm_role_work *w, size_t a)
+{
+    const struct gm_steps *steps = &w->pass->out->steps;
+    const uint32_t born = w->h->born[a];
+    const enum gm_says says = gm_role_says(w, a);
+    const size_t last = steps->row_count > 0 ? steps->rows[steps->row_count - 1].first_event : w->h->count - 1;
+    const bool is_of_rounds =
+        says == GM_SAYS_FORWARD || (says <= GM_SAYS_OTHER && steps->row_count > 0 && born > steps->rows[0].last_event);
+    return gm_life_of(w, a) >= GM_LIFE_LASTING && gm_life_part(w, a) == GM_PART_FORWARD && born > 0 && born <= last &&
+           is_of_rounds && (w->world == GM_WORLD_INFERENCE || gm_life_of(w, a) == GM_LIFE_LASTING);
+}
+
+static void count_kept(struct sizes *s)
+{
+    const struct gm_steps *steps = &s->w->pass->out->steps;
+    size_t round = 0;
+    for (size_t a = 0; s->bare.n > 0 && a < s->w->h->allocation_count; a++) {
+        const uint32_t i = is_kept_by_round(s->w, a) ? gm_map_get(&s->index, gm_requested(s->w->h, a)) : GM_MAP_NONE;
+        if (i == GM_MAP_NONE)
+            continue;
+        while (round < steps->row_count && steps->rows[round].last_event < s->w->h->born[a])
+            round++;
+        struct size_row *row = &s->rows.v[i];
+        row->kept_in += row->kept == 0 || row->last_round != round || gm_role_says(s->w, a) == GM_SAYS_FORWARD;
+        row->last_round = round;
+        row->kept++;
     }
 }
 
@@ -310,17 +346,22 @@ static void settle_tails(struct sizes *s)
         s->rows.v[i].gradients.most += s->rows.v[i].tails.most;
 }
 
+/* How many states of a size were made in the trace. */
+static uint32_t new_states(const struct size_row *row)
+{
+    return row->states.most > row->replaced ? row->states.most - row->replaced : 0;
+}
+
 static void sum_up(struct sizes *s)
 {
     settle_tails(s);
     for (size_t i = 0; i < s->rows.n; i++) {
         struct size_row *row = &s->rows.v[i];
         settle_freed(row);
-        uint32_t old = all_of(row), states = row->states.most;
-        uint32_t new_states = states > row->replaced ? states - row->replaced : 0;
+        uint32_t old = all_of(row);
         s->parameter_bytes += (gm_i128)row->bytes * row->parameters;
         s->outlived_bytes += is_parameter_size(row) ? (gm_i128)row->bytes * row->outlived : 0;
-        s->state_bytes += (gm_i128)row->bytes * smaller(new_states, row->gradients.most);
+        s->state_bytes += (gm_i128)row->bytes * smaller(new_states(row), row->gradients.most);
         if (row->bytes == WORKSPACE || is_workspace_90(row))
             continue;
         s->old_bytes += (gm_i128)row->bytes * old;
@@ -339,21 +380,24 @@ static uint32_t bare_parameters(const struct size_row *row)
     return smaller(gradients > row->parameters ? gradients - row->parameters : 0, all_of(row));
 }
 
-/* How many states each parameter has among the blocks without a stack: as many as nine tenths of the bytes allow. Some
- * sizes have more (buffers of the same size), so the rest stays unknown. */
+/* How many states each parameter has among the blocks without a stack: as many as nine tenths of the bytes, or of the
+ * blocks, allow. Some sizes have more (buffers of the same size), so the rest stays unknown; some have more gradients
+ * than parameters, which are sums of several. */
 static uint32_t states_each(const struct sizes *s)
 {
     if (2 * s->state_bytes >= s->matched_bytes)
         return 0; /* they were made in the trace */
     for (uint32_t k = s->w->most_states; k > 0; k--) {
-        gm_i128 fits = 0;
+        gm_i128 fits = 0, blocks = 0, all = 0;
         for (size_t i = 0; i < s->rows.n; i++) {
             const struct size_row *row = &s->rows.v[i];
-            uint64_t left = (uint64_t)all_of(row) - bare_parameters(row);
-            if (row->gradients.most > 0 && left >= (uint64_t)k * row->gradients.most)
-                fits += (gm_i128)row->bytes * bare_parameters(row);
+            uint64_t left = (uint64_t)all_of(row) - bare_parameters(row) + new_states(row);
+            bool has_them = row->gradients.most > 0 && left >= (uint64_t)k * row->gradients.most;
+            fits += has_them ? (gm_i128)row->bytes * bare_parameters(row) : 0;
+            blocks += has_them ? bare_parameters(row) : 0;
+            all += bare_parameters(row);
         }
-        if (10 * fits >= 9 * s->matched_bytes)
+        if (10 * fits >= 9 * s->matched_bytes || (all > MANY_BLOCKS && 10 * blocks >= 9 * all))
             return k;
     }
     return 0;
@@ -379,6 +423,12 @@ static bool is_of_master(const struct sizes *s, const struct size_row *row)
     return old >= least && all_of(half) <= half->gradients.most;
 }
 
+/* Whether the older ones of the size are what earlier rounds kept. */
+static bool are_kept(const struct size_row *row)
+{
+    return row->kept_in >= 2 && 4 * (uint64_t)row->kept >= row->old;
+}
+
 /* Of each size as many parameters as gradients, and states; what is left over is a second set. Sizes without gradients
  * are master copies, or come in groups of `kept_in`, or are not trained. */
 static void share_by_gradients(struct sizes *s, uint32_t kept_in)
@@ -393,12 +443,15 @@ static void share_by_gradients(struct sizes *s, uint32_t kept_in)
         } else if (kept_in > 0 && is_kept_in(row, kept_in)) {
             share_row(row, kept_in, true);
         } else if (gradients == 0) {
-            row->give[GM_CLAIM_FROZEN] = row->old;
+            row->give[are_kept(row) ? GM_CLAIM_ALIKE : GM_CLAIM_FROZEN] = row->old;
         } else {
-            row->give[GM_CLAIM_PARAMETER] = bare_parameters(row);
-            left -= bare_parameters(row);
-            row->give[GM_CLAIM_STATE] = (uint64_t)k * gradients < left ? k * gradients : left;
-            row->give[GM_CLAIM_SECOND] = left - row->give[GM_CLAIM_STATE];
+            const bool are_sums = left < (k + 1) * gradients && left % (k + 1) == 0 && row->parameters == 0;
+            const uint32_t parameters = are_sums && new_states(row) == 0 ? left / (k + 1) : bare_parameters(row);
+            const uint32_t states = k * gradients - smaller(new_states(row), k * gradients);
+            row->give[GM_CLAIM_PARAMETER] = parameters;
+            left -= parameters;
+            row->give[GM_CLAIM_STATE] = smaller(states, left);
+            row->give[are_kept(row) ? GM_CLAIM_ALIKE : GM_CLAIM_SECOND] = left - row->give[GM_CLAIM_STATE];
         }
     }
 }
@@ -502,9 +555,10 @@ static void share(struct sizes *s)
         share_by_factor(s, 2, true);
     else if (has_backward)
         share_by_gradients(s, 0);
-    else if (has_forward && 4 * s->parameter_bytes < s->old_bytes)
+    else if (has_forward)
         for (size_t i = 0; i < s->rows.n; i++)
-            s->rows.v[i].give[GM_CLAIM_INFERENCE] = s->rows.v[i].old;
+            if (4 * s->parameter_bytes < s->old_bytes || s->rows.v[i].parameters > 0)
+                s->rows.v[i].give[are_kept(&s->rows.v[i]) ? GM_CLAIM_ALIKE : GM_CLAIM_INFERENCE] = s->rows.v[i].old;
     for (size_t i = 0; has_backward && i < s->rows.n; i++)
         share_kept(&s->rows.v[i]);
 }
@@ -587,7 +641,7 @@ static void claim_others(struct sizes *s)
         if ((gm_requested(h, a) == WORKSPACE && (life == GM_LIFE_OLD || life >= GM_LIFE_LASTING)) ||
             is_made_workspace_90(w, a, find(s, gm_requested(h, a))))
             w->claim[a] = GM_CLAIM_WORKSPACE;
-        else if (h->born[a] == 0 && gm_stack_of(h, a) <= GM_STACK_EMPTY && gm_is_private_pool(h, gm_pool_number(h, a)))
+        else if (h->born[a] == 0 && gm_role_says(w, a) == GM_SAYS_NONE && gm_is_private_pool(h, gm_pool_number(h, a)))
             w->claim[a] = GM_CLAIM_PRIVATE;
         else if (gm_life_of(w, a) >= GM_LIFE_LASTING && gm_life_part(w, a) == GM_PART_FORWARD &&
                  is_set_up(gm_role_says(w, a)) && is_copy_size(s, find(s, gm_requested(h, a))))
@@ -596,7 +650,7 @@ static void claim_others(struct sizes *s)
                  is_of_gradients(s, gm_requested(h, a)))
             w->claim[a] = GM_CLAIM_OWN_STATE;
         else if (life == GM_LIFE_LASTING && gm_life_part(w, a) == GM_PART_FORWARD && w->backwards.n > 0 &&
-                 h->born[a] > w->backwards.v[0] && gm_role_says(w, a) <= GM_SAYS_OTHER)
+                 (h->born[a] > w->backwards.v[0] || gm_is_of_rounds(w, a)) && gm_role_says(w, a) <= GM_SAYS_OTHER)
             w->claim[a] = GM_CLAIM_LEFT;
         else if (gm_life_part(w, a) != GM_PART_FORWARD && is_parameter_size(find(s, gm_requested(h, a))))
             w->claim[a] = GM_CLAIM_FITS;
@@ -609,6 +663,7 @@ bool gm_role_sizes(struct gm_role_work *w)
     bool ok = count(&s);
     if (ok) {
         count_passing(&s);
+        count_kept(&s);
         sum_up(&s);
         share(&s);
         claim_others(&s);

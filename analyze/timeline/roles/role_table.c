@@ -148,6 +148,8 @@ static const struct rule rules[] = {
      "all sizes come in the same multiple: one of each group is a gradient"},
     {GM_ROLE_OPTIMIZER_STATE, 70, ANY, ANY, C(SHARED_STATE), ANY, ANY,
      "all sizes come in the same multiple: the rest of each group are states"},
+    {GM_ROLE_ACTIVATION, 60, ANY, ANY, C(ALIKE), ANY, ANY,
+     "older than the trace, never freed, and of a size of which every round keeps some"},
     {GM_ROLE_PARAMETER, 60, ANY, ANY, C(FROZEN), ANY, ANY,
      "older than the trace, never freed, and no gradient has its size: frozen weights"},
     {GM_ROLE_PARAMETER, 55, ANY, ANY, C(INFERENCE), ANY, W(NOTHING),

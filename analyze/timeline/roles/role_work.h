@@ -83,6 +83,7 @@ enum gm_claim {
     GM_CLAIM_SHARED_PARAMETER, /* all sizes come in multiples of 2, 3 or 4: parameters, gradients, states */
     GM_CLAIM_SHARED_GRADIENT,
     GM_CLAIM_SHARED_STATE,
+    GM_CLAIM_ALIKE,     /* of a size of which the rounds of the trace keep more and more */
     GM_CLAIM_FROZEN,    /* there is a backward, and no gradient of its size */
     GM_CLAIM_INFERENCE, /* there is no backward */
     GM_CLAIM_GROWING,   /* of sizes that grow by the same bytes from round to round, or there before these */
@@ -108,12 +109,14 @@ struct gm_role_work {
     struct gm_trace_pass *pass;
     const struct gm_history *h;
     struct gm_role_stacks *stacks;
-    bool has_engine;        /* autograd's own code or thread shows in stacks */
-    bool empty_is_backward; /* a stack without frames is autograd's thread: others of the trace have frames */
+    bool has_engine;            /* autograd's own code or thread shows in stacks */
+    bool empty_is_backward;     /* a stack without frames is autograd's thread: others of the trace have frames */
+    bool old_empty_is_backward; /* likewise, of what is older than it: weights that are had their stacks taken */
     enum gm_world world;
     uint32_t most_states; /* that the run's optimizers keep for each parameter, by their names */
     uint8_t *life;        /* [allocation] enum gm_life, and the part in which it was made (older: freed) << 4 */
     uint8_t *claim;       /* [allocation] enum gm_claim */
+    uint8_t *runs;        /* [stack] whether it allocates after the trace's first step: what sets up does not */
     struct GM_VEC(struct gm_heir) heirs; /* by the heir's birth */
     struct GM_VEC(uint32_t) backwards;   /* event of the first allocation of each run in backward, ascending */
     struct GM_VEC(uint32_t) optimizers;  /* likewise, in an optimizer */
@@ -163,6 +166,11 @@ static inline bool gm_outlived(const struct gm_role_work *w, size_t a)
     enum gm_life life = gm_life_of(w, a);
     return life == GM_LIFE_LATER || life == GM_LIFE_LASTING ||
            (life == GM_LIFE_OPEN && w->h->count - w->h->born[a] >= GM_BRIEF_EVENTS);
+}
+/* Older than the trace, made by a line that goes on to run in it: not of what was set up before. */
+static inline bool gm_is_of_rounds(const struct gm_role_work *w, size_t a)
+{
+    return w->h->born[a] == 0 && w->runs[gm_stack_of(w->h, a)];
 }
 static inline bool gm_is_of_backward(enum gm_says says)
 {

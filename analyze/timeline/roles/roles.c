@@ -183,10 +183,11 @@ bool gm_trace_roles(struct gm_trace_pass *pass)
     pass->reason = malloc(n + 1);
     work.life = malloc(n + 1);
     work.claim = calloc(n + 1, 1);
+    work.runs = calloc((size_t)pass->snapshot->stacks.count + 1, 1);
     bool ok = pass->role != NULL && pass->reason != NULL && work.life != NULL && work.claim != NULL &&
-              gm_role_lives(&work) && gm_role_sizes(&work) && gm_role_caches(&work);
+              work.runs != NULL && gm_role_lives(&work) && gm_role_sizes(&work) && gm_role_caches(&work);
     if (ok)
         gm_role_decide(&work);
-    GM_FREE_ALL(work.life, work.claim, work.heirs.v, work.backwards.v, work.optimizers.v);
+    GM_FREE_ALL(work.life, work.claim, work.runs, work.heirs.v, work.backwards.v, work.optimizers.v);
     return ok;
 }
