@@ -14,7 +14,7 @@ enum gm_status gm_replay_check_gpu(const struct gm_replay_options *o, struct gm_
                        o->pace ? "--pace" : "--compute");
     if (gm_replay_on_gpu(o) && (o->sweep || o->fit))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s tries settings in the model: not with --backend %s",
-                       o->sweep ? "--sweep" : "--fit", gm_replay_backend_name(o->backend));
+                       o->sweep ? "--sweep" : "--fit", gm_replay_backend_names[o->backend]);
     if (o->backend == GM_REPLAY_CUDA_ASYNC && o->output != NULL)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
                        "-o writes segments and blocks of the caching allocator: --backend cuda-async has none");
@@ -31,7 +31,7 @@ enum gm_status gm_replay_open_gpu(struct gm_replay_run *run, struct gm_error *er
         return GM_OK;
     enum gm_status status = gm_cuda_open(&run->cuda, 0, run->capacity, &why);
     if (status != GM_OK)
-        return gm_fail(err, status, GM_NO_OFFSET, "--backend %s: %s", gm_replay_backend_name(run->options->backend),
+        return gm_fail(err, status, GM_NO_OFFSET, "--backend %s: %s", gm_replay_backend_names[run->options->backend],
                        why.message);
     return GM_OK;
 }

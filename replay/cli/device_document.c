@@ -125,11 +125,8 @@ static union gm_value device_value(const struct gm_cell_of *c)
 
 GM_CELL(u, event_value, struct gm_whatif_failure, f, f->is_at_start ? GM_REPORT_NONE : f->event);
 
-static union gm_value site_value(const struct gm_cell_of *c)
-{
-    const struct gm_replay_device *device = c->of;
-    return (union gm_value){.s = gm_replay_site(device->run, ((const struct gm_whatif_failure *)c->row)->stack)};
-}
+GM_CELL(s, site_value, struct gm_whatif_failure, f,
+        gm_replay_site(((const struct gm_replay_device *)c->of)->run, f->stack));
 
 #define FIELD(key, field) GM_KEY(GM_BYTES, key, struct gm_whatif_failure, field)
 const struct gm_column gm_replay_failure_columns[10] = {
@@ -239,16 +236,15 @@ static union gm_value peak_of_memory(const struct gm_cell_of *c)
     return (union gm_value){.share = {((const struct gm_whatif_peak *)c->row)->reserved, capacity}};
 }
 
-static union gm_value peak_unused(const struct gm_cell_of *c)
+static const char *unused_words(struct gm_doc *doc, uint64_t unused, uint64_t reserved)
 {
-    const struct gm_whatif_peak *peak = c->row;
-    const uint64_t unused = gm_less(peak->reserved, peak->allocated);
-    return (union gm_value){.s = unused == GM_REPORT_NONE
-                                     ? NULL
-                                     : gm_doc_printf(c->doc, "%s %%, %s reserved and not allocated",
-                                                     gm_doc_share(c->doc, unused, peak->reserved),
-                                                     gm_doc_bytes(c->doc, unused))};
+    return unused == GM_REPORT_NONE ? NULL
+                                    : gm_doc_printf(doc, "%s %%, %s reserved and not allocated",
+                                                    gm_doc_share(doc, unused, reserved), gm_doc_bytes(doc, unused));
 }
+
+GM_CELL(s, peak_unused, struct gm_whatif_peak, peak,
+        unused_words(c->doc, gm_less(peak->reserved, peak->allocated), peak->reserved));
 
 static void say_peak(struct gm_doc *doc, const struct gm_replay_device *d)
 {
@@ -323,15 +319,11 @@ static union gm_value room_left(const struct gm_cell_of *c)
                                                gm_doc_share(c->doc, run->capacity - peak, run->capacity))};
 }
 
-static union gm_value not_repeated(const struct gm_cell_of *c)
-{
-    const struct gm_whatif_result *r = c->row;
-    const uint64_t n = r->recorded_ooms - r->failure.is_refused;
-    return (union gm_value){
-        .s = r->recorded_ooms <= r->failure.is_refused
-                 ? NULL
-                 : gm_doc_printf(c->doc, "%s out of memory", gm_doc_some(c->doc, n, "request", "requests"))};
-}
+GM_CELL(s, not_repeated, struct gm_whatif_result, r,
+        r->recorded_ooms <= r->failure.is_refused
+            ? NULL
+            : gm_doc_printf(c->doc, "%s out of memory",
+                            gm_doc_some(c->doc, r->recorded_ooms - r->failure.is_refused, "request", "requests")));
 
 static union gm_value other_allocator(const struct gm_cell_of *c)
 {

@@ -48,13 +48,9 @@ struct gm_replay_progress {
     struct gm_bar bar;
 };
 
-/* Shows nothing if stderr is no terminal or no thread can be made. */
-void gm_replay_progress_start(struct gm_replay_progress *progress, const struct gm_terminal *terminal,
-                              const char *path);
-
 enum gm_replay_backend { GM_REPLAY_SIM, GM_REPLAY_NULL, GM_REPLAY_CUDA, GM_REPLAY_CUDA_ASYNC };
 extern const char *const gm_replay_backend_names[]; /* enum gm_replay_backend; up to a NULL */
-const char *gm_replay_backend_name(enum gm_replay_backend backend);
+extern const char *const gm_replay_compute_names[]; /* enum gm_compute_mode; likewise */
 
 /* --scale and --drop, as given. */
 enum { GM_CHANGES_MOST = 64, GM_CHANGE_NAME = 96 };
@@ -216,8 +212,13 @@ bool gm_replay_is_bounded(const struct gm_replay_run *run);
 const struct gm_whatif_refused *gm_replay_refused(const struct gm_replay_device *device);
 /* A device's recording ended out of memory, and the replay did not: what else the program needs is not known. */
 bool gm_replay_is_open(const struct gm_replay_run *run);
-bool gm_replay_has_failed(const struct gm_replay_run *run);   /* ended out of memory */
-bool gm_replay_is_cut_short(const struct gm_replay_run *run); /* so, or the recording did */
+/* The first device whose replay ended out of memory; NULL: none. */
+const struct gm_replay_device *gm_replay_first_failed(const struct gm_replay_run *run);
+static inline bool gm_replay_has_failed(const struct gm_replay_run *run)
+{
+    return gm_replay_first_failed(run) != NULL;
+}
+bool gm_replay_is_cut_short(const struct gm_replay_run *run); /* the replay or the recording ended so */
 /* Bytes of the card that it cannot have: the CUDA context. */
 uint64_t gm_replay_taken(const struct gm_replay_run *run);
 enum gm_replay_verdict {
@@ -350,8 +351,6 @@ enum gm_status gm_replay_find_cards(struct gm_replay_run *run, struct gm_error *
 
 /* ---- what is told ------------------------------------------------------------------------------------------------ */
 
-/* regenerated.c: writes the snapshot of what the model did; "-" is standard output. To be called once, last. */
-enum gm_status gm_replay_write_snapshot(struct gm_replay_run *run, const char *path, struct gm_error *err);
 void gm_replay_csv(struct gm_text *out, struct gm_replay_run *run); /* replay_csv.c */
 /* replay_notices.c: the verdict, at the request that fails, and the plan. */
 void gm_replay_notices(struct gm_notices *notices, struct gm_replay_run *run, const struct gm_notice_places *places);

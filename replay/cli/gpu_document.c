@@ -59,11 +59,8 @@ struct sums_row {
 GM_CELL(u, time_of, struct sums_row, row, us_of(row->s.seconds));
 
 /* Bytes per second. */
-static union gm_value rate_of(const struct gm_cell_of *c)
-{
-    const struct gm_compute_sums *s = &((const struct sums_row *)c->row)->s;
-    return (union gm_value){.u = s->seconds > 0 ? (uint64_t)((double)s->bytes / s->seconds) : GM_REPORT_NONE};
-}
+GM_CELL(u, rate_of, struct sums_row, row,
+        row->s.seconds > 0 ? (uint64_t)((double)row->s.bytes / row->s.seconds) : GM_REPORT_NONE);
 
 static const struct gm_column sums_columns[] = {
     GM_FIELD(GM_TEXT, GM_ALL, "name", NULL, struct sums_row, name),
@@ -99,13 +96,12 @@ GM_CELL(s, let_go_by, struct gm_compute_mismatch, m,
         : m->is_at_end                ? "at the end"
                                       : "before the first event");
 
-static union gm_value site_of(const struct gm_cell_of *c)
+static const char *site_of_allocation(const struct gm_replay_device *d, uint32_t a)
 {
-    const struct gm_replay_device *d = c->of;
-    const uint32_t a = ((const struct gm_compute_mismatch *)c->row)->allocation;
-    return (union gm_value){.s =
-                                gm_names_site(&d->run->names, (struct gm_stack_id){gm_stack_of(&d->kept->history, a)})};
+    return gm_names_site(&d->run->names, (struct gm_stack_id){gm_stack_of(&d->kept->history, a)});
 }
+
+GM_CELL(s, site_of, struct gm_compute_mismatch, m, site_of_allocation(c->of, m->allocation));
 
 GM_CELL(s, block_of, struct gm_compute_mismatch, m,
         gm_doc_printf(c->doc, "block 0x%" PRIx64 ", %s: %s of its words differ, the first one at byte %s", m->address,
@@ -167,14 +163,13 @@ void gm_replay_say_gpu(struct gm_doc *doc, const struct gm_replay_device *d)
         GM_FIELD(GM_BYTES, GM_ALL, "caching_allocator_reserved_bytes", "Model reserved", struct gm_compute_result,
                  model_reserved),
     };
-    static const char *const mode_names[] = {"none", "touch", "full"};
     const struct gm_compute_result *g = d->gpu;
     const struct gm_replay_options *o = d->run->options;
     const bool is_async = o->backend == GM_REPLAY_CUDA_ASYNC;
     const uint64_t duration = us_of(d->whatif.seconds);
     if (g == NULL)
         return;
-    const struct gpu told = {.compute = mode_names[o->compute],
+    const struct gpu told = {.compute = gm_replay_compute_names[o->compute],
                              .is_paced = o->pace,
                              .duration = duration,
                              .shown_duration = o->pace ? duration : GM_REPORT_NONE};

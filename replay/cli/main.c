@@ -7,11 +7,14 @@
 #include "analyze/cli/notice_files.h"
 #include "analyze/cli/operands.h"
 #include "analyze/cli/rules_file.h"
+#include "analyze/cli/snapshot_file.h"
 #include "analyze/formats/gmtrace_write.h"
 #include "render/render.h"
 #include "replay/cli/gmreplay.h"
+#include "replay/regenerate/regenerate.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static enum gm_status draw_plan(struct gm_text *out, const struct gm_report *report, struct gm_error *err)
 {
@@ -39,6 +42,18 @@ static enum gm_status make(struct gm_text *out, int output, struct gm_replay_run
     return GM_OK;
 }
 
+/* -o: the snapshot of the replay, as PyTorch would have written it. */
+static enum gm_status write_snapshot(struct gm_replay_run *run, struct gm_error *err)
+{
+    const struct gm_replay_options *o = run->options;
+    struct gm_regenerated made;
+    gm_kept_free(&run->kept); /* as large as the trace, and not needed any more */
+    GM_TRY(gm_regenerate(&made, &run->recorder, o->alloc_conf == NULL ? NULL : &run->conf, o->alloc_conf, err));
+    const enum gm_status status = gm_put_snapshot(&made.snapshot, o->output, err);
+    gm_regenerated_free(&made);
+    return status;
+}
+
 /* All outputs, also when one of them fails. */
 static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
 {
@@ -59,7 +74,7 @@ static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
         gm_replay_document(&text, GM_TXT, run, false);
         gm_call_print(call, &text);
     }
-    if (o->output != NULL && gm_replay_write_snapshot(run, o->output, &err) != GM_OK) /* takes what is told apart */
+    if (o->output != NULL && write_snapshot(run, &err) != GM_OK) /* takes what is told apart */
         gm_call_fail(call, NULL, &err);
 }
 
@@ -85,12 +100,37 @@ static void write_notices(struct gm_replay_run *run, struct gm_call *call, const
     gm_notices_free(&notices);
 }
 
+/* "[########            ] 33 of 82 replays, 4 s: sweep"; a fit and a plan do not know how many it will be. */
+static void tell_progress(struct gm_bar_line *line, const void *argument, double elapsed)
+{
+    static const char *const verbs[] = {"reading", "analysing", "replaying", "plan", "sweep", "fit"};
+    const struct gm_replay_progress *p = argument;
+    const int stage = atomic_load(&p->stage), seconds = (int)elapsed;
+    const size_t done = atomic_load(&p->searched.done);
+    const char *base = strrchr(p->path, '/');
+    line->done = stage == GM_REPLAY_READING ? atomic_load(&p->read.done) : done;
+    line->all = stage == GM_REPLAY_READING    ? atomic_load(&p->read.all)
+                : stage == GM_REPLAY_SWEEPING ? atomic_load(&p->searched.all)
+                                              : 0;
+    if (stage == GM_REPLAY_SWEEPING)
+        gm_text_printf(&line->text, "%zu of %zu replays, ", done, (size_t)line->all);
+    else if (stage >= GM_REPLAY_PLANNING)
+        gm_text_printf(&line->text, "%zu replays, ", done);
+    if (stage == GM_REPLAY_READING && gm_bar_add_reading(&line->text, &p->read))
+        gm_text_add(&line->text, ":");
+    else
+        gm_text_printf(&line->text, "%d s: %s", seconds, verbs[stage]);
+    if (stage < GM_REPLAY_PLANNING)
+        gm_text_printf(&line->text, " %s", base == NULL ? p->path : base + 1);
+}
+
 static void run_it(const struct gm_replay_options *options, struct gm_call *call, const char *path)
 {
-    struct gm_replay_run run = {.options = options, .terminal = &call->terminal, .capacity = UINT64_MAX};
+    struct gm_replay_run run = {
+        .options = options, .terminal = &call->terminal, .capacity = UINT64_MAX, .progress.path = path};
     struct gm_error err = {.offset = GM_NO_OFFSET};
     if (!options->usual.quiet)
-        gm_replay_progress_start(&run.progress, &call->terminal, path);
+        gm_bar_start(&run.progress.bar, &call->terminal, tell_progress, &run.progress);
     struct gm_text rules = {0};
     enum gm_status status = gm_rules_load(&run.rules, options->usual.categories, &rules, &err);
     gm_text_free(&rules);

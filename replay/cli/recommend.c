@@ -81,18 +81,9 @@ static bool is_worth_trying(const struct gm_replay_run *run)
            !is_untraced_highest(run) && gm_replay_is_tight(gm_replay_need(run), limit);
 }
 
-/* The first device on which a real GPU had no memory; NULL: there is none. */
-static const struct gm_replay_device *failed_gpu(const struct gm_replay_run *run)
-{
-    for (size_t i = 0; gm_replay_on_gpu(run->options) && i < run->device_count; i++)
-        if (run->devices[i].whatif.has_failed)
-            return &run->devices[i];
-    return NULL;
-}
-
 enum gm_status gm_replay_recommend(struct gm_replay_run *run, struct gm_error *err)
 {
-    const struct gm_replay_device *d = failed_gpu(run);
+    const struct gm_replay_device *d = gm_replay_on_gpu(run->options) ? gm_replay_first_failed(run) : NULL;
     if (d == NULL && !is_worth_trying(run))
         return GM_OK;
     struct gm_replay_recommended *r = run->recommended = calloc(1, sizeof *r);

@@ -163,11 +163,8 @@ static union gm_value turns_done_value(const struct gm_cell_of *c)
 
 GM_CELL(u, last_event, struct gm_replay_repetition, row, (uint64_t)row->plan.end - 1);
 
-static union gm_value compared_from(const struct gm_cell_of *c)
-{
-    const uint32_t event = ((const struct gm_replay_repetition *)c->row)->compared_from;
-    return (union gm_value){.u = event == GM_NEVER ? GM_REPORT_NONE : event};
-}
+GM_CELL(u, compared_from, struct gm_replay_repetition, row,
+        row->compared_from == GM_NEVER ? GM_REPORT_NONE : row->compared_from);
 
 GM_CELL(b, is_assumed, struct gm_replay_repetition, r,
         r->compared_from == GM_NEVER && gm_repeat_left_bytes(&r->plan) > 0);

@@ -59,7 +59,7 @@ static void say_head(struct gm_doc *doc, const struct gm_replay_run *run)
         .schema = "gmreplay.replay/1",
         .mode = o->verify ? "verify" : "what-if",
         .trace = run->snapshot.source.path,
-        .backend = gm_replay_backend_name(o->backend),
+        .backend = gm_replay_backend_names[o->backend],
         .conf = is_default ? "" : run->conf_text.data,
         .shown_conf = is_default ? "PyTorch's defaults" : run->conf_text.data,
         .device = device_of(doc, run),

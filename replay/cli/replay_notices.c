@@ -18,19 +18,10 @@ static const char *asked(const struct gm_replay_options *o)
                                      : "replay";
 }
 
-/* The first device whose replay ended out of memory; NULL: none. */
-static const struct gm_replay_device *first_failed(const struct gm_replay_run *run)
-{
-    for (size_t i = 0; i < run->device_count; i++)
-        if (run->devices[i].whatif.has_failed)
-            return &run->devices[i];
-    return NULL;
-}
-
 static void add_title(struct gm_text *out, const struct gm_replay_run *run, enum gm_replay_verdict verdict)
 {
     char size[GM_SIZE_TEXT], whole[GM_SIZE_TEXT];
-    const struct gm_replay_device *failed = first_failed(run);
+    const struct gm_replay_device *failed = gm_replay_first_failed(run);
     const uint64_t limit = run->options->limit;
     if (verdict == GM_VERDICT_UNKNOWN) {
         gm_text_printf(out, "not known whether it runs, %s", gm_replay_unknown_words(run));
@@ -78,7 +69,7 @@ static void add(struct gm_notices *notices, struct gm_notice *notice, bool is_we
 void gm_replay_notices(struct gm_notices *notices, struct gm_replay_run *run, const struct gm_notice_places *places)
 {
     const enum gm_replay_verdict verdict = gm_replay_judged(run);
-    const struct gm_replay_device *failed = verdict == GM_VERDICT_OOM ? first_failed(run) : NULL;
+    const struct gm_replay_device *failed = verdict == GM_VERDICT_OOM ? gm_replay_first_failed(run) : NULL;
     const struct gm_card_plan *plan = run->report.plan;
     struct gm_text title = {0};
     add_title(&title, run, verdict);

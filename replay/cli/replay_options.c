@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const compute_names[] = {"none", "touch", "full", NULL};
-
 /* "2.10", "2.12.1": a major and a minor number, and what may come behind. */
 static bool parse_torch(const char *text, void *value)
 {
@@ -112,7 +110,7 @@ static const struct gm_option option_table[] = {
      "`cuda` and `cuda-async`: exit code 4 where gmreplay was built without CUDA ([compute.md](compute.md)).",
      GM_OPTION_CHOICE, AT(backend), .choices = gm_replay_backend_names},
     {0, "compute", "WHAT", "on a GPU: none (default); touch: fill and verify each block; full: kernels too",
-     GM_OPTION_CHOICE, AT(compute), .choices = compute_names},
+     GM_OPTION_CHOICE, AT(compute), .choices = gm_replay_compute_names},
     {0, "pace", NULL, "on a GPU: not faster than it was recorded", GM_OPTION_FLAG, AT(pace)},
     GM_ROW_CATEGORIES("category rules for --scale, --drop, --summary and --limit"),
     GM_ROW_MAX_MEMORY,

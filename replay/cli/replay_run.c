@@ -14,11 +14,7 @@
 #include <string.h>
 
 const char *const gm_replay_backend_names[] = {"sim", "null", "cuda", "cuda-async", NULL};
-
-const char *gm_replay_backend_name(enum gm_replay_backend backend)
-{
-    return gm_replay_backend_names[backend];
-}
+const char *const gm_replay_compute_names[] = {"none", "touch", "full", NULL};
 
 /* ---- the settings and the device --------------------------------------------------------------------------------- */
 
@@ -271,12 +267,12 @@ const struct gm_whatif_refused *gm_replay_refused(const struct gm_replay_device 
     return device->was_refused && is_as_recorded ? &device->refused.request : NULL;
 }
 
-bool gm_replay_has_failed(const struct gm_replay_run *run)
+const struct gm_replay_device *gm_replay_first_failed(const struct gm_replay_run *run)
 {
-    bool has_failed = false;
     for (size_t i = 0; i < run->device_count; i++)
-        has_failed |= run->devices[i].whatif.has_failed; /* never one that is verified */
-    return has_failed;
+        if (run->devices[i].whatif.has_failed) /* never one that is verified */
+            return &run->devices[i];
+    return NULL;
 }
 
 bool gm_replay_is_cut_short(const struct gm_replay_run *run)

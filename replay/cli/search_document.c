@@ -84,13 +84,12 @@ static const struct gm_trial *baseline_of(const struct gm_replay_run *run)
     return &run->search->sweep.rows[run->search->sweep.baseline].trial;
 }
 
-static union gm_value saved_value(const struct gm_cell_of *c)
+static int64_t saved_by(const struct gm_replay_run *run, const struct gm_sweep_row *row)
 {
-    const struct gm_sweep_row *row = c->row;
-    const struct gm_replay_run *run = c->of;
-    return (union gm_value){.i = row->trial.runs && baseline_of(run)->runs ? gm_sweep_saved(&run->search->sweep, row)
-                                                                           : GM_SIGNED_NONE};
+    return row->trial.runs && baseline_of(run)->runs ? gm_sweep_saved(&run->search->sweep, row) : GM_SIGNED_NONE;
 }
+
+GM_CELL(i, saved_value, struct gm_sweep_row, row, saved_by(c->of, row));
 
 static union gm_value result_value(const struct gm_cell_of *c)
 {
@@ -104,11 +103,8 @@ static union gm_value result_value(const struct gm_cell_of *c)
                                                                          : "OOM"};
 }
 
-static union gm_value since_value(const struct gm_cell_of *c)
-{
-    const char *since = ((const struct gm_sweep_row *)c->row)->since;
-    return (union gm_value){.s = since == NULL ? "any" : gm_doc_printf(c->doc, "%s+", since)};
-}
+GM_CELL(s, since_value, struct gm_sweep_row, row,
+        row->since == NULL ? "any" : gm_doc_printf(c->doc, "%s+", row->since));
 
 /* With a blank between two options, where a line may end. */
 static union gm_value settings_value(const struct gm_cell_of *c)

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Unless something before has failed. */
+#define DNN_THEN(status, next) ((status) = (status) == DNN_OK ? (next) : (status))
+
 struct descriptor {
     struct dnn_content *content;
 };
@@ -161,8 +164,7 @@ static int put_bits(struct dnn_content *content, int name, int type, uint32_t bi
 static int fill_engine(struct dnn_content *engine, const struct dnn_engine *answer)
 {
     int status = put_bits(engine, DNN_ENGINE_NOTES, DNN_TYPE_NOTE, answer->notes);
-    if (status == DNN_OK)
-        status = put_bits(engine, DNN_ENGINE_BEHAVIOURS, DNN_TYPE_BEHAVIOUR, answer->behaviour);
+    DNN_THEN(status, put_bits(engine, DNN_ENGINE_BEHAVIOURS, DNN_TYPE_BEHAVIOUR, answer->behaviour));
     if (status == DNN_OK) /* a name that an engine does not have: its configuration takes it from here */
         status = put_integer(engine, DNN_CONFIG_WORKSPACE, answer->workspace);
     engine->is_final = true;
@@ -193,16 +195,11 @@ static struct dnn_content *config_of(struct dnn_content *graph, const struct dnn
 {
     struct dnn_content *config = make(DNN_CONFIG), *engine = make(DNN_ENGINE);
     int status = config != NULL && engine != NULL ? put_contents(engine, DNN_ENGINE_GRAPH, 1, &graph) : DNN_NO_MEMORY;
-    if (status == DNN_OK)
-        status = put_integer(engine, DNN_ENGINE_INDEX, answer->index);
-    if (status == DNN_OK)
-        status = fill_engine(engine, answer);
-    if (status == DNN_OK)
-        status = put_contents(config, DNN_CONFIG_ENGINE, 1, &engine);
-    if (status == DNN_OK)
-        status = put_knobs(config, answer);
-    if (status == DNN_OK)
-        status = put_integer(config, DNN_CONFIG_WORKSPACE, answer->workspace);
+    DNN_THEN(status, put_integer(engine, DNN_ENGINE_INDEX, answer->index));
+    DNN_THEN(status, fill_engine(engine, answer));
+    DNN_THEN(status, put_contents(config, DNN_CONFIG_ENGINE, 1, &engine));
+    DNN_THEN(status, put_knobs(config, answer));
+    DNN_THEN(status, put_integer(config, DNN_CONFIG_WORKSPACE, answer->workspace));
     release(engine);
     if (status != DNN_OK) {
         release(config);
@@ -339,8 +336,7 @@ API(int, cudnnBackendSetAttribute, struct descriptor *descriptor, int name, int 
             status = DNN_BAD_PARAM;
         else
             contents[i] = others[i]->content;
-    if (status == DNN_OK)
-        status = put_contents(descriptor->content, name, count, contents);
+    DNN_THEN(status, put_contents(descriptor->content, name, count, contents));
     free(contents);
     return status;
 }

@@ -16,20 +16,14 @@ struct size3 {
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
 /* What stands between <<< and >>> is pushed, and popped by the function that then launches. */
-static _Thread_local struct {
+static _Thread_local struct pushed {
     struct size3 grid, block;
     size_t shared;
     void *stream;
 } pushed;
 
-API(unsigned, __cudaPushCallConfiguration, struct size3 grid, struct size3 block, size_t shared, void *stream)
-{
-    pushed.grid = grid;
-    pushed.block = block;
-    pushed.shared = shared;
-    pushed.stream = stream;
-    return 0;
-}
+API_SETS(__cudaPushCallConfiguration, pushed, ((struct pushed){grid, block, shared, stream}), struct size3 grid,
+         struct size3 block, size_t shared, void *stream)
 
 API(int, __cudaPopCallConfiguration, struct size3 *grid, struct size3 *block, size_t *shared, void **stream)
 {

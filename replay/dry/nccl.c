@@ -366,6 +366,7 @@ static void settle_alone(void)
 
 /* One of them: its turn, and what this rank knows of what it sends. */
 struct call {
+    int status; /* NCCL_OK, or nothing comes of it */
     struct dry_communicator *c;
     uint64_t bytes; /* of a rank's part */
     uint64_t turn;
@@ -375,31 +376,33 @@ struct call {
 };
 
 /* `from` NULL: this rank sends nothing. */
-static int begin_call(struct call *call, struct dry_communicator *c, const void *from, uint64_t parts, size_t count,
-                      int type, void *stream)
+static struct call begin_call(struct dry_communicator *c, const void *from, uint64_t parts, size_t count, int type,
+                              void *stream)
 {
-    *call = (struct call){.c = c, .bytes = count * size_of(type), .type = type, .is_alone = c->ways == NULL};
-    const int status = charge(c);
-    if (status != NCCL_OK)
-        return status;
-    call->known = from == NULL ? NULL : dry_kept(from, parts * call->bytes, &call->is_guess);
-    call->turn = ++c->turn;
-    if (!call->is_alone) {
-        dry_say(way_of(c, c->rank), call->is_guess ? NULL : call->known, parts * call->bytes);
-        dry_order_issue(stream, c->place, call->turn);
+    struct call call = {
+        .status = charge(c), .c = c, .bytes = count * size_of(type), .type = type, .is_alone = c->ways == NULL};
+    if (call.status != NCCL_OK)
+        return call;
+    call.known = from == NULL ? NULL : dry_kept(from, parts * call.bytes, &call.is_guess);
+    call.turn = ++c->turn;
+    if (!call.is_alone) {
+        dry_say(way_of(c, c->rank), call.is_guess ? NULL : call.known, parts * call.bytes);
+        dry_order_issue(stream, c->place, call.turn);
     }
-    return NCCL_OK;
+    return call;
 }
 
 static int end_call(struct call *call)
 {
     free(call->known);
-    return NCCL_OK;
+    return call->status;
 }
 
 /* To the `at`th part of `to`, from the `part`th of what `rank` sends. Alone: from what this one sends. */
 static void get_part(const struct call *call, void *to, uint64_t at, int rank, uint64_t part)
 {
+    if (call->status != NCCL_OK)
+        return;
     void *place = (char *)to + at * call->bytes;
     const char *own = call->known == NULL ? NULL : call->known + part * call->bytes;
     if (rank == call->c->rank || call->is_alone) {
@@ -441,6 +444,8 @@ static void get_folded(struct call *call, void *to, uint64_t part, int fold)
                                         .offset = part * call->bytes,
                                         .type = call->type,
                                         .fold = (enum dry_fold)fold};
+    if (call->status != NCCL_OK)
+        return;
     if (!can_fold(call->type, fold))
         dry_keep(to, NULL, call->bytes, false);
     else if (call->is_alone)
@@ -452,20 +457,16 @@ static void get_folded(struct call *call, void *to, uint64_t part, int fold)
 API(int, ncclAllGather, const void *from, void *to, size_t count, int type, struct dry_communicator *communicator,
     void *stream)
 {
-    struct call call;
-    const int status = begin_call(&call, communicator, from, 1, count, type, stream);
-    for (int i = 0; status == NCCL_OK && i < communicator->ranks; i++)
+    struct call call = begin_call(communicator, from, 1, count, type, stream);
+    for (int i = 0; i < communicator->ranks; i++)
         get_part(&call, to, (uint64_t)i, i, 0);
-    return status == NCCL_OK ? end_call(&call) : status;
+    return end_call(&call);
 }
 
 API(int, ncclAllReduce, const void *from, void *to, size_t count, int type, int fold,
     struct dry_communicator *communicator, void *stream)
 {
-    struct call call;
-    const int status = begin_call(&call, communicator, from, 1, count, type, stream);
-    if (status != NCCL_OK)
-        return status;
+    struct call call = begin_call(communicator, from, 1, count, type, stream);
     get_folded(&call, to, 0, fold);
     return end_call(&call);
 }
@@ -473,10 +474,7 @@ API(int, ncclAllReduce, const void *from, void *to, size_t count, int type, int 
 API(int, ncclReduce, const void *from, void *to, size_t count, int type, int fold, int root,
     struct dry_communicator *communicator, void *stream)
 {
-    struct call call;
-    const int status = begin_call(&call, communicator, from, 1, count, type, stream);
-    if (status != NCCL_OK)
-        return status;
+    struct call call = begin_call(communicator, from, 1, count, type, stream);
     if (root == communicator->rank)
         get_folded(&call, to, 0, fold);
     return end_call(&call);
@@ -485,10 +483,7 @@ API(int, ncclReduce, const void *from, void *to, size_t count, int type, int fol
 API(int, ncclReduceScatter, const void *from, void *to, size_t count, int type, int fold,
     struct dry_communicator *communicator, void *stream)
 {
-    struct call call;
-    const int status = begin_call(&call, communicator, from, (uint64_t)communicator->ranks, count, type, stream);
-    if (status != NCCL_OK)
-        return status;
+    struct call call = begin_call(communicator, from, (uint64_t)communicator->ranks, count, type, stream);
     get_folded(&call, to, (uint64_t)communicator->rank, fold);
     return end_call(&call);
 }
@@ -497,15 +492,12 @@ API(int, ncclReduceScatter, const void *from, void *to, size_t count, int type, 
 API(int, ncclBroadcast, const void *from, void *to, size_t count, int type, int root,
     struct dry_communicator *communicator, void *stream)
 {
-    struct call call;
     const bool is_root = root == communicator->rank;
     const void *sent = is_root || dry_is_alone() ? from : NULL;
-    const int status = begin_call(&call, communicator, sent, 1, count, type, stream);
-    if (status != NCCL_OK)
-        return status;
+    struct call call = begin_call(communicator, sent, 1, count, type, stream);
     if (to != from || !is_root)
         get_part(&call, to, 0, root, 0);
-    if (call.is_alone)
+    if (call.status == NCCL_OK && call.is_alone)
         note_alone(&(struct alone){
             .peer = root, .bytes = call.bytes, .sent = is_root ? call.known : NULL, .to = is_root ? NULL : to});
     return end_call(&call);
@@ -517,22 +509,18 @@ API_IS(int, ncclBcast, ncclBroadcast(buffer, buffer, count, type, root, communic
 API(int, ncclGather, const void *from, void *to, size_t count, int type, int root,
     struct dry_communicator *communicator, void *stream)
 {
-    struct call call;
-    const int status = begin_call(&call, communicator, from, 1, count, type, stream);
-    for (int i = 0; status == NCCL_OK && root == communicator->rank && i < communicator->ranks; i++)
+    struct call call = begin_call(communicator, from, 1, count, type, stream);
+    for (int i = 0; root == communicator->rank && i < communicator->ranks; i++)
         get_part(&call, to, (uint64_t)i, i, 0);
-    return status == NCCL_OK ? end_call(&call) : status;
+    return end_call(&call);
 }
 
 API(int, ncclScatter, const void *from, void *to, size_t count, int type, int root,
     struct dry_communicator *communicator, void *stream)
 {
-    struct call call;
     const uint64_t parts = root == communicator->rank ? (uint64_t)communicator->ranks : 1;
     const void *sent = root == communicator->rank ? from : NULL;
-    const int status = begin_call(&call, communicator, sent, parts, count, type, stream);
-    if (status != NCCL_OK)
-        return status;
+    struct call call = begin_call(communicator, sent, parts, count, type, stream);
     get_part(&call, to, 0, root, root == communicator->rank || !call.is_alone ? (uint64_t)communicator->rank : 0);
     return end_call(&call);
 }
@@ -540,11 +528,10 @@ API(int, ncclScatter, const void *from, void *to, size_t count, int type, int ro
 API(int, ncclAlltoAll, const void *from, void *to, size_t count, int type, struct dry_communicator *communicator,
     void *stream)
 {
-    struct call call;
-    const int status = begin_call(&call, communicator, from, (uint64_t)communicator->ranks, count, type, stream);
-    for (int i = 0; status == NCCL_OK && i < communicator->ranks; i++)
+    struct call call = begin_call(communicator, from, (uint64_t)communicator->ranks, count, type, stream);
+    for (int i = 0; i < communicator->ranks; i++)
         get_part(&call, to, (uint64_t)i, i, (uint64_t)(call.is_alone ? i : communicator->rank));
-    return status == NCCL_OK ? end_call(&call) : status;
+    return end_call(&call);
 }
 
 /* The first after the built-in ones: not folded. */

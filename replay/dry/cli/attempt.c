@@ -13,13 +13,13 @@ static enum gm_dry_verdict judge(const struct gm_dry_result *result)
 {
     const struct gm_dry_told *told = result->told;
     bool is_oom = false, is_over = false;
-    for (size_t i = 0; i < told->process_count; i++)
-        is_oom = is_oom || told->processes[i].wanted > 0;
+    for (size_t i = 0; i < told->processes.n; i++)
+        is_oom = is_oom || told->processes.v[i].wanted > 0;
     for (size_t i = 0; i < told->device_count; i++)
         is_over = is_over || (result->options->limit > 0 && told->devices[i].peak_reserved > result->options->limit);
     if (result->exit_code != 0)
         return is_oom ? GM_DRY_OOM : GM_DRY_NONE;
-    return told->process_count == 0 ? GM_DRY_NONE : is_over ? GM_DRY_FAIL : GM_DRY_FITS;
+    return told->processes.n == 0 ? GM_DRY_NONE : is_over ? GM_DRY_FAIL : GM_DRY_FITS;
 }
 
 void gm_dry_attempt_free(struct gm_dry_attempt *attempt)
@@ -106,13 +106,13 @@ static enum gm_status try_one(struct gm_dry_find *find, struct gm_dry_attempt *k
     const bool is_broken = status == GM_OK && attempt.result.verdict == GM_DRY_NONE;
     if (is_broken) {
         show_output(&attempt.folder);
-        status = attempt.told.process_count == 0 && attempt.result.exit_code == 0
+        status = attempt.told.processes.n == 0 && attempt.result.exit_code == 0
                      ? gm_fail(err, GM_E_READ, GM_NO_OFFSET,
                                "--find: with %s=%s the command used no GPU through PyTorch", find->range->name, value)
                      : gm_fail(err, GM_E_READ, GM_NO_OFFSET, "--find: with %s=%s the command failed with exit code %d",
                                find->range->name, value, attempt.result.exit_code);
     }
-    if (status == GM_OK && !gm_dry_find_add(find, &try))
+    if (status == GM_OK && !GM_VEC_PUSH(&find->tries, try))
         status = gm_no_memory(err);
     if (status == GM_OK)
         say(asked->options, find->range->name, value, &try);

@@ -7,6 +7,7 @@
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
+#include "analyze/base/vec.h"
 #include "analyze/cli/options.h"
 #include "replay/whatif/gpus.h"
 
@@ -94,22 +95,21 @@ struct gm_dry_read {
     bool is_size; /* else a value, of which nobody knows what the program does with it */
 };
 
+struct gm_dry_names GM_VEC(char *);
+
 struct gm_dry_told {
     enum gm_dry_torch torch;
-    struct gm_dry_process *processes;   /* by rank, then by their snapshots' paths */
-    size_t process_count, traced_count; /* those with a snapshot come first */
+    struct GM_VEC(struct gm_dry_process) processes; /* by rank, then by their snapshots' paths */
+    size_t traced_count;                            /* those with a snapshot come first */
     size_t silent_count; /* processes that used a device and were ended, as by a signal, before they told anything */
     struct gm_dry_device devices[GM_DRY_DEVICES];
-    size_t device_count;         /* the largest number in use, plus one */
-    char **unknown, **estimated; /* functions' names */
-    size_t unknown_count, estimated_count;
-    struct gm_dry_kernel *kernels; /* the most launched first */
-    size_t kernel_count;
+    size_t device_count;                         /* the largest number in use, plus one */
+    struct gm_dry_names unknown, estimated;      /* of functions */
+    struct GM_VEC(struct gm_dry_kernel) kernels; /* the most launched first */
     uint64_t launches, copies_to_host, bytes_to_host;
-    char crash[160];           /* how a process of the command crashed, in words; "": none did */
-    bool reads;                /* something made up was copied to the host: */
-    struct gm_dry_read *sites; /* in the order of their first reads; there may be none, without Python */
-    size_t site_count;
+    char crash[160];                         /* how a process of the command crashed, in words; "": none did */
+    bool reads;                              /* something made up was copied to the host: */
+    struct GM_VEC(struct gm_dry_read) sites; /* in the order of their first reads; there may be none, without Python */
 };
 
 enum gm_status gm_dry_told_read(struct gm_dry_told *told, const struct gm_dry_folder *folder, struct gm_error *err);
@@ -136,9 +136,7 @@ char **gm_dry_command(char *const *command, const struct gm_dry_range *range, si
 void gm_dry_command_free(char **command);
 bool gm_dry_command_has(char *const *command, const struct gm_dry_range *range); /* {NAME} */
 
-/* ---- find_largest.c: which value is tried next
- * ----------------------------------------------------------------------------
- */
+/* ---- find_largest.c: which value is tried next ------------------------------------------------------------------- */
 
 struct gm_dry_try {
     size_t index;
@@ -151,16 +149,13 @@ struct gm_dry_try {
 struct gm_dry_find {
     const struct gm_dry_range *range;
     uint64_t capacity;
-    struct gm_dry_try *tries; /* as they were run */
-    size_t count;
+    struct GM_VEC(struct gm_dry_try) tries; /* as they were run; the caller's, who frees them */
 };
 
-bool gm_dry_find_add(struct gm_dry_find *find, const struct gm_dry_try *try);
 /* The index of the next value; range->count: there is nothing more to find out. */
 size_t gm_dry_find_next(const struct gm_dry_find *find);
 const struct gm_dry_try *gm_dry_find_largest(const struct gm_dry_find *find); /* that fits; NULL: none */
 const struct gm_dry_try *gm_dry_find_failing(const struct gm_dry_find *find); /* the smallest; NULL: none */
-void gm_dry_find_free(struct gm_dry_find *find);
 
 /* ---- replayed.c: what gmreplay finds in the snapshots ------------------------------------------------------------ */
 
@@ -225,7 +220,7 @@ enum gm_status gm_dry_attempt(struct gm_dry_attempt *attempt, const struct gm_dr
                               const struct gm_gpu *gpu, char **command, struct gm_error *err);
 void gm_dry_attempt_free(struct gm_dry_attempt *attempt);
 /* find->range is given. *kept: the run with the largest value that fits, or, if none does, with the smallest; to be
- * freed in any case, as *find. */
+ * freed in any case, as find->tries. */
 enum gm_status gm_dry_seek(struct gm_dry_find *find, struct gm_dry_attempt *kept, const struct gm_dry_options *options,
                            const struct gm_gpu *gpu, char **command, struct gm_error *err);
 

@@ -170,13 +170,13 @@ static const char *missing_here(const struct gm_dry_result *result)
 static void tell_doubts(struct gm_call *call, const struct gm_dry_result *result)
 {
     const struct gm_dry_told *told = result->told;
-    if (told->unknown_count > 0)
+    if (told->unknown.n > 0)
         gm_call_warn(call, NULL, "functions were called that the stand-in does not know (named above, and in --json)");
-    if (told->estimated_count > 0)
+    if (told->estimated.n > 0)
         gm_call_warn(call, NULL, "some sizes are estimates (--json names them)");
     if (told->silent_count > 0)
         gm_call_warn(call, NULL, "a process that used a device was ended before it told what it needs, as by a signal");
-    if (told->traced_count == 0 && told->process_count > 0 &&
+    if (told->traced_count == 0 && told->processes.n > 0 &&
         (result->options->snapshot != NULL || result->options->sweep))
         gm_call_warn(call, NULL, "the allocator keeps no trace: there is nothing for --snapshot and --sweep");
     for (size_t i = 0; i < told->device_count; i++)
@@ -186,9 +186,9 @@ static void tell_doubts(struct gm_call *call, const struct gm_dry_result *result
                          "most, what is left of all");
             break;
         }
-    for (size_t i = 0; i < told->process_count; i++)
-        if (told->processes[i].is_late || told->processes[i].is_short) {
-            gm_call_note(call, told->processes[i].is_short
+    for (size_t i = 0; i < told->processes.n; i++)
+        if (told->processes.v[i].is_late || told->processes.v[i].is_short) {
+            gm_call_note(call, told->processes.v[i].is_short
                                    ? "the command ended the recording of its memory: the trace has nothing of what it "
                                      "allocated later, the peaks have"
                                    : "the command records its memory itself: the trace begins where it began to");
@@ -223,9 +223,9 @@ enum { SHOWN = PATH_MAX };
 static bool place_snapshot(char shown[SHOWN], const struct gm_dry_result *result, size_t index)
 {
     const struct gm_dry_told *told = result->told;
-    const struct gm_dry_process *p = &told->processes[index];
+    const struct gm_dry_process *p = &told->processes.v[index];
     const char *to = result->options->snapshot, *mark = to == NULL ? NULL : strstr(to, "{rank}");
-    const bool is_same = index > 0 && told->processes[index - 1].rank == p->rank;
+    const bool is_same = index > 0 && told->processes.v[index - 1].rank == p->rank;
     const char *slash = strrchr(p->snapshot, '/');
     int n = 0;
     if (mark != NULL && p->rank >= 0 && !is_same)
@@ -250,7 +250,7 @@ static void keep_snapshots(struct gm_call *call, const struct gm_dry_result *res
     for (size_t i = 0; i < result->told->traced_count; i++)
         if (!place_snapshot(to, result, i))
             is_left = true;
-        else if (keep_snapshot(to, result->told->processes[i].snapshot, &err) != GM_OK)
+        else if (keep_snapshot(to, result->told->processes.v[i].snapshot, &err) != GM_OK)
             gm_call_fail(call, to, &err);
     const char *asked = result->options->snapshot;
     if (is_left && asked != NULL && strstr(asked, "{rank}") != NULL)
@@ -268,13 +268,13 @@ static enum gm_status analyse(struct gm_analyze_context *context, const struct g
     char(*names)[GM_NAME_SIZE] = calloc(count, sizeof *names);
     enum gm_status status = gm_shell_begin(context->shell, &context->options.usual, true, err);
     for (size_t i = 0; status == GM_OK && names != NULL && i < count; i++)
-        gm_operands_name(names[i], told->processes[i].snapshot, context->options.usual.name, count > 1);
+        gm_operands_name(names[i], told->processes.v[i].snapshot, context->options.usual.name, count > 1);
     if (status == GM_OK && (jobs == NULL || names == NULL || shown == NULL || !gm_operands_number(names, count)))
         status = gm_no_memory(err);
     if (status == GM_OK) {
         for (size_t i = 0; i < count; i++) {
             place_snapshot(shown[i], result, i);
-            jobs[i].path = told->processes[i].snapshot;
+            jobs[i].path = told->processes.v[i].snapshot;
             jobs[i].shown = shown[i];
             jobs[i].is_one_of_several = count > 1;
             memcpy(jobs[i].name, names[i], sizeof jobs[i].name);
@@ -317,7 +317,7 @@ static void report(struct gm_analyze_context *context, struct gm_dry_result *res
     gm_dry_line(&preface, result);
     gm_dry_sites(&preface, result);
     context->options.preface = preface.failed ? NULL : preface.data;
-    const bool is_told = told->process_count > 0 || result->exit_code == 0; /* else the message above says all */
+    const bool is_told = told->processes.n > 0 || result->exit_code == 0; /* else the message above says all */
     if (!gm_path_is_standard(o->usual.json) && missing == NULL && is_told) {
         if (result->find != NULL)
             gm_dry_found(&line, result);
@@ -358,7 +358,7 @@ static enum gm_status run(struct gm_analyze_context *context, const struct gm_dr
     if (status == GM_OK)
         report(context, &attempt.result);
     gm_dry_attempt_free(&attempt);
-    gm_dry_find_free(&find);
+    free(find.tries.v);
     return status;
 }
 

@@ -94,17 +94,17 @@ enum gm_status gm_dry_replay(struct gm_dry_replayed *replayed, const struct gm_d
     const struct gm_dry_told *told = result->told;
     enum gm_status status = GM_OK;
     const bool is_whole = result->verdict == GM_DRY_FITS || result->verdict == GM_DRY_FAIL;
-    bool is_known = is_whole && told->process_count <= PROCESSES && told->traced_count == told->process_count;
-    for (size_t i = 0; is_known && status == GM_OK && i < told->process_count; i++) {
-        if (told->processes[i].is_late || told->processes[i].is_short)
+    bool is_known = is_whole && told->processes.n <= PROCESSES && told->traced_count == told->processes.n;
+    for (size_t i = 0; is_known && status == GM_OK && i < told->processes.n; i++) {
+        if (told->processes.v[i].is_late || told->processes.v[i].is_short)
             is_known = false;
         else
-            status = fit_one(replayed, result, told->processes[i].snapshot, terminal, err);
+            status = fit_one(replayed, result, told->processes.v[i].snapshot, terminal, err);
         is_known = is_known && replayed->is_known;
     }
     replayed->is_known = is_known && status == GM_OK;
     if (status == GM_OK && result->options->sweep && told->traced_count > 0)
-        status = sweep(replayed, result, told->processes[0].snapshot, terminal, err);
+        status = sweep(replayed, result, told->processes.v[0].snapshot, terminal, err);
     if (status != GM_OK)
         gm_dry_replayed_free(replayed);
     return status;

@@ -15,17 +15,13 @@
 enum { LINE = PATH_MAX + 64 };
 
 /* Adds a copy unless it is there. */
-static bool add_name(char ***list, size_t *count, const char *name)
+static bool add_name(struct gm_dry_names *list, const char *name)
 {
-    for (size_t i = 0; i < *count; i++)
-        if (strcmp((*list)[i], name) == 0)
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->v[i], name) == 0)
             return true;
-    char **longer = realloc(*list, (*count + 1) * sizeof *longer);
-    if (longer == NULL)
-        return false;
-    *list = longer;
-    longer[*count] = strdup(name);
-    return longer[*count] != NULL && ++*count > 0;
+    char *copy = GM_VEC_ROOM(list, 1) ? strdup(name) : NULL;
+    return copy != NULL && GM_VEC_PUSH(list, copy);
 }
 
 /* "kernel COUNT NAME"; of several processes the sum. */
@@ -35,19 +31,14 @@ static bool add_kernel(struct gm_dry_told *told, const char *line)
     const uint64_t launches = strtoull(line, &name, 10);
     size_t i = 0;
     name += *name == ' ';
-    while (i < told->kernel_count && strcmp(told->kernels[i].name, name) != 0)
+    while (i < told->kernels.n && strcmp(told->kernels.v[i].name, name) != 0)
         i++;
-    if (i == told->kernel_count) {
-        struct gm_dry_kernel *longer = realloc(told->kernels, (i + 1) * sizeof *longer);
-        char *copy = strdup(name);
-        told->kernels = longer != NULL ? longer : told->kernels;
-        if (longer == NULL || copy == NULL) {
-            free(copy);
+    if (i == told->kernels.n) {
+        char *copy = GM_VEC_ROOM(&told->kernels, 1) ? strdup(name) : NULL;
+        if (copy == NULL || !GM_VEC_PUSH(&told->kernels, (struct gm_dry_kernel){.name = copy}))
             return false;
-        }
-        longer[told->kernel_count++] = (struct gm_dry_kernel){.name = copy};
     }
-    told->kernels[i].launches += launches;
+    told->kernels.v[i].launches += launches;
     return true;
 }
 
@@ -96,20 +87,16 @@ static void free_site(struct gm_dry_read *site)
 /* Takes what it owns. */
 static bool add_site(struct gm_dry_told *told, struct gm_dry_read *site)
 {
-    for (size_t i = 0; i < told->site_count; i++)
-        if (is_same(&told->sites[i], site)) {
-            told->sites[i].count += site->count;
+    for (size_t i = 0; i < told->sites.n; i++)
+        if (is_same(&told->sites.v[i], site)) {
+            told->sites.v[i].count += site->count;
             free_site(site);
             return true;
         }
-    struct gm_dry_read *more = realloc(told->sites, (told->site_count + 1) * sizeof *more);
-    if (more == NULL) {
+    const bool ok = GM_VEC_PUSH(&told->sites, *site);
+    if (!ok)
         free_site(site);
-        return false;
-    }
-    told->sites = more;
-    more[told->site_count++] = *site;
-    return true;
+    return ok;
 }
 
 /* "size 3 index nonzero train.py:41"; "-" is no name. */
@@ -135,9 +122,9 @@ static bool read_log_line(struct gm_dry_told *told, const char *line)
     char name[128];
     uint64_t n[3];
     if (sscanf(line, "unknown %127s", name) == 1)
-        return add_name(&told->unknown, &told->unknown_count, name);
+        return add_name(&told->unknown, name);
     if (sscanf(line, "estimated %127s", name) == 1)
-        return add_name(&told->estimated, &told->estimated_count, name);
+        return add_name(&told->estimated, name);
     if (strncmp(line, "crash ", 6) == 0)
         read_crash(told, line + 6);
     if (strncmp(line, "kernel ", 7) == 0)
@@ -159,7 +146,7 @@ static bool read_log_line(struct gm_dry_told *told, const char *line)
 static void read_device(struct gm_dry_told *told, unsigned device, const uint64_t n[4])
 {
     struct gm_dry_device *d = &told->devices[device];
-    struct gm_dry_process *p = &told->processes[told->process_count];
+    struct gm_dry_process *p = &told->processes.v[told->processes.n];
     if (n[1] == 0 && n[2] == 0)
         return; /* not used by this process */
     if (n[1] >= p->reserved) {
@@ -178,7 +165,7 @@ static void read_device(struct gm_dry_told *told, unsigned device, const uint64_
 
 static bool read_process_line(struct gm_dry_told *told, const char *line)
 {
-    struct gm_dry_process *p = &told->processes[told->process_count];
+    struct gm_dry_process *p = &told->processes.v[told->processes.n];
     uint64_t n[4];
     unsigned device = 0;
     if (strncmp(line, "snapshot ", 9) == 0)
@@ -219,17 +206,15 @@ static bool read_lines(struct gm_dry_told *told, const char *path, bool (*read)(
 
 static bool read_process(struct gm_dry_told *told, const char *path)
 {
-    struct gm_dry_process *more = realloc(told->processes, (told->process_count + 1) * sizeof *more);
-    if (more == NULL)
+    if (!GM_VEC_ROOM(&told->processes, 1))
         return false;
-    told->processes = more;
-    more[told->process_count] = (struct gm_dry_process){.rank = -1};
+    const struct gm_dry_process *p = &told->processes.v[told->processes.n];
+    told->processes.v[told->processes.n] = (struct gm_dry_process){.rank = -1};
     const bool ok = read_lines(told, path, read_process_line);
-    const struct gm_dry_process *p = &more[told->process_count];
     if (p->snapshot == NULL && !p->is_untraced)
         told->silent_count++;
     else if (p->is_user) {
-        told->process_count++;
+        told->processes.n++;
         told->traced_count += !p->is_untraced;
     } else
         free(p->snapshot); /* it only opened the devices, as workers of compilers do: there is nothing in it */
@@ -276,31 +261,31 @@ enum gm_status gm_dry_told_read(struct gm_dry_told *told, const struct gm_dry_fo
         closedir(processes);
     snprintf(path, sizeof path, "%s/" DRY_ACCOUNT, folder->path);
     read_account(told, path);
-    if (told->process_count > 1)
-        qsort(told->processes, told->process_count, sizeof *told->processes, by_rank);
-    if (told->kernel_count > 1)
-        qsort(told->kernels, told->kernel_count, sizeof *told->kernels, by_launches);
+    if (told->processes.n > 1)
+        qsort(told->processes.v, told->processes.n, sizeof *told->processes.v, by_rank);
+    if (told->kernels.n > 1)
+        qsort(told->kernels.v, told->kernels.n, sizeof *told->kernels.v, by_launches);
     return ok ? GM_OK : gm_no_memory(err);
 }
 
-static void free_names(char **list, size_t count)
+static void free_names(struct gm_dry_names *list)
 {
-    for (size_t i = 0; i < count; i++)
-        free(list[i]);
-    free(list);
+    for (size_t i = 0; i < list->n; i++)
+        free(list->v[i]);
+    free(list->v);
 }
 
 void gm_dry_told_free(struct gm_dry_told *told)
 {
-    for (size_t i = 0; i < told->process_count; i++)
-        free(told->processes[i].snapshot);
-    free(told->processes);
-    for (size_t i = 0; i < told->kernel_count; i++)
-        free(told->kernels[i].name);
-    free(told->kernels);
-    for (size_t i = 0; i < told->site_count; i++)
-        free_site(&told->sites[i]);
-    free(told->sites);
-    free_names(told->unknown, told->unknown_count);
-    free_names(told->estimated, told->estimated_count);
+    for (size_t i = 0; i < told->processes.n; i++)
+        free(told->processes.v[i].snapshot);
+    free(told->processes.v);
+    for (size_t i = 0; i < told->kernels.n; i++)
+        free(told->kernels.v[i].name);
+    free(told->kernels.v);
+    for (size_t i = 0; i < told->sites.n; i++)
+        free_site(&told->sites.v[i]);
+    free(told->sites.v);
+    free_names(&told->unknown);
+    free_names(&told->estimated);
 }

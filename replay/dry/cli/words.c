@@ -57,17 +57,17 @@ static void add_smallest(struct gm_text *out, const struct gm_dry_result *result
 
 static const struct gm_dry_process *out_of_memory(const struct gm_dry_told *told)
 {
-    for (size_t i = 0; i < told->process_count; i++)
-        if (told->processes[i].wanted > 0)
-            return &told->processes[i];
+    for (size_t i = 0; i < told->processes.n; i++)
+        if (told->processes.v[i].wanted > 0)
+            return &told->processes.v[i];
     return NULL;
 }
 
 static size_t count_sites(const struct gm_dry_told *told, bool is_size)
 {
     size_t n = 0;
-    for (size_t i = 0; i < told->site_count; i++)
-        n += told->sites[i].is_size == is_size;
+    for (size_t i = 0; i < told->sites.n; i++)
+        n += told->sites.v[i].is_size == is_size;
     return n;
 }
 
@@ -84,9 +84,9 @@ static enum exactness exactness_of(const struct gm_dry_told *told)
 {
     if (count_sites(told, true) > 0)
         return DEPENDS;
-    if (told->unknown_count + told->estimated_count > 0)
+    if (told->unknown.n + told->estimated.n > 0)
         return ESTIMATED;
-    return told->reads || told->process_count == 0 ? MAY_DEPEND : EXACT;
+    return told->reads || told->processes.n == 0 ? MAY_DEPEND : EXACT;
 }
 
 static const char *places(size_t n)
@@ -100,7 +100,7 @@ static void add_exactness(struct gm_text *out, const struct gm_dry_told *told)
     const enum exactness exactness = exactness_of(told);
     if (exactness == EXACT)
         gm_text_add(out, "; exact");
-    if (told->unknown_count + told->estimated_count > 0)
+    if (told->unknown.n + told->estimated.n > 0)
         gm_text_add(out, "; partly estimated");
     if (exactness == DEPENDS)
         gm_text_printf(out, "; depends on data at %zu %s", sizes, places(sizes));
@@ -129,9 +129,9 @@ static void add_kind(struct gm_text *out, const struct gm_dry_result *result, bo
                        is_size ? "Sizes that depend on data (taken as with --data %s):\n"
                                : "Values that the program read (--data %s), which may decide sizes:\n",
                        gm_dry_data_names[result->options->data]);
-    for (size_t i = 0; i < told->site_count && shown < SITES_SHOWN; i++)
-        if (told->sites[i].is_size == is_size) {
-            add_site(out, &told->sites[i]);
+    for (size_t i = 0; i < told->sites.n && shown < SITES_SHOWN; i++)
+        if (told->sites.v[i].is_size == is_size) {
+            add_site(out, &told->sites.v[i]);
             shown++;
         }
     if (count > shown)
@@ -146,10 +146,11 @@ void gm_dry_sites(struct gm_text *out, const struct gm_dry_result *result)
 
 static const struct gm_dry_process *needs(const struct gm_dry_told *told, bool is_least)
 {
-    const struct gm_dry_process *found = &told->processes[0];
-    for (size_t i = 1; i < told->process_count; i++)
-        if (is_least ? told->processes[i].reserved < found->reserved : told->processes[i].reserved > found->reserved)
-            found = &told->processes[i];
+    const struct gm_dry_process *found = &told->processes.v[0];
+    for (size_t i = 1; i < told->processes.n; i++)
+        if (is_least ? told->processes.v[i].reserved < found->reserved
+                     : told->processes.v[i].reserved > found->reserved)
+            found = &told->processes.v[i];
     return found;
 }
 
@@ -160,7 +161,7 @@ static void add_rank(struct gm_text *out, const struct gm_dry_result *result)
     if (result->options->world_size > 0)
         gm_text_printf(out, "rank %" PRId64 " of %" PRId64 " ", result->options->rank < 0 ? 0 : result->options->rank,
                        result->options->world_size);
-    else if (result->told->process_count > 1 && rank >= 0)
+    else if (result->told->processes.n > 1 && rank >= 0)
         gm_text_printf(out, "rank %d ", rank);
 }
 
@@ -200,7 +201,7 @@ void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result)
     const struct gm_dry_told *told = result->told;
     const struct gm_dry_device *most = gm_dry_largest(told);
     const uint64_t usable = gm_dry_usable(result->options, result->gpu), limit = result->options->limit;
-    if (told->process_count == 0) {
+    if (told->processes.n == 0) {
         gm_text_add(out, "no process of the command used the GPU through PyTorch: nothing was recorded\n");
         return;
     }
@@ -241,13 +242,13 @@ GM_ORDERING(by_index, struct gm_dry_try, GM_UP(index));
 static void add_tries(struct gm_text *out, const struct gm_dry_find *find)
 {
     char value[GM_DRY_VALUE], reserved[GM_SIZE_TEXT], allocated[GM_SIZE_TEXT];
-    struct gm_dry_try *sorted = calloc(find->count, sizeof *sorted);
+    struct gm_dry_try *sorted = calloc(find->tries.n, sizeof *sorted);
     if (sorted == NULL)
         return;
-    memcpy(sorted, find->tries, find->count * sizeof *sorted);
-    qsort(sorted, find->count, sizeof *sorted, by_index);
+    memcpy(sorted, find->tries.v, find->tries.n * sizeof *sorted);
+    qsort(sorted, find->tries.n, sizeof *sorted, by_index);
     gm_text_printf(out, "  %12s %12s %12s %8s\n", find->range->name, "reserved", "allocated", "seconds");
-    for (size_t i = 0; i < find->count; i++)
+    for (size_t i = 0; i < find->tries.n; i++)
         gm_text_printf(out, "  %12s %12s %12s %8.1f  %s\n", value_of(value, find, &sorted[i]),
                        gm_size_format(reserved, sorted[i].reserved), gm_size_format(allocated, sorted[i].allocated),
                        sorted[i].seconds, sorted[i].fits ? "fits" : "does not fit");
@@ -351,7 +352,7 @@ static void put_find(struct gm_doc *doc, const struct gm_dry_find *find)
     gm_json_string(&doc->json, "name", find->range->name);
     put_value(doc, "largest_that_fits", find, gm_dry_find_largest(find));
     put_value(doc, "smallest_that_does_not", find, gm_dry_find_failing(find));
-    gm_doc_nested(doc, "tried", put_try, GM_NESTED_ROWS(find->tries, find->count), find);
+    gm_doc_nested(doc, "tried", put_try, GM_NESTED_ROWS(find->tries.v, find->tries.n), find);
     gm_doc_close(doc);
 }
 
@@ -371,7 +372,7 @@ static void put_processes(struct gm_doc *doc, const struct gm_dry_told *told)
         GM_KEY(GM_BYTES, "peak_reserved_bytes", struct gm_dry_process, reserved),
         GM_KEY(GM_COUNT, "steps", struct gm_dry_process, steps),
     };
-    GM_TABLE(doc, columns, told->processes, told->process_count, .key = "processes");
+    GM_TABLE(doc, columns, told->processes.v, told->processes.n, .key = "processes");
 }
 
 static void put_kernels(struct gm_doc *doc, const struct gm_dry_told *told)
@@ -380,7 +381,7 @@ static void put_kernels(struct gm_doc *doc, const struct gm_dry_told *told)
         GM_KEY(GM_NAME, "name", struct gm_dry_kernel, name),
         GM_KEY(GM_COUNT, "launches", struct gm_dry_kernel, launches),
     };
-    GM_TABLE(doc, columns, told->kernels, told->kernel_count, .key = "kernels");
+    GM_TABLE(doc, columns, told->kernels.v, told->kernels.n, .key = "kernels");
 }
 
 void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result)
@@ -399,10 +400,10 @@ void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result)
     add_devices(&doc, result);
     put_processes(&doc, told);
     add_exact(&doc, told);
-    gm_doc_nested(&doc, "data_dependent", put_site, GM_NESTED_ROWS(told->sites, told->site_count), NULL);
+    gm_doc_nested(&doc, "data_dependent", put_site, GM_NESTED_ROWS(told->sites.v, told->sites.n), NULL);
     gm_json_string(&doc.json, "data", gm_dry_data_names[result->options->data]);
-    GM_LIST(&doc, "estimated", GM_TEXT, told->estimated, told->estimated_count);
-    GM_LIST(&doc, "unknown_functions", GM_TEXT, told->unknown, told->unknown_count);
+    GM_LIST(&doc, "estimated", GM_TEXT, told->estimated.v, told->estimated.n);
+    GM_LIST(&doc, "unknown_functions", GM_TEXT, told->unknown.v, told->unknown.n);
     gm_json_number(&doc.json, "launches", told->launches);
     if (told->crash[0] != '\0')
         gm_json_string(&doc.json, "crash", told->crash);
@@ -410,7 +411,7 @@ void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result)
     gm_json_number(&doc.json, "copies_to_host", told->copies_to_host);
     put_find(&doc, result->find);
     gm_dry_sweep_json(&doc, result);
-    if (told->process_count > 0 && result->verdict != GM_DRY_OOM)
+    if (told->processes.n > 0 && result->verdict != GM_DRY_OOM)
         put_needs(&doc, result);
     gm_json_string(&doc.json, "verdict", verdicts[result->verdict]);
     gm_doc_end(&doc);
