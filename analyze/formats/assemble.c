@@ -437,8 +437,9 @@ enum gm_status gm_assembler_string(struct gm_assembler *a, const void *bytes, si
 }
 
 /* A tree needs no marks of the pickle kind; here a mark is the height just above an open container. */
-static enum gm_status begin(struct gm_assembler *a, enum gm_open type, uint64_t offset, struct gm_error *err)
+enum gm_status gm_assembler_begin(struct gm_assembler *a, bool is_dict, uint64_t offset, struct gm_error *err)
 {
+    const enum gm_open type = is_dict ? GM_OPEN_DICT : GM_OPEN_LIST;
     if (a->marks.n >= GM_MAX_DEPTH)
         return gm_fail(err, GM_E_LIMIT, offset, "nested deeper than %d levels", GM_MAX_DEPTH);
     enum gm_status status = push(a, (struct gm_read_value){.ref = GM_REF(GM_KIND_OPEN, type)}, offset, err);
@@ -448,37 +449,17 @@ static enum gm_status begin(struct gm_assembler *a, enum gm_open type, uint64_t 
 }
 
 /* After a child is complete: long lists move their items off the stack now and then, as Python's pickler does. */
-static enum gm_status end(struct gm_assembler *a, enum gm_open type, uint64_t offset, struct gm_error *err)
+enum gm_status gm_assembler_end(struct gm_assembler *a, bool is_dict, uint64_t offset, struct gm_error *err)
 {
     if (a->marks.n == 0)
         return gm_fail(err, GM_E_INTERNAL, offset, "a container ends that was not begun");
     size_t from = a->marks.v[--a->marks.n];
     enum gm_status status =
-        type == GM_OPEN_LIST ? gm_assembler_append(a, from, offset, err) : gm_assembler_put(a, from, true, offset, err);
+        is_dict ? gm_assembler_put(a, from, true, offset, err) : gm_assembler_append(a, from, offset, err);
     if (status != GM_OK || a->marks.n == 0)
         return status;
     size_t outer = a->marks.v[a->marks.n - 1];
     if (a->stack.n - outer >= BATCH && a->stack.v[outer - 1].ref == GM_REF(GM_KIND_OPEN, GM_OPEN_LIST))
         return gm_assembler_append(a, outer, offset, err);
     return GM_OK;
-}
-
-enum gm_status gm_assembler_begin_list(struct gm_assembler *a, uint64_t offset, struct gm_error *err)
-{
-    return begin(a, GM_OPEN_LIST, offset, err);
-}
-
-enum gm_status gm_assembler_end_list(struct gm_assembler *a, uint64_t offset, struct gm_error *err)
-{
-    return end(a, GM_OPEN_LIST, offset, err);
-}
-
-enum gm_status gm_assembler_begin_dict(struct gm_assembler *a, uint64_t offset, struct gm_error *err)
-{
-    return begin(a, GM_OPEN_DICT, offset, err);
-}
-
-enum gm_status gm_assembler_end_dict(struct gm_assembler *a, uint64_t offset, struct gm_error *err)
-{
-    return end(a, GM_OPEN_DICT, offset, err);
 }

@@ -39,10 +39,9 @@ enum gm_status gm_assembler_integer(struct gm_assembler *a, uint64_t magnitude, 
 enum gm_status gm_assembler_real(struct gm_assembler *a, double value, uint64_t offset, struct gm_error *err);
 enum gm_status gm_assembler_string(struct gm_assembler *a, const void *bytes, size_t length, uint64_t offset,
                                    struct gm_error *err);
-enum gm_status gm_assembler_begin_list(struct gm_assembler *a, uint64_t offset, struct gm_error *err);
-enum gm_status gm_assembler_end_list(struct gm_assembler *a, uint64_t offset, struct gm_error *err);
-enum gm_status gm_assembler_begin_dict(struct gm_assembler *a, uint64_t offset, struct gm_error *err);
-enum gm_status gm_assembler_end_dict(struct gm_assembler *a, uint64_t offset, struct gm_error *err);
+/* A list, or a dictionary. */
+enum gm_status gm_assembler_begin(struct gm_assembler *a, bool is_dict, uint64_t offset, struct gm_error *err);
+enum gm_status gm_assembler_end(struct gm_assembler *a, bool is_dict, uint64_t offset, struct gm_error *err);
 
 /* Everything was given: makes the snapshot (all but `source`) of the one value. GM_E_FORMAT if it is no snapshot.
  * If `is_partial`, the containers that are still open are closed as they are (salvage). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sections of a .gmtrace file, in the order in which they are read. Private to gmtrace*.c.
+ * Sections and streams of a .gmtrace file, as its reader takes them apart. Private to gmtrace*.c. Nothing is
+ * decompressed whose checksum is wrong, and nothing is allocated that the bytes read so far do not pay for.
  */
 #ifndef GM_FORMATS_GMTRACE_PARTS_H
 #define GM_FORMATS_GMTRACE_PARTS_H
@@ -10,9 +11,6 @@
 #include "analyze/snapshot/builder.h"
 
 #include <zstd.h>
-
-/* Sections and streams of a .gmtrace file, as its reader takes them apart. Private to gmtrace*.c. Nothing is
- * decompressed whose checksum is wrong, and nothing is allocated that the bytes read so far do not pay for. */
 
 /* The bytes of a stream that are not yet read. Reading on after the end gives zeros and sets `bad`, so that a loop
  * checks once, at its end. */
@@ -84,6 +82,7 @@ struct gm_gmtrace_parts {
     uint32_t all[6]; /* the value of those that do not vary */
 };
 
+/* The sections, in the order in which they are read. */
 enum gm_status gm_gmtrace_strings(struct gm_gmtrace_parts *p);
 enum gm_status gm_gmtrace_frames(struct gm_gmtrace_parts *p);
 enum gm_status gm_gmtrace_stacks(struct gm_gmtrace_parts *p);

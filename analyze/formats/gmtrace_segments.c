@@ -99,9 +99,7 @@ static enum gm_status fill_segment(struct filler *f, size_t i, size_t block_tota
 enum gm_status gm_gmtrace_segments(struct gm_gmtrace_parts *p, const char *tag, struct gm_segments *segments,
                                    struct gm_blocks *blocks)
 {
-    enum gm_status status = gm_gmtrace_begin(&p->r, tag, GM_SEGS_STREAMS);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_gmtrace_begin(&p->r, tag, GM_SEGS_STREAMS));
     struct gm_cursor *c = p->r.streams;
     uint64_t count = gm_cursor_varint(&c[GM_SEGS_COUNT]), block_count = gm_cursor_varint(&c[GM_SEGS_COUNT]);
     if (count > gm_cursor_left(&c[GM_SEGS_KIND]) || block_count > gm_cursor_left(&c[GM_BLOCK_STATE]) ||

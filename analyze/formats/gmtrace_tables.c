@@ -152,9 +152,8 @@ static enum gm_status read_stacks(struct gm_gmtrace_parts *p, struct path *path)
         return gm_gmtrace_damaged(&p->r, "more stacks than it has room for");
     if (path->after_one == NULL || path->after_pair == NULL || !GM_VEC_ROOM(&p->m->stack_start, count))
         return gm_no_memory(p->r.err);
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count; i++)
         GM_TRY(add_stack(p, path));
-    }
     return gm_gmtrace_end(&p->r);
 }
 

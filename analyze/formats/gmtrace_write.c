@@ -123,8 +123,6 @@ static enum gm_status gmtrace_put_annotations(struct gm_gmtrace_writer *w)
 
 /* ---- segments, blocks -------------------------------------------------------------------------------------------- */
 
-/* Segments and blocks: what follows from something else is written only where it is otherwise. */
-
 /* What near() reads. */
 static void put_near(struct gm_gmtrace_writer *w, int stream, uint64_t v, uint64_t expected)
 {
@@ -206,8 +204,6 @@ static enum gm_status gmtrace_put_segments(struct gm_gmtrace_writer *w, const ch
 }
 
 /* ---- extras ------------------------------------------------------------------------------------------------------ */
-
-/* What no column holds: keys of rows that only a rewritten snapshot needs, the order of keys, the settings' tree. */
 
 static void put_loose(struct gm_gmtrace_writer *w, const struct gm_loose *v)
 {

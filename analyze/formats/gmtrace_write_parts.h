@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sections of a .gmtrace file, each filled from the snapshot and appended. Private to the writer.
+ * Sections of a .gmtrace file as they are written: streams are filled from the snapshot, then compressed and appended
+ * as one section. Private to the writer.
  */
 #ifndef GM_FORMATS_GMTRACE_WRITE_PARTS_H
 #define GM_FORMATS_GMTRACE_WRITE_PARTS_H
@@ -11,9 +12,6 @@
 #include "analyze/snapshot/snapshot.h"
 
 #include <zstd.h>
-
-/* Sections of a .gmtrace file as they are written: streams are filled, then compressed and appended as one
- * section. Private to the writer. */
 
 struct gm_gmtrace_writer {
     const struct gm_snapshot *s;

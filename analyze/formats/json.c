@@ -17,13 +17,11 @@ static enum gm_status take(const struct gm_json_token *t, struct gm_assembler *a
 {
     switch (t->kind) {
     case GM_TOKEN_BEGIN_DICT:
-        return gm_assembler_begin_dict(a, t->at, err);
-    case GM_TOKEN_END_DICT:
-        return gm_assembler_end_dict(a, t->at, err);
     case GM_TOKEN_BEGIN_LIST:
-        return gm_assembler_begin_list(a, t->at, err);
+        return gm_assembler_begin(a, t->kind == GM_TOKEN_BEGIN_DICT, t->at, err);
+    case GM_TOKEN_END_DICT:
     case GM_TOKEN_END_LIST:
-        return gm_assembler_end_list(a, t->at, err);
+        return gm_assembler_end(a, t->kind == GM_TOKEN_END_DICT, t->at, err);
     case GM_TOKEN_KEY:
     case GM_TOKEN_STRING:
         return gm_assembler_string(a, t->text, t->length, t->at, err);

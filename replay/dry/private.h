@@ -116,8 +116,7 @@ void *dry_handle(void);
 /* ... and no other one's that was given lately: PyTorch keeps workspaces by handle. */
 void *dry_new_handle(void);
 
-/* ---- cubin.c, fatbin.c, module.c: kernels
- * ---------------------------------------------------------------------------------- */
+/* ---- cubin.c, fatbin.c, module.c: kernels ------------------------------------------------------------------------ */
 
 /* What an SM gives to a block of the kernel, or to a thread of it. */
 struct dry_needs {
@@ -172,8 +171,7 @@ void dry_move(void *to, const void *from, uint64_t bytes);
 /* A copy, which the caller frees; NULL: not all of it is known. May wait for other ranks. */
 char *dry_kept(const void *from, uint64_t bytes, bool *is_guess);
 
-/* ---- event_progress.c: how far the device is
- * -------------------------------------------------------------------------- */
+/* ---- event_progress.c: how far the device is --------------------------------------------------------------------- */
 
 enum { DRY_STREAMS = 8192, DRY_EVENTS_NOW = 0, DRY_EVENTS_SYNC = -1 };
 
@@ -189,8 +187,7 @@ void dry_depend(size_t waiter, size_t other, uint64_t mark);
 /* The host asks; *polls counts how often. */
 bool dry_is_reached(size_t stream, uint64_t mark, unsigned *polls);
 
-/* ---- python_frames.c: which line of the user's program is running
- * ------------------------------------------------------- */
+/* ---- python_frames.c: which line of the user's program is running ------------------------------------------------ */
 
 enum { DRY_FILE = 144 };
 
@@ -260,8 +257,9 @@ struct dry_limits {
 
 const struct dry_limits *dry_limits(void);
 
-/* ---- exchange.c: what processes of one run say to each other: each way has one writer, who says a thing in each turn
- */
+/* ---- exchange.c: what processes of one run say to each other ----------------------------------------------------- */
+
+/* Each way has one writer, who says a thing in each turn. */
 
 struct dry_way;
 /* NULL: this process was not started by gmdry. */

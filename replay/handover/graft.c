@@ -259,14 +259,8 @@ static bool add_frame_extras(struct gm_graft *g)
 
 static bool add_top(struct gm_graft *g, const struct gm_graft_part *part, struct gm_snapshot *out)
 {
-    const struct gm_extras *top = &part->s->extras[GM_ROW_TOP];
     out->settings_tree = loose_of(part, part->s->settings_tree);
-    for (size_t i = 0; i < top->count; i++) {
-        const struct gm_extra extra = {top->v[i].row, part->string[top->v[i].key], loose_of(part, top->v[i].value)};
-        if (!GM_VEC_PUSH(&g->m->extras[GM_ROW_TOP], extra))
-            return false;
-    }
-    return true;
+    return take_extras(g, part, GM_ROW_TOP, 0, 0);
 }
 
 static bool add_orders(struct gm_graft *g, const struct gm_graft_part *part)

@@ -17,7 +17,7 @@ enum gm_cuda_kind {
     GM_CUDA_UNMAP,      /* address, size */
     GM_CUDA_RESET,      /* the device of the context; or device, if it is not negative */
     GM_CUDA_SET_DEVICE, /* device */
-    GM_CUDA_WORK        /* a kernel, a copy: name */
+    GM_CUDA_WORK        /* a kernel, a copy */
 };
 
 /* A call of the runtime or the driver, out of the types of its many versions. */
@@ -25,7 +25,6 @@ struct gm_cuda_call {
     enum gm_cuda_kind kind;
     uint64_t address, size, handle, pool;
     int64_t stream, device; /* device -1: that of the context */
-    const char *name;       /* of a kernel; NULL: the function's */
 };
 
 enum gm_cuda_domain { GM_CUDA_RUNTIME, GM_CUDA_DRIVER };

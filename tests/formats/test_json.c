@@ -71,35 +71,18 @@ enum gm_status gm_assembler_string(struct gm_assembler *a, const void *bytes, si
     return GM_OK;
 }
 
-static enum gm_status begin(struct gm_assembler *a, const char *word, uint64_t offset, struct gm_error *err)
+enum gm_status gm_assembler_begin(struct gm_assembler *a, bool is_dict, uint64_t offset, struct gm_error *err)
 {
     if (++a->depth > GM_MAX_DEPTH)
         return gm_fail(err, GM_E_LIMIT, offset, "too deep");
-    return note(a, offset, word, 1);
+    return note(a, offset, is_dict ? "{" : "[", 1);
 }
 
-enum gm_status gm_assembler_begin_list(struct gm_assembler *a, uint64_t offset, struct gm_error *err)
-{
-    return begin(a, "[", offset, err);
-}
-
-enum gm_status gm_assembler_begin_dict(struct gm_assembler *a, uint64_t offset, struct gm_error *err)
-{
-    return begin(a, "{", offset, err);
-}
-
-enum gm_status gm_assembler_end_list(struct gm_assembler *a, uint64_t offset, struct gm_error *err)
+enum gm_status gm_assembler_end(struct gm_assembler *a, bool is_dict, uint64_t offset, struct gm_error *err)
 {
     (void)err;
     a->depth--;
-    return note(a, offset, "]", 1);
-}
-
-enum gm_status gm_assembler_end_dict(struct gm_assembler *a, uint64_t offset, struct gm_error *err)
-{
-    (void)err;
-    a->depth--;
-    return note(a, offset, "}", 1);
+    return note(a, offset, is_dict ? "}" : "]", 1);
 }
 
 /* Decodes `json`, in reads of `step` bytes (0: as one piece of memory); frees nothing of *a. */
