@@ -15,7 +15,7 @@ struct planner {
     uint32_t
         *latest; /* [2 * leaves]: node i has the children 2i and 2i + 1, block b is leaf leaves + b; 0: not placed */
     size_t leaves;
-    struct taken *taken; /* [count] */
+    struct taken *taken, *sorted; /* [count]; the latter to sort them */
     size_t taken_count;
     uint64_t steps, most;
 };
@@ -67,11 +67,39 @@ static void list_taken(struct planner *p, uint32_t born, size_t end)
     }
 }
 
+/* By offset, byte by byte from the lowest one in which they differ: sorting is most of the work of a plan. */
+static void sort_taken(struct planner *p)
+{
+    enum { FEW = 64, BYTES = 256 };
+    uint64_t all = 0;
+    if (p->taken_count < FEW) {
+        qsort(p->taken, p->taken_count, sizeof *p->taken, by_offset);
+        return;
+    }
+    for (size_t i = 0; i < p->taken_count; i++)
+        all |= p->taken[i].from;
+    for (int shift = all == 0 ? 64 : __builtin_ctzll(all); shift < 64 && all >> shift != 0; shift += 8) {
+        size_t place[BYTES] = {0}, next = 0;
+        for (size_t i = 0; i < p->taken_count; i++)
+            place[p->taken[i].from >> shift & 0xff]++;
+        for (size_t byte = 0; byte < BYTES; byte++) {
+            const size_t n = place[byte];
+            place[byte] = next;
+            next += n;
+        }
+        for (size_t i = 0; i < p->taken_count; i++)
+            p->sorted[place[p->taken[i].from >> shift & 0xff]++] = p->taken[i];
+        struct taken *unsorted = p->taken;
+        p->taken = p->sorted;
+        p->sorted = unsorted;
+    }
+}
+
 /* The smallest gap with room for `size` above `floor`, else the end of the highest. */
 static uint64_t best_gap(struct planner *p, uint64_t size, uint64_t floor)
 {
     uint64_t end = floor, best = UINT64_MAX, offset = 0;
-    qsort(p->taken, p->taken_count, sizeof *p->taken, by_offset);
+    sort_taken(p);
     for (size_t i = 0; i < p->taken_count; i++) {
         const struct taken *t = &p->taken[i];
         uint64_t gap = t->from > end ? t->from - end : 0;
@@ -98,8 +126,9 @@ static bool prepare(struct planner *p)
         ;
     p->order = malloc((p->count + 1) * sizeof *p->order);
     p->taken = malloc((p->count + 1) * sizeof *p->taken);
+    p->sorted = malloc((p->count + 1) * sizeof *p->sorted);
     p->latest = calloc(2 * p->leaves, sizeof *p->latest);
-    bool ok = ranked != NULL && p->order != NULL && p->taken != NULL && p->latest != NULL;
+    bool ok = ranked != NULL && p->order != NULL && p->taken != NULL && p->sorted != NULL && p->latest != NULL;
     if (ok) {
         qsort(p->blocks, p->count, sizeof *p->blocks, by_birth);
         for (size_t i = 0; i < p->count; i++)
@@ -151,6 +180,7 @@ enum gm_planned gm_plan(struct gm_plan_block *blocks, size_t count, uint64_t *st
     *steps = p.steps < *steps ? *steps - p.steps : 0;
     free(p.order);
     free(p.taken);
+    free(p.sorted);
     free(p.latest);
     return planned;
 }
