@@ -253,7 +253,7 @@ static bool make(struct reading *r)
     r->memoised[0] = GM_REF(GM_KIND_EVENT, a->m->events.count);
     if (!gm_builder_add_event(a->m, &r->row))
         return false;
-    memcpy(a->memo.v + a->memo.n, r->memoised, r->memoised_count * sizeof *r->memoised);
+    memcpy(a->memo.v + a->memo.n, r->memoised, sizeof r->memoised); /* there is room for all of them */
     a->memo.n += r->memoised_count;
     return true;
 }

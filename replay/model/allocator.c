@@ -179,7 +179,7 @@ bool gm_allocator_bins(struct gm_allocator *a, uint32_t pool, struct gm_bin_list
     return ok;
 }
 
-bool gm_make_block_room(struct gm_allocator *a)
+bool gm_add_block_room(struct gm_allocator *a)
 {
     size_t need = a->space.blocks.n + 4;
     while (a->requested.n < need)
@@ -188,11 +188,11 @@ bool gm_make_block_room(struct gm_allocator *a)
     while (a->gc_base.n < need)
         if (!GM_VEC_PUSH(&a->gc_base, 0))
             return false;
-    while (a->freed_by.n < need)
-        if (!GM_VEC_PUSH(&a->freed_by, 0))
-            return false;
     while (a->keeps_objects && a->grown_by.n < need)
         if (!GM_VEC_PUSH(&a->grown_by, GM_ORIGIN_UNKNOWN))
+            return false;
+    while (a->freed_by.n < need)
+        if (!GM_VEC_PUSH(&a->freed_by, 0))
             return false;
     return true;
 }

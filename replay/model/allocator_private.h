@@ -99,8 +99,13 @@ static inline struct gm_free_entry gm_free_entry_of(const struct gm_allocator *a
 /* Free blocks into and out of their set. */
 void gm_enter_free(struct gm_allocator *a, uint32_t block);
 void gm_leave_free(struct gm_allocator *a, uint32_t block);
-/* Room for what is known of the blocks that the next operation makes; false: no memory. */
-bool gm_make_block_room(struct gm_allocator *a);
+/* Room for what is known of the blocks that the next operation makes; false: no memory. Of the columns that have it,
+ * `freed_by` is the last to get it. */
+bool gm_add_block_room(struct gm_allocator *a);
+static inline bool gm_make_block_room(struct gm_allocator *a)
+{
+    return a->freed_by.n >= a->space.blocks.n + 4 || gm_add_block_room(a);
+}
 /* What happened to the device's answer: true if it gave what was asked for. */
 bool gm_device_gave(struct gm_allocator *a, enum gm_device_status status);
 

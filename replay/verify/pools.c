@@ -36,11 +36,23 @@ static struct gm_allocator_home home_of_model(struct gm_verifying *v, uint32_t p
     return gm_allocator_home_of(&v->model, p->id_first, p->id_second);
 }
 
+/* Whether v->home, which may be none so far, are the pools of that id: nearly always they are. */
+static bool is_home(const struct gm_verifying *v, uint64_t id_first, uint64_t id_second)
+{
+    const struct gm_allocator_home *home = &v->home;
+    if (home->small == home->large || home->large >= v->model.pools.n)
+        return false;
+    const struct gm_allocator_pool *pool = &v->model.pools.v[home->large];
+    return pool->id_first == id_first && pool->id_second == id_second;
+}
+
 void gm_pools_choose_home(struct gm_verifying *v, uint32_t event, uint32_t pool, uint64_t address)
 {
     const struct gm_history_pool *p = &v->h->pools[pool];
     const bool is_known = p->id_first != GM_ABSENT;
-    v->home = gm_allocator_home_of(&v->model, is_known ? p->id_first : 0, is_known ? p->id_second : 0);
+    const uint64_t first = is_known ? p->id_first : 0, second = is_known ? p->id_second : 0;
+    if (!is_home(v, first, second))
+        v->home = gm_allocator_home_of(&v->model, first, second);
     if (!v->guesses_pools)
         return;
     const struct gm_space *space = &v->model.space;
