@@ -151,7 +151,7 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
     struct gm_blame blame;
     struct gm_text t = {0};
     char bytes[GM_SIZE_TEXT], share[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
-    c->failed |= set->failed || (set->n > 0 && !gm_lives_blame(c->lives, set, &blame));
+    c->failed |= !gm_set_add_cut_off(c->lives, set) || (set->n > 0 && !gm_lives_blame(c->lives, set, &blame));
     if (!c->failed && set->n > 0 && (is_of_reserved || blame.bytes >= least_of_mistake(c))) {
         if (blame.bytes > 0)
             gm_text_printf(&t, "%s at the peak (%s %%), in %s block%s, most of it made in %s: ",

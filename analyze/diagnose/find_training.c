@@ -277,7 +277,7 @@ static struct burst *find_bursts(const struct gm_lives *l, const struct round *r
 /* Whether it goes within the step in which it was made: no state, though those of a run of few steps may go soon. */
 static bool is_brief(const struct gm_lives *l, size_t a)
 {
-    return !l->taken[a] && l->h->born[a] > 0 && l->h->freed[a] != GM_NEVER && !gm_lives_is_of_engine(l, a) &&
+    return !l->taken[a] && l->h->born[a] > 0 && gm_lives_goes(l, a) && !gm_lives_is_of_engine(l, a) &&
            !gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE) &&
            gm_lives_round(l, l->h->freed[a]) <= gm_lives_round(l, l->h->born[a]) + 1;
 }

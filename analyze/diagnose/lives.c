@@ -179,6 +179,7 @@ static bool find_loop_backs(const struct gm_lives *l, struct loop_backs *found)
 
 GM_ORDERING(by_loop, struct loop_back, GM_UP(depth) || GM_UP(above) || GM_UP(event));
 
+GM_ORDERING(by_allocation, struct gm_cut_off, GM_UP(allocation));
 GM_ORDERING(by_number, uint32_t, GM_BY(GM_ORDER(*a, *b)));
 
 /* Whether no allocation is made above that line in its function, called from there. */
@@ -429,6 +430,40 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
     return ok;
 }
 
+/* ---- the end of the trace ---------------------------------------------------------------------------------------- */
+
+static bool find_cut_offs(struct gm_lives *l)
+{
+    const struct gm_history *const h = l->h;
+    const struct gm_roster *const roster = gm_lives_roster(l);
+    for (size_t i = 0; roster != NULL && i < roster->n; i++) {
+        const struct gm_roster_row *row = &roster->v[i], *like;
+        const uint32_t a = row->allocation;
+        if (h->freed[a] != GM_NEVER || row->round == 0)
+            continue;
+        like = gm_roster_find(roster, gm_stack_of(h, a), row->round - 1, row->place);
+        if (like != NULL && h->freed[like->allocation] != GM_NEVER &&
+            h->freed[like->allocation] - h->born[like->allocation] > h->count - h->born[a] &&
+            !GM_VEC_PUSH(&l->cut_offs, ((struct gm_cut_off){a, like->allocation})))
+            return false;
+    }
+    if (l->cut_offs.n > 0)
+        qsort(l->cut_offs.v, l->cut_offs.n, sizeof *l->cut_offs.v, by_allocation);
+    return roster != NULL;
+}
+
+static const struct gm_cut_off *cut_off_of(const struct gm_lives *l, size_t a)
+{
+    size_t at = 0;
+    GM_BISECT(at, l->cut_offs.n, i, l->cut_offs.v[i].allocation < a);
+    return at < l->cut_offs.n && l->cut_offs.v[at].allocation == a ? &l->cut_offs.v[at] : NULL;
+}
+
+bool gm_lives_is_cut_off(const struct gm_lives *l, size_t a)
+{
+    return cut_off_of(l, a) != NULL;
+}
+
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static void look_at_phases(struct gm_lives *l, bool has_oom)
@@ -479,7 +514,7 @@ bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct g
     if (l->roster != NULL)
         pthread_mutex_init(&l->roster->lock, NULL);
     if (l->taken == NULL || l->roster == NULL || !gm_names_init(&l->names, snapshot, &report->arena) ||
-        !read_stacks(l) || !find_rounds(l, kept, steps->period_events > 0) || !make_guide(l))
+        !read_stacks(l) || !find_rounds(l, kept, steps->period_events > 0) || !make_guide(l) || !find_cut_offs(l))
         return false;
     look_at_phases(l, has_oom);
     const struct gm_settled settled = gm_history_settled(l->h);
@@ -528,7 +563,7 @@ void gm_lives_free(struct gm_lives *l)
     gm_names_free(&l->names);
     free(l->taken);
     forget_kinds(l);
-    GM_FREE_ALL(l->by, l->frame_by, l->calls, l->rounds.v, l->there.v, l->guide);
+    GM_FREE_ALL(l->by, l->frame_by, l->calls, l->rounds.v, l->there.v, l->cut_offs.v, l->guide);
     if (l->roster != NULL) {
         free(l->roster->v);
         free(l->roster->first);
@@ -694,6 +729,38 @@ void gm_set_drop(struct gm_set *set, size_t a)
 void gm_set_shrink(struct gm_set *set, size_t a, uint64_t bytes)
 {
     change(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, bytes);
+}
+
+static uint32_t as_much_later(uint32_t moment, uint32_t by)
+{
+    return moment == 0 || moment == GM_REMEDY_NEVER ? moment : moment + by;
+}
+
+bool gm_set_add_cut_off(const struct gm_lives *l, struct gm_set *set)
+{
+    const struct gm_history *const h = l->h;
+    const size_t n = set->n;
+    if (n == 0 || l->cut_offs.n == 0)
+        return !set->failed;
+    uint32_t *cut_off = calloc(h->allocation_count, sizeof *cut_off); /* by what is like it; 0: there is none */
+    for (size_t i = 0; cut_off != NULL && i < l->cut_offs.n; i++)
+        cut_off[l->cut_offs.v[i].like] = l->cut_offs.v[i].allocation;
+    for (size_t i = 0; cut_off != NULL && i < n; i++) {
+        const struct gm_cut_off *const is_in_set = cut_off_of(l, set->v[i].allocation);
+        if (is_in_set != NULL)
+            cut_off[is_in_set->like] = 0;
+    }
+    for (size_t i = 0; cut_off != NULL && i < n; i++) {
+        const struct gm_remedy_change of_like = set->v[i];
+        const uint32_t a = cut_off[of_like.allocation], later = h->born[a] - h->born[of_like.allocation];
+        const bool is_other_size = of_like.bytes > 0 && of_like.bytes != GM_REMEDY_AS_RECORDED &&
+                                   gm_requested(h, a) != gm_requested(h, of_like.allocation);
+        if (a > 0 && !is_other_size)
+            change(set, a, as_much_later(of_like.gone, later), as_much_later(of_like.again, later), of_like.bytes);
+    }
+    set->failed |= cut_off == NULL;
+    free(cut_off);
+    return !set->failed;
 }
 
 /* The label, and the line of the program's own that it was called from, of frames[0, n) outside of it: the innermost.

@@ -51,6 +51,13 @@ enum {
  * long beside; itself. */
 enum gm_taken { GM_TAKEN_NOT, GM_TAKEN_IN_PART, GM_TAKEN };
 
+/* What is there when the trace ends, and `like` it, of the same stack and place in the round before, went sooner: the
+ * trace's end came before its own. */
+struct gm_cut_off {
+    uint32_t allocation, like;
+};
+struct gm_cut_offs GM_VEC(struct gm_cut_off); /* by allocation */
+
 enum { GM_GUIDE_BITS = 8 };
 
 /* The allocations in the order of the program's loop, by stack, round and place, but for those from before the trace.
@@ -87,7 +94,8 @@ struct gm_lives {
      * taken. */
     uint8_t *kinds;           /* [allocation] */
     struct gm_habit *habits;  /* [gm_stack_id] */
-    struct gm_roster *roster; /* gm_lives_roster; also that of a twin */
+    struct gm_roster *roster; /* also that of a twin */
+    struct gm_cut_offs cut_offs;
     bool has_backward, has_optimizer, has_oom;
     bool gives_back;         /* memory goes back to the driver */
     uint32_t last_made;      /* event: what is freed later lasts to the end of the run */
@@ -173,10 +181,17 @@ static inline bool gm_lives_is_of_engine(const struct gm_lives *l, size_t a)
 {
     return (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_BACKWARD)) != 0;
 }
+/* Whether it is only the trace's end that it lives until. */
+bool gm_lives_is_cut_off(const struct gm_lives *l, size_t a);
+/* Whether it goes, be it after the trace. */
+static inline bool gm_lives_goes(const struct gm_lives *l, size_t a)
+{
+    return l->h->freed[a] != GM_NEVER || gm_lives_is_cut_off(l, a);
+}
 /* Whether it is there to the end: never freed, or by the end of the program. */
 static inline bool gm_lives_is_left(const struct gm_lives *l, size_t a)
 {
-    return l->h->freed[a] > l->last_made;
+    return l->h->freed[a] > l->last_made && (l->h->freed[a] != GM_NEVER || !gm_lives_is_cut_off(l, a));
 }
 /* Whether the run was still set up, or in its first round: loops may set it up, too. */
 static inline bool gm_lives_is_early(const struct gm_lives *l, uint32_t moment)
@@ -268,6 +283,8 @@ void gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again);
 void gm_set_end(struct gm_set *set, size_t a, uint32_t gone);
 void gm_set_drop(struct gm_set *set, size_t a);
 void gm_set_shrink(struct gm_set *set, size_t a, uint64_t bytes);
+/* With those that the trace's end cut off, as what is like them in the set. false: no memory. */
+bool gm_set_add_cut_off(const struct gm_lives *l, struct gm_set *set);
 /* What those of it that are there at the peak hold then. */
 uint64_t gm_set_at_peak(const struct gm_lives *l, const struct gm_set *set);
 

@@ -2235,7 +2235,7 @@ class Mistakes(unittest.TestCase):
     def test_what_a_layer_leaves_at_its_end_is_no_graph(self):
         call = ("_call_impl", TORCH + "nn/modules/module.py", 1)
 
-        def layers(keep, data=4, small=0, calls=1):
+        def layers(keep, data=4, small=0, calls=1, is_cut=False):
             t = Trace()
             t.alloc(10, WEIGHTS)
             for r in range(6):
@@ -2249,9 +2249,10 @@ class Mistakes(unittest.TestCase):
                     if not keep:
                         t.free(*made[1:])
                         del made[1:]
-                t.free(*made)
+                t.free(*(made if r < 5 or not is_cut else []))
             return t
         self.expect(layers(True), "no-inference-mode", 300, 640)
+        self.expect(layers(True, data=0, is_cut=True), "no-inference-mode", 300, 640)  # the trace ends before the last one's
         self.expect(layers(True, data=0), "no-inference-mode", 300, 640)  # the same input, again and again
         self.expect_none(layers(False), "no-inference-mode")
         self.expect(layers(True, small=100), "no-inference-mode", 760, 900)  # a third of it in pieces of half a thousandth
@@ -2941,6 +2942,15 @@ class Mistakes(unittest.TestCase):
             t.free(t.alloc(1 / 1024, ROOT), t.alloc(1, AUTOGRAD))
             return made
         self.expect_none(train(5, retained, weights=8, size=8), "no-inference-mode")
+
+    def test_trace_that_ends_in_the_middle(self):
+        """What lives at its end goes later, as that of the rounds before did, though the peak is in the last one."""
+        copies = [("_multi_tensor_adam", TORCH + "optim/adam.py", 30), *STEP[1:]]
+        for rounds in 4, 5:
+            def step(t, r, last=rounds - 1):
+                held = [t.alloc(1 + r, STEP), *[t.alloc(32, copies) for _ in range(8)]]
+                t.free(*(held if r < last else []))
+            self.expect(train(rounds, after=step, width=1), "foreach-transients", 150, 170)
 
     def test_what_goes_at_once_in_inference_and_is_no_graph(self):
         def layers(is_graph):
