@@ -12,7 +12,7 @@
 /* One allocation of a set: what one line of code made before the first round, and is there at the peak. */
 struct member {
     const char *site;
-    uint64_t bytes;
+    uint64_t bytes, address;
     uint32_t allocation, born;
     unsigned by;
     bool goes; /* it is freed later, for good */
@@ -86,9 +86,10 @@ static struct members list_members(struct gm_case *c, bool (*is_wanted)(const st
         if (is_again && !is_copied(l, a))
             continue;
         const char *site = gm_names_site(&l->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
-        c->failed |= site == NULL ||
-                     !GM_VEC_PUSH(&found, ((struct member){site, gm_requested(l->h, a), (uint32_t)a, l->h->born[a],
-                                                           gm_lives_by(l, a), goes && !is_again}));
+        c->failed |=
+            site == NULL ||
+            !GM_VEC_PUSH(&found, ((struct member){site, gm_requested(l->h, a), gm_history_address(l->h, a), (uint32_t)a,
+                                                  l->h->born[a], gm_lives_by(l, a), goes && !is_again}));
     }
     GM_SORT(found.v, found.n, by_site);
     bool is_again = false;
@@ -104,17 +105,20 @@ static struct members list_members(struct gm_case *c, bool (*is_wanted)(const st
 struct part {
     size_t from, to;
     uint64_t bytes;
-    uint32_t born, last; /* of its first and of its last */
+    uint64_t lowest, highest; /* addresses */
+    uint32_t born, last;      /* of its first and of its last */
     unsigned by;
     bool goes;
 };
 
 static struct part part_at(const struct members *m, size_t from)
 {
-    struct part part = {.from = from, .to = from, .born = GM_NEVER};
+    struct part part = {.from = from, .to = from, .born = GM_NEVER, .lowest = UINT64_MAX};
     for (; part.to < m->n && strcmp(m->v[part.to].site, m->v[from].site) == 0; part.to++) {
         const struct member *row = &m->v[part.to];
         part.bytes += row->bytes;
+        part.lowest = gm_min(part.lowest, row->address);
+        part.highest = gm_max(part.highest, row->address);
         part.born = row->born < part.born ? row->born : part.born;
         part.last = row->born > part.last ? row->born : part.last;
         part.by |= row->by;
@@ -265,9 +269,12 @@ static bool is_of_read(const struct gm_lives *l, const struct part *a)
     return is;
 }
 
-/* Whether they are made by turns: of one layer after the other, and no copy of what was there. */
+/* Whether they are made by turns: of one layer after the other, and no copy of what was there. Of what is older than
+ * the trace addresses tell. */
 static bool are_by_turns(const struct part *a, const struct part *b)
 {
+    if (a->last == 0 && b->last == 0)
+        return a->lowest < b->highest && b->lowest < a->highest;
     return a->born < b->last && b->born < a->last;
 }
 

@@ -751,12 +751,18 @@ bool gm_set_add_cut_off(const struct gm_lives *l, struct gm_set *set)
             cut_off[is_in_set->like] = 0;
     }
     for (size_t i = 0; cut_off != NULL && i < n; i++) {
-        const struct gm_remedy_change of_like = set->v[i];
-        const uint32_t a = cut_off[of_like.allocation], later = h->born[a] - h->born[of_like.allocation];
-        const bool is_other_size = of_like.bytes > 0 && of_like.bytes != GM_REMEDY_AS_RECORDED &&
-                                   gm_requested(h, a) != gm_requested(h, of_like.allocation);
-        if (a > 0 && !is_other_size)
-            change(set, a, as_much_later(of_like.gone, later), as_much_later(of_like.again, later), of_like.bytes);
+        const struct gm_remedy_change like = set->v[i];
+        const uint32_t a = cut_off[like.allocation];
+        if (a == 0)
+            continue;
+        const uint64_t size = gm_requested(h, a), size_of_like = gm_requested(h, like.allocation);
+        const uint32_t later = h->born[a] - h->born[like.allocation], gone = as_much_later(like.gone, later);
+        const uint64_t bytes = like.bytes == GM_REMEDY_AS_RECORDED ? like.bytes
+                               : like.bytes >= size_of_like
+                                   ? gm_max(like.bytes, size)
+                                   : (uint64_t)((double)like.bytes / (double)size_of_like * (double)size);
+        if (gone < h->count || gone == GM_REMEDY_NEVER || bytes < size) /* else it is there all the time as it is */
+            change(set, a, gone, as_much_later(like.again, later), bytes);
     }
     set->failed |= cut_off == NULL;
     free(cut_off);

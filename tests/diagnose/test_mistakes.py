@@ -2952,6 +2952,18 @@ class Mistakes(unittest.TestCase):
                 t.free(*(held if r < last else []))
             self.expect(train(rounds, after=step, width=1), "foreach-transients", 150, 170)
 
+    def test_weights_older_than_the_trace(self):
+        """Two lines make as many of one size: by turns, the layers of a model; one after the other, a copy."""
+        def old(by_turns):
+            t = Trace()
+            first, second = ([("__init__", "net.py", line), *WEIGHTS[1:]] for line in (10, 11))
+            for n in range(24):
+                t.alloc(40 + n % 12 // 2 if not by_turns else 40 + n // 4, second if (n % 2 if by_turns else n >= 12) else first)
+            t.trace.clear()
+            return train(5, t=t, weights=8, width=24)
+        self.expect(old(False), "second-copy-of-weights", 500, 520)
+        self.expect_none(old(True), "second-copy-of-weights")
+
     def test_what_goes_at_once_in_inference_and_is_no_graph(self):
         def layers(is_graph):
             """A layer is a function: what it makes goes when it returns, but for its output, or with the last output."""
