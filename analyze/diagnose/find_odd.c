@@ -322,7 +322,8 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
     if (!c->has_oom)
         find_giant_of_peak(c, rule);
     const struct gm_oom_row *oom = gm_case_oom(c);
-    if (oom == NULL || oom->asked == GM_REPORT_NONE)
+    const bool is_logits = (l->by[stack] & GM_BY_LOSS) != 0 && gm_case_found(c, "vocabulary-copies") != NULL;
+    if (oom == NULL || oom->asked == GM_REPORT_NONE || is_logits)
         return;
     const uint64_t asked = oom->asked, in_use = oom->levels.requested;
     for (size_t a = 0; a < l->h->allocation_count; a++) {

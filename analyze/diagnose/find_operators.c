@@ -575,13 +575,25 @@ static const char *first_copy(struct gm_lives *l, const struct gm_set *set)
     return first == GM_NEVER ? NULL : gm_lives_place(l, gm_stack_of(l->h, first));
 }
 
+/* What the loss asked for when memory ran out beside the peak: a copy that is nowhere. 0: it did not, or not there. */
+static uint64_t refused_copy(const struct gm_lives *l)
+{
+    const uint64_t row = l->h->first + l->first_oom;
+    return l->has_oom && gm_lives_round(l, l->first_oom) == gm_lives_round(l, l->peak) &&
+                   (l->by[l->snapshot->events.stack[row].v] & GM_BY_LOSS) != 0 &&
+                   gm_event_size(&l->snapshot->events, row) != GM_ABSENT
+               ? gm_event_size(&l->snapshot->events, row)
+               : 0;
+}
+
 static void find_logits(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    uint64_t size = 0;
+    const uint64_t refused = refused_copy(l);
+    uint64_t size = refused;
     const uint32_t round = gm_lives_round(l, l->peak);
-    size_t copies = 0, of_forward = 0;
+    size_t copies = refused > 0, of_forward = copies;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_requested(l->h, a) > size && (gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0)
             size = gm_requested(l->h, a);
@@ -593,7 +605,8 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
             copies++;
             of_forward += !gm_lives_is_of_backward(l, a) && gm_lives_round(l, l->h->born[a]) == round;
         }
-    if (copies < COPIES || !gm_is_share(size, l->at_peak, 0.03) || is_of_pairs(l, size))
+    const size_t least = refused > 0 ? PLAIN : COPIES; /* the backward pass makes one more, which nobody came to */
+    if (copies < least || !gm_is_share(size, l->at_peak, 0.03) || is_of_pairs(l, size))
         return;
     GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
     for (size_t i = 0; makes != NULL && i < l->snapshot->stacks.count; i++)
@@ -905,7 +918,7 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info where the forward pass makes no more than logits and their logarithms",
      .when =
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
-         "each; where no name tells of a loss, of the largest size, if the forward pass ends in it after something 6 "
+         "each; 2, where memory ran out for one of them in the forward pass's loss; where no name tells of a loss, of the largest size, if the forward pass ends in it after something 6 "
          "times smaller, of which one of the largest weights makes it by its sizes, and a number for each row (but for "
          "2 %) is made of it, twice, or, but for more than 16 in a row, after something 32 times smaller or that "
          "product, and one of the largest weights has the first gradient, or a part of it, and nothing of that size is "

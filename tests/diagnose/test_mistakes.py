@@ -3059,6 +3059,22 @@ class Mistakes(unittest.TestCase):
                        lambda t, r: [t.alloc(600, AUTOGRAD)], weights=2)
         self.expect(copies, "vocabulary-copies", 1500, 3100, "net.py:4")  # where copies begin, not where there are most
 
+    def test_copy_of_logits_that_memory_ran_out_for(self):
+        """It is in no peak, and smaller batches are no cure that is needed."""
+        def fails_in(stack, copies):
+            t = Trace()
+            for _ in range(4):
+                t.alloc(8, WEIGHTS)
+            for mib in [16] * 6 + [600] * copies:
+                t.alloc(mib, FORWARD)
+            frames = [{"name": name, "filename": file, "line": line} for name, file, line in stack]
+            t.trace.append({"action": "oom", "device_free": 300 * MIB, "size": 1200 * MIB, "stream": 0, "time_us": t.clock(), "frames": frames})
+            return t
+        loss = [("cross_entropy", TORCH + "nn/functional.py", 9), *FORWARD[1:]]
+        self.expect(fails_in(loss, 1), "vocabulary-copies", 500, 600)
+        self.assertRegex(diagnosed(fails_in(loss, 2))["Do this"], "^loss in chunks, saves 1.0")
+        self.expect_none(fails_in(FORWARD, 2), "vocabulary-copies")
+
     def test_a_library_s_line_tells_the_nearest_line_of_the_program(self):
         outer = [("loss_of", "tune.py", 30), ("<module>", "tune.py", 43)]
         model = [("forward", "site-packages/transformers/modeling.py", 468), ("loss_of", "tune.py", 29), outer[1]]
