@@ -918,7 +918,8 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info where the forward pass makes no more than logits and their logarithms",
      .when =
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
-         "each; 2, where memory ran out for one of them in the forward pass's loss; where no name tells of a loss, of the largest size, if the forward pass ends in it after something 6 "
+         "each; 2, where memory ran out for one of them in the forward pass's loss; where no name tells of a loss, of "
+         "the largest size, if the forward pass ends in it after something 6 "
          "times smaller, of which one of the largest weights makes it by its sizes, and a number for each row (but for "
          "2 %) is made of it, twice, or, but for more than 16 in a row, after something 32 times smaller or that "
          "product, and one of the largest weights has the first gradient, or a part of it, and nothing of that size is "

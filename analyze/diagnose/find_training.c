@@ -530,8 +530,8 @@ static bool collect_repeated(struct gm_set *set, const struct gm_lives *l, const
 }
 
 /* What layers keep, of the kind that the peak's forward pass shows: they repeat, be it inside of what repeats itself,
- * are passes of one line, or differ. Returns whether they repeat. */
-static bool collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activations)
+ * are passes of one line, or differ. */
+static void collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activations)
 {
     static const double shares[] = {0.9, 0.5};
     const struct gm_lives *l = c->lives;
@@ -555,7 +555,6 @@ static bool collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activat
         if (collect_calls(set, l, level, &ok) >= LEAST_CALLS)
             break;
     c->failed |= !ok;
-    return is_repeated;
 }
 
 static void find_activations(struct gm_case *c, const struct gm_rule *rule)
@@ -563,17 +562,16 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     uint64_t bytes = 0, all_bytes = 0; /* all: as where the peak is told, with what other mistakes have of them */
-    bool is_repeated = false;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t size = gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
         bytes += is_activation(l, a) ? size : 0;
         all_bytes += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) ? size : 0;
     }
     if (l->has_backward && gm_is_share(bytes, l->at_peak, 0.5))
-        is_repeated = collect_kept(c, &set, bytes);
+        collect_kept(c, &set, bytes);
     if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, WORTH))
         set.n = 0;
-    const char *site = set.n == 0 || !is_repeated ? NULL : gm_lives_caller(c->lives, &set, false);
+    const char *site = gm_lives_caller_of_parts(c->lives, &set);
     char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,

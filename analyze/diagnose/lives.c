@@ -1013,6 +1013,97 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool i
     return label == NULL ? label : with_origin(l, label, common, n - 1, true);
 }
 
+/* How many frames all that is made from the one to the other has in common, from the outermost on, and those. */
+static size_t common_from_to(const struct gm_lives *l, uint32_t first, uint32_t last, uint32_t frames[DEPTH_MOST],
+                             size_t *all)
+{
+    uint32_t others[DEPTH_MOST];
+    size_t n = *all = python_frames(l, gm_stack_of(l->h, first), frames);
+    for (uint32_t e = l->h->born[first]; e < l->h->born[last]; e++) {
+        const size_t m = gm_made_by(l->h, e) == GM_NEVER ? 0 : python_frames(l, stack_at(l, e), others);
+        n = m == 0 ? n : gm_min(n, gm_shared_frames(frames, *all, others, m));
+    }
+    return n;
+}
+
+/* Whether both go through one call, behind n frames, of the same function. */
+static bool is_same_call(const struct gm_lives *l, const uint32_t *frames, size_t n, const uint32_t *others, size_t m)
+{
+    const struct gm_frames *f = &l->snapshot->frames;
+    return m > n && gm_shared_frames(frames, n, others, m) == n && gm_is_same_function(f, frames[n], others[n]);
+}
+
+/* Whether one of the last few of n frames runs modules one after the other: the next function is one's. */
+static bool is_in_sequence(struct gm_lives *l, const uint32_t *frames, size_t n)
+{
+    bool is_one = false;
+    for (size_t i = n; i > 0 && n - i <= GM_INSIDE; i--)
+        is_one |= strstr(string_of(&l->names, l->snapshot->frames.filename[frames[i - 1]]),
+                         "nn/modules/container.py") != NULL;
+    return is_one;
+}
+
+/* Parts [from, to) of which each is made by several lines of a function, which runs others before them, are passes of a
+ * loop in it: its line that makes most of them becomes one of the n frames. */
+static size_t with_loop(const struct gm_lives *l, const struct gm_set *set, size_t from, size_t to, uint32_t *frames,
+                        size_t n)
+{
+    const struct gm_frames *f = &l->snapshot->frames;
+    uint32_t others[DEPTH_MOST], most = frames[n];
+    GM_FREED uint64_t *bytes = calloc((size_t)f->count + 1, sizeof *bytes);
+    uint64_t least = f->line[frames[n]];
+    bool has_before = false;
+    for (uint32_t e = l->h->born[set->v[from].allocation]; e < set->v[to - 1].gone && e < l->h->count; e++) {
+        const size_t m = gm_made_by(l->h, e) == GM_NEVER ? 0 : python_frames(l, stack_at(l, e), others);
+        least = is_same_call(l, frames, n, others, m) ? gm_min(least, f->line[others[n]]) : least;
+    }
+    for (uint32_t s = 0; s < l->snapshot->stacks.count && !has_before; s++)
+        has_before = is_same_call(l, frames, n, others, python_frames(l, s, others)) && f->line[others[n]] < least;
+    for (size_t i = from; bytes != NULL && has_before && i < to; i++) {
+        const size_t m = python_frames(l, gm_stack_of(l->h, set->v[i].allocation), others);
+        if (!is_same_call(l, frames, n, others, m))
+            continue;
+        bytes[others[n]] += gm_requested(l->h, set->v[i].allocation);
+        most = bytes[others[n]] > bytes[most] ? others[n] : most;
+    }
+    frames[n] = most;
+    return n + has_before;
+}
+
+const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set)
+{
+    GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->frames.count + 1, sizeof *bytes);
+    uint64_t most = 0;
+    uint32_t frames[DEPTH_MOST], line = 0;
+    size_t first = 0, next = 0, end = 0, all, n; /* of that line: the first part, what follows, its round's end */
+    bool is_library;
+    for (size_t from = 0, to; bytes != NULL && from < set->n; from = to) {
+        uint64_t part = 0;
+        for (to = from; to < set->n && set->v[to].gone == set->v[from].gone; to++)
+            part += gm_requested(l->h, set->v[to].allocation);
+        n = common_from_to(l, set->v[from].allocation, set->v[to - 1].allocation, frames, &all);
+        if (line_of(l, frames, all, &n, false, &is_library) == NULL)
+            continue;
+        bytes[frames[n - 1]] += part;
+        if (bytes[frames[n - 1]] <= most)
+            continue;
+        if (most == 0 || frames[n - 1] != line) {
+            first = from;
+            next = end = to;
+        } else if (gm_lives_round(l, set->v[from].gone) == gm_lives_round(l, set->v[first].gone)) {
+            end = to;
+        }
+        line = frames[n - 1];
+        most = bytes[line];
+    }
+    if (most == 0)
+        return NULL;
+    n = common_from_to(l, set->v[first].allocation, set->v[next - 1].allocation, frames, &all);
+    n = n < all && next < end && !is_in_sequence(l, frames, n) ? with_loop(l, set, first, end, frames, n) : n;
+    const char *label = line_of(l, frames, all, &n, false, &is_library);
+    return label == NULL ? NULL : with_origin(l, label, frames, n - 1, true);
+}
+
 bool gm_lives_is_within_backward(const struct gm_lives *l, uint32_t event)
 {
     const uint32_t a = gm_made_by(l->h, event);

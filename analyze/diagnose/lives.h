@@ -322,4 +322,8 @@ uint64_t gm_rows_of_product(const struct gm_lives *l, uint64_t before, uint64_t 
  * modules, or anywhere. NULL: there is none. */
 const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside);
 
+/* Of parts of a set that go at one moment each, as layers do: the line that most of them (by bytes) were called from as
+ * a whole. NULL: there is none. */
+const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set);
+
 #endif

@@ -2566,8 +2566,21 @@ class Mistakes(unittest.TestCase):
                     t.free(t.alloc(4, AUTOGRAD), made.pop())
                 return []
             return train(4, forward, weights=2, size=4, width=1)
-        self.expect(unet([20, 21, 20, 22]), "activations-dominate", 150, 330, "unet.py:")
+        self.expect(unet([20, 21, 20, 22]), "activations-dominate", 150, 330, "forward  unet.py:20")  # no line inside of a block
         self.expect_none(unet([20, 21]), "activations-dominate")
+
+    def test_loop_of_several_lines(self):
+        """Not the call of the function that has it, nor a line inside of what it calls."""
+        def forward(t, r):
+            at = lambda line, *inner: [*inner, ("forward", "flow.py", line), *FORWARD[1:]]
+            update = [("forward", "update.py", 50), FORWARD[1]]
+            held[:] = [t.alloc(8, at(12))]
+            for _ in range(12):
+                held.extend(t.alloc(mib, at(*of)) for mib, of in ((6, (24,)), (16, (28, *update)), (16, (28, *update)), (2, (31,))))
+            return []
+
+        held = []
+        self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 250, 480, "forward  flow.py:28")
 
     def test_branch_that_ends_in_a_number_is_a_graph(self):
         """What comes before the branch passes; without the number, the same tensors are in a list."""
