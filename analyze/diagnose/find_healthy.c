@@ -2,6 +2,7 @@
  *
  * The best there is to say, where nothing else was.
  */
+#include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
 #include <string.h>
@@ -57,12 +58,34 @@ static void tell_why(struct gm_text *t, const struct gm_view *v, bool has_minor)
     gm_text_add_char(t, '.');
 }
 
+/* Neither who made it is known nor what it is for: that it outlives steps tells it of weights only. */
+static bool is_unrecorded(const struct gm_lives *l, size_t a)
+{
+    return l->h->born[a] == 0 && gm_stack_of(l->h, a) <= GM_STACK_EMPTY && !gm_lives_is_of_weights(l, a) &&
+           !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE);
+}
+
+static void find_begun_late(struct gm_case *c, const struct gm_rule *rule)
+{
+    const uint64_t bytes = gm_lives_sum_at_peak(c->lives, is_unrecorded);
+    char size[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
+    if (!gm_is_share(bytes, c->lives->at_peak, 0.5))
+        return;
+    struct gm_finding *f =
+        gm_case_say(c, rule, GM_INFO, bytes,
+                    "%s of the peak (%s %%) were there before the trace begins, without a stack, and are no weights: "
+                    "which code made them is not known, and no verdict on them is due. Record from before the model is "
+                    "made, or with a larger max_entries.",
+                    gm_size_format(size, bytes), gm_share_format(share, bytes, c->lives->at_peak));
+    f->brief = "record earlier: what makes the peak was there before";
+}
+
 static void find_healthy(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_text t = {0};
     bool is_healthy = c->has_view && !c->has_oom && c->report->diagnosis.doubt_count == 0 && is_understood(&c->view) &&
                       is_filled(&c->view) && gm_case_found(c, "forward-only") == NULL &&
-                      gm_case_found(c, "weights-only") == NULL;
+                      gm_case_found(c, "weights-only") == NULL && gm_case_found(c, "begun-late") == NULL;
     bool has_minor = false;
     for (size_t i = 0; i < c->n; i++) {
         has_minor |= gm_is_minor(&c->findings[i]);
@@ -78,6 +101,15 @@ static void find_healthy(struct gm_case *c, const struct gm_rule *rule)
 }
 
 static const struct gm_rule rules[] = {
+    {.id = "begun-late",
+     .title = "Most of the peak was made before the recording began",
+     .find_in_lives = find_begun_late,
+     .rank = GM_RANK_SITE,
+     .severity = "info",
+     .when =
+         "half of the peak is older than the trace, has no stack, and is no weight, gradient, state of an optimizer "
+         "or workspace",
+     .what_to_do = "Call `_record_memory_history` before the model is made, or with a larger `max_entries`"},
     {.id = "healthy",
      .title = "No known mistake: the peak is what the program needs",
      .find = find_healthy,

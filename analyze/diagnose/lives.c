@@ -1076,11 +1076,16 @@ const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *se
     uint64_t most = 0;
     uint32_t frames[DEPTH_MOST], line = 0;
     size_t first = 0, next = 0, end = 0, all, n; /* of that line: the first part, what follows, its round's end */
+    size_t left = 2 * l->h->count;               /* events to look at: parts of layers hardly overlap */
     bool is_library;
     for (size_t from = 0, to; bytes != NULL && from < set->n; from = to) {
         uint64_t part = 0;
         for (to = from; to < set->n && set->v[to].gone == set->v[from].gone; to++)
             part += gm_requested(l->h, set->v[to].allocation);
+        const uint32_t begun = l->h->born[set->v[from].allocation], ended = l->h->born[set->v[to - 1].allocation];
+        if (ended > begun && ended - begun > left)
+            continue;
+        left -= ended > begun ? ended - begun : 0;
         n = common_from_to(l, set->v[from].allocation, set->v[to - 1].allocation, frames, &all);
         if (line_of(l, frames, all, &n, false, &is_library) == NULL)
             continue;

@@ -2673,6 +2673,19 @@ class Mistakes(unittest.TestCase):
         held = []
         self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 880, 940)
 
+    def test_recording_that_begins_too_late(self):
+        """What makes the peak was there before, and nobody knows by whom: that is said, and not that nothing is wrong."""
+        t = Trace()
+        old = [t.alloc(256, []) for _ in range(4)]
+        t.trace.clear()
+        train(4, t=t)
+        t.free(*old)
+        train(1, t=t)
+        found = diagnosed(t)
+        self.assertIn("begun-late", found)
+        self.assertNotIn("healthy", found)
+        self.assertRegex(found["Do this"], "^record earlier")
+
     def test_recording_that_begins_in_a_round(self):
         """The first of the equal peaks is then the one of which least was recorded, and what it is made of cannot be mended."""
         for part in (0, 0.2, 0.3, 0.4, 0.5):
