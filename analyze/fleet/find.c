@@ -285,7 +285,8 @@ enum gm_status gm_find_files(struct gm_found_files *files, char *const *operands
     for (size_t i = 0; i < w.todo.n; i++)
         free(w.todo.v[i]);
     for (size_t i = 0; i < w.links.n; i++)
-        GM_FREE_ALL(w.links.v[i], w.todo.v, w.links.v, w.entered.v);
+        free(w.links.v[i]);
+    GM_FREE_ALL(w.todo.v, w.links.v, w.entered.v);
     return w.failed ? gm_no_memory(err) : GM_OK;
 }
 
