@@ -11,6 +11,7 @@ README.md says what a program's header means and what counts. Exit code 3: a pro
 import argparse
 import ast
 import concurrent.futures
+import functools
 import glob
 import hashlib
 import json
@@ -306,6 +307,7 @@ class Said:
         self.is_alarm = self.id != "healthy" and row.get("severity", "warning") != "info"
 
 
+@functools.lru_cache(maxsize=None)
 def analysis_of(path):
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "a.json")
