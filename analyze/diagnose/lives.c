@@ -447,8 +447,7 @@ static bool find_cut_offs(struct gm_lives *l)
             !GM_VEC_PUSH(&l->cut_offs, ((struct gm_cut_off){a, like->allocation})))
             return false;
     }
-    if (l->cut_offs.n > 0)
-        qsort(l->cut_offs.v, l->cut_offs.n, sizeof *l->cut_offs.v, by_allocation);
+    GM_SORT(l->cut_offs.v, l->cut_offs.n, by_allocation);
     return roster != NULL;
 }
 
@@ -742,7 +741,8 @@ bool gm_set_add_cut_off(const struct gm_lives *l, struct gm_set *set)
     const size_t n = set->n;
     if (n == 0 || l->cut_offs.n == 0)
         return !set->failed;
-    uint32_t *cut_off = calloc(h->allocation_count, sizeof *cut_off); /* by what is like it; 0: there is none */
+    GM_FREED uint32_t *cut_off =
+        calloc(h->allocation_count, sizeof *cut_off); /* by what is like it; 0: there is none */
     for (size_t i = 0; cut_off != NULL && i < l->cut_offs.n; i++)
         cut_off[l->cut_offs.v[i].like] = l->cut_offs.v[i].allocation;
     for (size_t i = 0; cut_off != NULL && i < n; i++) {
@@ -765,7 +765,6 @@ bool gm_set_add_cut_off(const struct gm_lives *l, struct gm_set *set)
             change(set, a, gone, as_much_later(like.again, later), bytes);
     }
     set->failed |= cut_off == NULL;
-    free(cut_off);
     return !set->failed;
 }
 

@@ -18,7 +18,8 @@ struct work {
     struct gm_trial_requests *requests;
     size_t *order; /* from the one that stands first; those without a saving are not in it */
     size_t ordered;
-    size_t first; /* the trial of the first of them */
+    size_t first;    /* the trial of the first of them */
+    uint32_t *begin; /* [device_count] gm_settled */
 };
 
 static size_t device_of(const struct work *w, const struct gm_remedy *remedy)
@@ -81,15 +82,15 @@ static uint32_t end_of(const struct gm_history *h, uint32_t a)
     return end <= h->count ? end : (uint32_t)h->count;
 }
 
-static bool make_room(struct gm_trial_requests *to, const struct gm_search_device *device, size_t changes)
+static bool make_room(const struct work *w, struct gm_trial_requests *to, size_t d, size_t changes)
 {
+    const struct gm_search_device *device = &w->search->devices[d];
     const struct gm_history *h = device->history;
     const size_t all = h->allocation_count;
     if (to->requested == NULL) {
         to->requested = malloc((all + 1) * sizeof *to->requested);
-        const uint32_t begin = gm_history_settled(h).begin; /* what was gone before it is left out */
-        for (size_t a = 0; to->requested != NULL && a < all; a++)
-            to->requested[a] = h->freed[a] <= begin ? 0 : gm_whatif_request(device->requested, h, a);
+        for (size_t a = 0; to->requested != NULL && a < all; a++) /* what was gone before it began is left out */
+            to->requested[a] = h->freed[a] <= w->begin[d] ? 0 : gm_whatif_request(device->requested, h, a);
     }
     struct gm_whatif_move *moves = realloc(to->moves, (to->move_count + 2 * changes + 1) * sizeof *moves);
     to->moves = moves != NULL ? moves : to->moves;
@@ -97,11 +98,10 @@ static bool make_room(struct gm_trial_requests *to, const struct gm_search_devic
 }
 
 /* false: no memory. */
-static bool add_changes(struct gm_trial_requests *to, const struct gm_search_device *device,
-                        const struct gm_remedy *remedy)
+static bool add_changes(const struct work *w, struct gm_trial_requests *to, size_t d, const struct gm_remedy *remedy)
 {
-    const struct gm_history *h = device->history;
-    if (!make_room(to, device, remedy->count))
+    const struct gm_history *h = w->search->devices[d].history;
+    if (!make_room(w, to, d, remedy->count))
         return false;
     to->on_one_stream |= remedy->on_one_stream;
     for (size_t i = 0; i < remedy->count; i++) {
@@ -157,12 +157,13 @@ static uint32_t end_of_run(const struct gm_history *h)
 }
 
 /* What is cached in the end goes back: what is left is what cannot. false: no memory. */
-static bool empty_at_end(struct gm_trial_requests *to, const struct gm_search_device *device)
+static bool empty_at_end(const struct work *w, struct gm_trial_requests *to, size_t d)
 {
-    if (!make_room(to, device, 1))
+    const struct gm_history *h = w->search->devices[d].history;
+    if (!make_room(w, to, d, 1))
         return false;
-    to->moves[to->move_count++] = (struct gm_whatif_move){end_of_run(device->history), GM_NEVER, true};
-    return sort_moves(to, device->history);
+    to->moves[to->move_count++] = (struct gm_whatif_move){end_of_run(h), GM_NEVER, true};
+    return sort_moves(to, h);
 }
 
 /* false: PyTorch would not take the settings. */
@@ -184,8 +185,17 @@ static bool add(struct work *w, size_t trial, const struct gm_remedy *remedy)
     const size_t d = device_of(w, remedy);
     const struct gm_search_device *device = &w->search->devices[d];
     struct gm_trial_requests *to = &w->requests[trial * w->search->device_count + d];
-    return add_settings(&w->trials[trial], device, remedy) && add_changes(to, device, remedy) &&
-           (!remedy->is_of_end || gm_remedy_is_of_cache(remedy) || empty_at_end(to, device));
+    return add_settings(&w->trials[trial], device, remedy) && add_changes(w, to, d, remedy) &&
+           (!remedy->is_of_end || gm_remedy_is_of_cache(remedy) || empty_at_end(w, to, d));
+}
+
+/* false: no memory. */
+static bool find_begins(struct work *w)
+{
+    w->begin = calloc(w->search->device_count + 1, sizeof *w->begin);
+    for (size_t d = 0; w->begin != NULL && d < w->search->device_count; d++)
+        w->begin[d] = gm_history_settled(w->search->devices[d].history).begin;
+    return w->begin != NULL;
 }
 
 static void forget_requests(struct work *w)
@@ -253,14 +263,14 @@ static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, str
 {
     size_t n = 1;
     for (size_t d = 0; d < w->search->device_count; d++)
-        baseline = gm_history_settled(w->search->devices[d].history).begin > 0 ? NULL : baseline;
+        baseline = w->begin[d] > 0 ? NULL : baseline;
     for (size_t r = 0; r < w->count; r++)
         baseline = w->remedies[r]->is_of_end ? NULL : baseline; /* it has peaks only */
     const size_t known = baseline != NULL;
     begin(w, 0);
     w->trials[0].runs = baseline != NULL;
     for (size_t d = 0; baseline == NULL && d < w->search->device_count; d++)
-        if (!empty_at_end(&w->requests[d], &w->search->devices[d]))
+        if (!empty_at_end(w, &w->requests[d], d))
             return gm_no_memory(err);
     for (size_t d = 0; baseline != NULL && d < w->search->device_count; d++)
         w->results[d].peak_reserved = baseline[d];
@@ -368,7 +378,7 @@ enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t coun
     w.results = calloc(all, sizeof *w.results);
     w.requests = calloc(all, sizeof *w.requests);
     enum gm_status status = GM_OK;
-    if (w.trials == NULL || w.order == NULL || w.results == NULL || w.requests == NULL)
+    if (w.trials == NULL || w.order == NULL || w.results == NULL || w.requests == NULL || !find_begins(&w))
         status = gm_no_memory(err);
     else if (count > 0 && search->device_count > 0)
         status = replay_alone(&w, baseline, err);
@@ -382,6 +392,7 @@ enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t coun
     free(w.order);
     free(w.results);
     free(w.requests);
+    free(w.begin);
     return status;
 }
 
@@ -391,7 +402,7 @@ enum gm_status gm_fixes_try(struct gm_trial *trials, const uint32_t *sets, size_
     const size_t n = search->device_count;
     struct work w = {.count = set_count, .search = search, .trials = trials};
     w.requests = calloc((set_count + 1) * n + 1, sizeof *w.requests);
-    bool ok = w.requests != NULL;
+    bool ok = w.requests != NULL && find_begins(&w);
     for (size_t i = 0; i < set_count && ok; i++) {
         trials[i].is_baseline = true;
         trials[i].requests = &w.requests[i * n];
@@ -405,5 +416,6 @@ enum gm_status gm_fixes_try(struct gm_trial *trials, const uint32_t *sets, size_
     if (w.requests != NULL)
         forget_requests(&w);
     free(w.requests);
+    free(w.begin);
     return status;
 }

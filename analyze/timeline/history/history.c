@@ -418,15 +418,18 @@ struct live {
     struct gm_walk walk;
 };
 
-static void begin_live(struct live *live, const struct gm_history *h)
+static struct live live_at_start(const struct gm_history *h)
 {
-    *live = (struct live){.h = h, .walk = gm_walk_start(h)};
-    for (size_t a = 0; a < h->allocation_count; a++)
-        live->last = gm_is_made(h, a) && h->born[a] > live->last ? h->born[a] : live->last;
+    struct live live = {.h = h, .walk = gm_walk_start(h)};
+    size_t made = h->allocation_count;
+    while (made > 0 && !gm_is_made(h, made - 1))
+        made--;
+    live.last = made > 0 ? h->born[made - 1] : 0;
     for (size_t a = 0; a < h->allocation_count; a++) {
-        live->all += h->born[a] == 0 ? gm_requested(h, a) : 0;
-        live->older += h->born[a] == 0 && h->freed[a] <= live->last ? gm_requested(h, a) : 0;
+        live.all += h->born[a] == 0 ? gm_requested(h, a) : 0;
+        live.older += h->born[a] == 0 && h->freed[a] <= live.last ? gm_requested(h, a) : 0;
     }
+    return live;
 }
 
 /* false: the trace is over. */
@@ -449,18 +452,18 @@ static bool follow(struct live *live, uint32_t *moment)
 struct gm_settled gm_history_settled(const struct gm_history *h)
 {
     struct gm_settled settled = {0};
-    struct live live;
+    const struct live start = live_at_start(h);
+    struct live live = start;
     uint32_t moment = 0;
-    begin_live(&live, h);
     gm_i128 most = live.all;
     if (live.older == 0)
         return settled;
     while (follow(&live, &moment))
         most = live.all > most ? live.all : most;
     const gm_i128 little = most / NEXT_TO_NOTHING;
-    begin_live(&live, h);
-    if (live.older <= most / MUCH)
+    if (start.older <= most / MUCH)
         return settled;
+    live = start;
     while (settled.peak == 0 && follow(&live, &moment)) {
         if (live.older <= little && settled.begin == 0)
             settled.begin = moment;
