@@ -215,7 +215,7 @@ static bool is_bucket(const struct gm_lives *l, size_t a)
 /* The stack whose sum is asked; those of communication are one. */
 static size_t bucket_of(const struct gm_lives *l, size_t a)
 {
-    return gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) ? l->snapshot->stacks.count : gm_stack_of(l->h, a);
+    return gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) ? l->snapshot->stacks.count : gm_lives_stack(l, a);
 }
 
 enum { LEAST_BUCKET = 20 /* parts of all gradients */ };
@@ -229,7 +229,7 @@ static const char *wrapped_at(struct gm_lives *l, uint64_t gradients)
             gm_requested(l->h, a) >= gradients / LEAST_BUCKET &&
             (first == l->h->allocation_count || l->h->born[a] < l->h->born[first]))
             first = a;
-    return first == l->h->allocation_count ? NULL : gm_lives_place(l, gm_stack_of(l->h, first));
+    return first == l->h->allocation_count ? NULL : gm_lives_place(l, gm_lives_stack(l, first));
 }
 
 /* Whether most gradients that last give way to views in a later backward pass. */
@@ -288,13 +288,13 @@ static bool find_copies(struct gm_set *set, const struct gm_lives *l, const stru
             gradients = is_made ? gradients + size : gradients - size;
             count = is_made ? count + 1 : count - 1;
         } else if (may_be_copy(l, a, sizes, all)) {
-            struct copies *of = &copies[gm_stack_of(h, a)];
+            struct copies *of = &copies[gm_lives_stack(l, a)];
             of->now = is_made ? of->now + size : of->now - size;
             of->are_all |= is_made && count >= LEAST_COPIED && is_near(of->now, gradients);
         }
     }
     for (size_t a = 0; ok && a < h->allocation_count; a++)
-        if (may_be_copy(l, a, sizes, all) && copies[gm_stack_of(h, a)].are_all)
+        if (may_be_copy(l, a, sizes, all) && copies[gm_lives_stack(l, a)].are_all)
             gm_set_drop(set, a);
     return ok;
 }
@@ -479,7 +479,7 @@ static void add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
  * from the first forward pass to the end, too. */
 static bool is_made_again(const struct gm_lives *l, size_t a)
 {
-    const uint32_t *of_stack = &l->roster->first[gm_stack_of(l->h, a)];
+    const uint32_t *of_stack = &l->roster->first[gm_lives_stack(l, a)];
     return gm_is_made(l->h, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 &&
            l->h->born[l->roster->v[of_stack[1] - 1].allocation] > l->first_backward;
 }
@@ -727,7 +727,7 @@ static uint32_t made_with(const struct gm_lives *l, uint64_t bytes)
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_requested(l->h, a) == bytes && gm_lives_is_lasting(l, a) && gm_lives_is_role(l, a, GM_ROLE_PARAMETER) &&
             (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
-            return gm_stack_of(l->h, a);
+            return gm_lives_stack(l, a);
     return 0;
 }
 

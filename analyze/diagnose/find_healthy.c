@@ -61,7 +61,7 @@ static void tell_why(struct gm_text *t, const struct gm_view *v, bool has_minor)
 /* Neither who made it is known nor what it is for: that it outlives steps tells it of weights only. */
 static bool is_unrecorded(const struct gm_lives *l, size_t a)
 {
-    return l->h->born[a] == 0 && gm_stack_of(l->h, a) <= GM_STACK_EMPTY && !gm_lives_is_of_weights(l, a) &&
+    return l->h->born[a] == 0 && gm_lives_stack(l, a) <= GM_STACK_EMPTY && !gm_lives_is_of_weights(l, a) &&
            !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE);
 }
 

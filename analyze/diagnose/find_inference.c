@@ -103,7 +103,7 @@ static bool has_layers(const struct gm_lives *l, const struct gm_set *set, size_
     enum { LOOKED_AT = 256 };
     for (size_t i = from; i < set->n && i < from + LOOKED_AT; i++)
         for (size_t k = from; k < i; k++)
-            if (gm_stack_of(l->h, set->v[i].allocation) == gm_stack_of(l->h, set->v[k].allocation))
+            if (gm_lives_stack(l, set->v[i].allocation) == gm_lives_stack(l, set->v[k].allocation))
                 return true;
     return false;
 }
@@ -116,8 +116,8 @@ static bool is_in_row(const struct gm_lives *l, size_t a)
     uint32_t before = h->born[a] - 1;
     while (before > 0 && gm_made_by(h, before - 1) == GM_NEVER)
         before--;
-    return (before > 0 && gm_stack_of(h, gm_made_by(h, before - 1)) == gm_stack_of(h, a)) ||
-           (after < h->count && gm_stack_of(h, gm_made_by(h, after)) == gm_stack_of(h, a));
+    return (before > 0 && gm_lives_stack(l, gm_made_by(h, before - 1)) == gm_lives_stack(l, a)) ||
+           (after < h->count && gm_lives_stack(l, gm_made_by(h, after)) == gm_lives_stack(l, a));
 }
 
 /* What a group of the set [from, set->n) is among what was made from its first to its last member, and what happened
@@ -143,7 +143,7 @@ static uint32_t count_lines(const struct gm_lives *l, const struct gm_set *set, 
 {
     uint32_t met[FEW_LINES + 1], n = 0;
     for (size_t i = from; i < set->n && n <= FEW_LINES; i++) {
-        const uint32_t stack = gm_stack_of(l->h, set->v[i].allocation);
+        const uint32_t stack = gm_lives_stack(l, set->v[i].allocation);
         uint32_t k = 0;
         while (k < n && met[k] != stack)
             k++;
@@ -268,7 +268,7 @@ static size_t collect_groups(struct gm_case *c, struct gm_set *set, const struct
             held += group.layers >= AT_ONCE && 2 * group.used_up > group.layers ? set->n - before : 0;
         }
         if (set->n > before) {
-            const uint32_t of = gm_stack_of(l->h, set->v[before].allocation);
+            const uint32_t of = gm_lives_stack(l, set->v[before].allocation);
             groups++;
             inside += (is_inside || (of == stack && gm_lives_round(l, e) == round) ||
                        (may_be_held && !gm_lives_has_modules(l))) &&
@@ -361,7 +361,7 @@ static bool is_replaced(const struct gm_lives *l, const struct gm_roster *roster
     const struct gm_history *h = l->h;
     const uint32_t freed = h->freed[row->allocation];
     const struct gm_roster_row *next =
-        freed == GM_NEVER ? NULL : gm_roster_find(roster, gm_stack_of(h, row->allocation), row->round + 1, row->place);
+        freed == GM_NEVER ? NULL : gm_roster_find(roster, gm_lives_stack(l, row->allocation), row->round + 1, row->place);
     return next != NULL && freed > h->born[next->allocation] && freed - h->born[next->allocation] <= SOON;
 }
 
@@ -428,7 +428,7 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
         const bool is_left = gm_lives_is_left(l, row->allocation);
         const struct gm_roster_row *before =
             is_left && row->round > 1
-                ? gm_roster_find(roster, gm_stack_of(h, row->allocation), row->round - 1, row->place)
+                ? gm_roster_find(roster, gm_lives_stack(l, row->allocation), row->round - 1, row->place)
                 : NULL;
         const bool is_last = before != NULL && is_replaced(l, roster, before);
         if (!is_last && !is_replaced(l, roster, row))
@@ -488,7 +488,7 @@ static struct growth *look_at_growth(const struct gm_lives *l)
         const uint32_t old = h->of_event[e];
         const bool goes = old != GM_NEVER && h->freed[old] == e + 1 && gm_requested(h, old) >= l->at_peak / 1000;
         const uint32_t a = goes ? made_of(l, old, e) : GM_NEVER;
-        struct growth *g = a == GM_NEVER ? NULL : &growths[gm_stack_of(h, a)];
+        struct growth *g = a == GM_NEVER ? NULL : &growths[gm_lives_stack(l, a)];
         const uint64_t step = a == GM_NEVER ? 0 : gm_requested(h, a) - gm_requested(h, old);
         if (g == NULL || gm_requested(h, a) <= g->longest)
             continue;
@@ -513,7 +513,7 @@ static uint32_t next_longer(const struct gm_lives *l, const struct growth *growt
     for (uint32_t e = h->born[old]; e < h->count && e + 1 < h->freed[old]; e++) {
         const uint32_t a = gm_made_by(h, e);
         if (a != GM_NEVER && !is_next[a] && gm_requested(h, a) > bytes && gm_requested(h, a) <= 2 * bytes &&
-            is_grown(l, &growths[gm_stack_of(h, a)]))
+            is_grown(l, &growths[gm_lives_stack(l, a)]))
             return a;
     }
     return GM_NEVER;
@@ -533,14 +533,14 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
     GM_FREED bool *is_next = calloc(h->allocation_count + 1, sizeof *is_next);
     c->failed |= growths == NULL || is_next == NULL;
     for (uint32_t a = 0; !c->failed && a < h->allocation_count; a++) {
-        const struct growth *g = &growths[gm_stack_of(h, a)];
+        const struct growth *g = &growths[gm_lives_stack(l, a)];
         if (h->born[a] == 0 || !is_grown(l, g) || g->longest <= longest)
             continue;
-        stack = gm_stack_of(h, a);
+        stack = gm_lives_stack(l, a);
         longest = g->longest;
     }
     for (uint32_t a = 0; !c->failed && longest > 0 && a < h->allocation_count; a++) {
-        const struct growth *g = &growths[gm_stack_of(h, a)];
+        const struct growth *g = &growths[gm_lives_stack(l, a)];
         const bool is_of_growth = is_grown(l, g);
         if (h->born[a] == 0 || gm_requested(h, a) >= (is_of_growth ? g->longest : longest) ||
             (!is_of_growth && (l->role[a] != GM_ROLE_KV_CACHE || h->freed[a] > l->last_made)))
@@ -551,7 +551,7 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
             continue;
         is_next[next] = true;
         set.v[set.n - 1].gone = h->born[next] - 1;
-        set.v[set.n - 1].bytes = growths[gm_stack_of(h, next)].longest;
+        set.v[set.n - 1].bytes = growths[gm_lives_stack(l, next)].longest;
         if (!is_next[a] && !is_of_growth) { /* what was taken up is not the cache */
             first = first == GM_NEVER || h->born[until] < h->born[a] ? a : first;
             until = first == a ? next : until;

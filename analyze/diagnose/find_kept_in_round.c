@@ -41,7 +41,7 @@ static uint32_t anchor_of(struct gm_case *c)
     uint32_t *met = calloc(2 * stacks, sizeof *met), losses = 1, most = 0, *times = met == NULL ? NULL : met + stacks;
     c->failed |= met == NULL;
     for (size_t a = l->h->allocation_count; met != NULL && a-- > 0;) {
-        const uint32_t s = gm_stack_of(l->h, a);
+        const uint32_t s = gm_lives_stack(l, a);
         if (l->h->born[a] == 0 || gm_lives_round(l, l->h->born[a]) != gm_lives_round(l, l->peak) ||
             gm_lives_is_of_engine(l, a))
             continue;
@@ -95,10 +95,10 @@ static void find_passes(struct gm_case *c, struct passes *p)
         if (a == GM_NEVER || gm_lives_is_of_engine(l, a))
             continue;
         if (is_loss(l, a)) {
-            last = n > 0 && (!has_loss || p->set.n == begun + n) ? gm_stack_of(h, a) : last;
+            last = n > 0 && (!has_loss || p->set.n == begun + n) ? gm_lives_stack(l, a) : last;
             has_loss = is_open;
         } else if (is_kept_by_pass(l, a)) {
-            if ((!is_open || has_loss) && gm_stack_of(h, a) == p->anchor) {
+            if ((!is_open || has_loss) && gm_lives_stack(l, a) == p->anchor) {
                 p->loss = has_loss && h->freed[p->set.v[begun].allocation] > e ? last : p->loss;
                 p->are_alike &= !was_backward || (was_other && !was_own) || e >= l->peak || p->set.n == begun ||
                                 !gm_lives_at_peak(l, p->set.v[begun].allocation);
@@ -221,7 +221,7 @@ static bool find_calls(const struct gm_lives *l, struct calls *calls)
         if (e < l->h->count && a == GM_NEVER)
             continue;
         const bool is_over = a == GM_NEVER || gm_lives_is_of_backward(l, a);
-        const uint64_t key = is_over ? 0 : gm_lives_module_call(l, gm_stack_of(l->h, a), 1);
+        const uint64_t key = is_over ? 0 : gm_lives_module_call(l, gm_lives_stack(l, a), 1);
         if (key == 0 && now.key == 0 && !is_over && calls->n > 0 && gm_requested(l->h, a) <= GM_LOSS_BYTES)
             calls->v[calls->n - 1].has_root |= is_there_later(l, a, e + 1);
         if (key == now.key)
@@ -262,7 +262,7 @@ static uint8_t *look_beyond_calls(const struct gm_lives *l)
                 const uint32_t a = gm_made_by(l->h, e);
                 if (!is_held(l, call, a))
                     continue;
-                uint32_t *n = &of_stack[gm_stack_of(l->h, a)];
+                uint32_t *n = &of_stack[gm_lives_stack(l, a)];
                 *n = pass == 0 ? *n + 1 : pass == 1 ? *n : 0;
                 const uint32_t least = l->h->freed[a] > later ? GM_LEAST_FEATURES : LEAST_LAYERS;
                 if (pass == 1)
@@ -321,7 +321,7 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
         work += is_of_module;
         if (!may_be_listed(l, a, beyond))
             continue;
-        struct collected *s = &stacks[gm_stack_of(l->h, a)];
+        struct collected *s = &stacks[gm_lives_stack(l, a)];
         s->worked += s->blocks > 0 && work - is_of_module > s->work;
         s->work = work;
         s->bytes += gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
@@ -330,7 +330,7 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
     }
     for (uint32_t e = (uint32_t)l->h->count; !c->failed && e > 0; e--) {
         const uint32_t a = l->h->of_event[e - 1];
-        struct collected *s = a == GM_NEVER || l->h->born[a] != e ? NULL : &stacks[gm_stack_of(l->h, a)];
+        struct collected *s = a == GM_NEVER || l->h->born[a] != e ? NULL : &stacks[gm_lives_stack(l, a)];
         if (s == NULL || s->at_peak < LEAST_IN_LIST || s->worked + 1 < s->blocks || s->bytes < l->at_peak / LIST_PART ||
             !may_be_listed(l, a, beyond))
             continue;

@@ -107,7 +107,7 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
         const uint32_t a = h->of_event[e - 1];
         if (a == GM_NEVER || h->born[a] != e)
             continue;
-        struct gm_habit *habit = &habits[gm_stack_of(h, a)];
+        struct gm_habit *habit = &habits[gm_lives_stack(l, a)];
         const bool is_piling =
             habit->piled >= LEAST_ROUNDS || (habit->left + 1 >= LEAST_ROUNDS && habit->size == gm_requested(l->h, a));
         if (!gm_is_of_round(l, a) && (!is_piling || !is_set_up(l, a) || !is_made(l, a)))
@@ -210,7 +210,7 @@ static struct beside look_beside(const struct gm_lives *l, const struct gm_set *
         const uint32_t a = gm_made_by(h, e);
         const bool is_backward = gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a);
         const bool is_large = gm_requested(h, a) >= largest / TELLING;
-        const uint64_t in = is_backward ? 0 : gm_lives_module_call(l, gm_stack_of(h, a), 1);
+        const uint64_t in = is_backward ? 0 : gm_lives_module_call(l, gm_lives_stack(l, a), 1);
         const bool is_new = is_backward || gm_lives_round(l, e + 1) != round;
         is_open &= !is_new;
         if (is_new || (in != 0 && in != now))
@@ -283,9 +283,9 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
     const bool is_trained = kind == PILED && l->has_backward && are_of_training(l, set);
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
-        bytes[gm_stack_of(h, a)] += gm_requested(h, a);
+        bytes[gm_lives_stack(l, a)] += gm_requested(h, a);
         spread->bytes += gm_requested(h, a);
-        most = bytes[gm_stack_of(h, a)] > bytes[most] ? gm_stack_of(h, a) : most;
+        most = bytes[gm_lives_stack(l, a)] > bytes[most] ? gm_lives_stack(l, a) : most;
     }
     spread->most = bytes[most];
     for (size_t s = 0; s < l->snapshot->stacks.count; s++) {
@@ -295,13 +295,13 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
     }
     for (size_t a = 0; is_trained && a < h->allocation_count; a++)
         spread->is_of_number |= h->born[a] > 0 && gm_requested(h, a) <= GM_LOSS_BYTES &&
-                                bytes[gm_stack_of(h, a)] > spread->bytes / GRAPH_PART;
+                                bytes[gm_lives_stack(l, a)] > spread->bytes / GRAPH_PART;
     spread->most_rounds = kind == STALE ? habits[most].stale : habits[most].piled;
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
         const bool is_large = gm_requested(h, a) >= l->at_peak / 10000;
         spread->blocks += is_large;
-        spread->most_blocks += is_large && gm_stack_of(h, a) == most;
+        spread->most_blocks += is_large && gm_lives_stack(l, a) == most;
         spread->module_blocks += is_large && (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
     }
 }
@@ -314,7 +314,7 @@ static uint32_t sum_of(const struct gm_lives *l, const struct gm_set *set)
     const uint32_t first = set->v[0].allocation, last = set->v[set->n - 1].allocation;
     uint32_t sum = 0;
     for (size_t a = first; a < h->allocation_count; a++) {
-        const uint32_t stack = gm_stack_of(h, a);
+        const uint32_t stack = gm_lives_stack(l, a);
         if (!gm_is_made(h, a) || gm_requested(h, a) > SUM_BYTES || (l->by[stack] & NO_NUMBER) != 0)
             continue;
         if (sum == 0 && gm_lives_round(l, h->born[a]) == gm_lives_round(l, h->born[first]) &&
@@ -354,7 +354,7 @@ static uint32_t number_of(struct gm_case *c, const struct gm_set *set)
             round = now;
         if (round != GM_NEVER && gm_requested(l->h, a) <= GM_LOSS_BYTES && l->kinds[a] >= STALE &&
             (gm_lives_by(l, a) & GM_BY_MODULE) == 0)
-            last = gm_stack_of(l->h, a);
+            last = gm_lives_stack(l, a);
     }
     return votes != NULL && most != 0 && votes[most] >= LEAST_STALE ? most : 0;
 }
@@ -391,7 +391,7 @@ static enum shape collect(struct gm_case *c, const uint8_t *kinds, const struct 
     struct spread spread = {.bytes = 0};
     c->failed |= bytes == NULL;
     for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
-        const struct gm_habit *habit = &habits[gm_stack_of(h, a)];
+        const struct gm_habit *habit = &habits[gm_lives_stack(l, a)];
         const bool is_piled = habit->piled >= LEAST_ROUNDS, is_last = kinds[a] == LEFT && h->freed[a] == GM_NEVER;
         if (kind == STALE ? (kinds[a] == STALE || is_last) && habit->stale >= LEAST_STALE && !is_piled
                           : kinds[a] > 0 && is_piled)
@@ -454,7 +454,7 @@ static const char *root_of(struct gm_case *c)
             round = now;
             last = 0;
         }
-        last = outlived(l, a) > 0 && !gm_lives_is_lasting(l, a) ? gm_stack_of(h, a) : last;
+        last = outlived(l, a) > 0 && !gm_lives_is_lasting(l, a) ? gm_lives_stack(l, a) : last;
     }
     return most == 0 ? NULL : gm_names_site(&l->names, (struct gm_stack_id){most});
 }
@@ -467,7 +467,7 @@ static bool is_bystander(struct gm_case *c, const char *line)
     uint64_t kept = 0, gone = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const char *site =
-            l->h->born[a] == 0 ? "" : gm_names_site(&l->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
+            l->h->born[a] == 0 ? "" : gm_names_site(&l->names, (struct gm_stack_id){gm_lives_stack(l, a)});
         c->failed |= site == NULL;
         if (site != NULL && strcmp(site, line) == 0)
             *(outlived(l, a) > 0 ? &kept : &gone) += gm_requested(l->h, a);
@@ -506,7 +506,7 @@ static void add_held(struct gm_case *c, struct gm_set *set)
     const struct gm_history *h = l->h;
     struct gm_set held = {.v = NULL};
     for (size_t a = 0; l->phase != NULL && a < h->allocation_count; a++) {
-        const struct gm_habit *habit = &l->habits[gm_stack_of(h, a)];
+        const struct gm_habit *habit = &l->habits[gm_lives_stack(l, a)];
         if (l->kinds[a] == 0 && gm_is_of_round(l, a) && (habit->piled >= LEAST_ROUNDS || habit->stale >= LEAST_STALE) &&
             !gm_lives_goes_in_backward(l, a))
             gm_set_end(&held, a, GM_REMEDY_NEVER);
@@ -583,7 +583,7 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
         number = sum != 0 ? sum : number_of(c, &set);
         /* who called that line is told if it is not in the function that calls what is kept */
         const bool is_beside =
-            number != 0 && gm_lives_is_beside(l, number, gm_stack_of(l->h, set.v[0].allocation), SIZE_MAX / 2);
+            number != 0 && gm_lives_is_beside(l, number, gm_lives_stack(l, set.v[0].allocation), SIZE_MAX / 2);
         root = number == 0 ? root_of(c)
                : is_beside ? gm_names_site(&l->names, (struct gm_stack_id){number})
                            : gm_lives_place(l, number);
@@ -604,11 +604,11 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
 /* Whether its call of a model makes more after it: it is no output, which somebody may want. */
 static bool is_inside_call(const struct gm_lives *l, size_t a)
 {
-    const uint64_t call = gm_lives_module_call(l, gm_stack_of(l->h, a), 1);
+    const uint64_t call = gm_lives_module_call(l, gm_lives_stack(l, a), 1);
     size_t n = 0;
     for (uint32_t e = l->h->born[a]; call != 0 && e < l->h->count && n < LEAST_AFTER; e++) {
         const uint32_t other = gm_made_by(l->h, e);
-        if (other != GM_NEVER && gm_lives_module_call(l, gm_stack_of(l->h, other), 1) != call)
+        if (other != GM_NEVER && gm_lives_module_call(l, gm_lives_stack(l, other), 1) != call)
             return false;
         n += other != GM_NEVER;
     }

@@ -70,7 +70,7 @@ static void shrink(const struct gm_lives *l, const struct gm_roster *roster, uin
         if (row->round != odd)
             continue;
         const struct gm_roster_row *other =
-            gm_roster_find(roster, gm_stack_of(l->h, row->allocation), like, row->place);
+            gm_roster_find(roster, gm_lives_stack(l, row->allocation), like, row->place);
         *all += size;
         *same += other != NULL ? size : 0;
         if (other != NULL && gm_requested(l->h, other->allocation) < size)
@@ -115,7 +115,7 @@ static size_t alike_before(const struct gm_lives *l, uint32_t one, uint32_t othe
         do
             b = other > 0 ? gm_made_by(l->h, --other) : 0;
         while (b == GM_NEVER);
-        if (one == 0 || other == 0 || gm_stack_of(l->h, a) != gm_stack_of(l->h, b))
+        if (one == 0 || other == 0 || gm_lives_stack(l, a) != gm_lives_stack(l, b))
             break;
     }
     return n;
@@ -128,7 +128,7 @@ static uint32_t last_like(const struct gm_lives *l, uint32_t stack)
     size_t most = 0;
     for (uint32_t e = 0; e < l->first_oom; e++) {
         const uint32_t a = gm_made_by(l->h, e);
-        const size_t n = a == GM_NEVER || gm_stack_of(l->h, a) != stack || gm_requested(l->h, a) == 0
+        const size_t n = a == GM_NEVER || gm_lives_stack(l, a) != stack || gm_requested(l->h, a) == 0
                              ? 0
                              : 1 + alike_before(l, e, l->first_oom);
         found = n > 0 && n >= most ? a : found;
@@ -143,7 +143,7 @@ static bool is_of_call(struct gm_lives *l, size_t a, uint32_t like)
 {
     return l->h->born[a] > 0 && l->h->freed[a] <= l->first_oom && l->h->freed[a] > l->h->born[a] + BRIEF &&
            gm_requested(l->h, a) >= gm_requested(l->h, like) / PART &&
-           gm_lives_is_beside(l, gm_stack_of(l->h, like), gm_stack_of(l->h, a), GM_INSIDE);
+           gm_lives_is_beside(l, gm_lives_stack(l, like), gm_lives_stack(l, a), GM_INSIDE);
 }
 
 /* What the function that asks for so much would have needed, by what it needed where it asked for the same and got it:
@@ -211,10 +211,10 @@ static void add_smaller(struct gm_case *c, struct gm_set *set)
     GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
     GM_FREED bool *has = calloc(l->h->allocation_count + 1, sizeof *has);
     for (size_t i = 0; makes != NULL && has != NULL && i < n; i++)
-        makes[gm_stack_of(l->h, set->v[i].allocation)] = has[set->v[i].allocation] = true;
+        makes[gm_lives_stack(l, set->v[i].allocation)] = has[set->v[i].allocation] = true;
     c->failed |= makes == NULL || has == NULL || !gm_lives_mark_lines(l, makes);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        if (makes[gm_stack_of(l->h, a)] && !has[a] && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 && is_passing(l, a))
+        if (makes[gm_lives_stack(l, a)] && !has[a] && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 && is_passing(l, a))
             gm_set_shrink(set, a, gm_requested(l->h, a) / PIECES);
 }
 
@@ -249,7 +249,7 @@ static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants 
         const uint32_t a = h->of_event[e];
         const uint64_t bytes = a == GM_NEVER ? 0 : gm_requested(h, a);
         before = last;
-        last = bytes > 0 && h->born[a] == e + 1 ? gm_stack_of(h, a) : last;
+        last = bytes > 0 && h->born[a] == e + 1 ? gm_lives_stack(l, a) : last;
         if (bytes <= size / GAP || is_workspace(l, a))
             continue;
         alive -= h->freed[a] == e + 1;
@@ -261,7 +261,7 @@ static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants 
         g->first = a == g->largest ? begun : g->first;
         g->at_once += gm_lives_at_peak(l, a);
         g->at_peak += gm_lives_at_peak(l, a) ? bytes : 0;
-        g->in_round += last == gm_stack_of(h, g->largest) && (last != before || in_row == 1) &&
+        g->in_round += last == gm_lives_stack(l, g->largest) && (last != before || in_row == 1) &&
                        gm_lives_round(l, h->born[a]) == gm_lives_round(l, l->peak);
         alive++;
         gm_set_shrink(set, a, bytes / PIECES);
@@ -306,7 +306,7 @@ static void find_giant_of_peak(struct gm_case *c, const struct gm_rule *rule)
         return;
     f->title = "One tensor makes the peak";
     f->unit = NULL;
-    f->site = gm_lives_place(l, gm_stack_of(l->h, g.first));
+    f->site = gm_lives_place(l, gm_lives_stack(l, g.first));
     if (has_price)
         gm_case_is_choice(f);
 }
@@ -314,7 +314,7 @@ static void find_giant_of_peak(struct gm_case *c, const struct gm_rule *rule)
 static void find_giant(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_lives *l = c->lives;
-    const uint32_t stack = c->has_oom ? l->snapshot->events.stack[l->h->first + l->first_oom].v : 0;
+    const uint32_t stack = c->has_oom ? gm_lives_stack_at(l, l->first_oom) : 0;
     uint64_t largest = 0, call = 0;
     size_t made = 0;       /* by that call, as large: some is one thing in steps, many are weights */
     bool is_state = false; /* what the call made before it stays: neither can be in pieces */
@@ -329,7 +329,7 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = gm_requested(l->h, a);
         const bool is_same =
-            stack != 0 && bytes > asked / 4 && gm_lives_is_beside(l, stack, gm_stack_of(l->h, a), GM_INSIDE);
+            stack != 0 && bytes > asked / 4 && gm_lives_is_beside(l, stack, gm_lives_stack(l, a), GM_INSIDE);
         if (is_same && gm_history_is_active(l->h, a, l->first_oom)) {
             call = gm_sat_add(call, bytes);
             is_state |= l->role[a] == GM_ROLE_PARAMETER;

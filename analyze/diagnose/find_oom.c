@@ -121,7 +121,7 @@ static void tell_end(struct gm_case *c, const struct gm_rule *rule, const struct
 /* In the thread of a backward pass there is no Python: then the line that called it. */
 static const char *place_of(struct gm_lives *l)
 {
-    const uint32_t stack = l->snapshot->events.stack[l->h->first + l->first_oom].v;
+    const uint32_t stack = gm_lives_stack_at(l, l->first_oom);
     return (l->by[stack] & GM_BY_NOBODY) != 0 ? gm_lives_backward(l, l->first_oom, false) : gm_lives_place(l, stack);
 }
 

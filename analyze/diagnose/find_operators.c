@@ -170,7 +170,7 @@ static uint32_t rows_of_scores(const struct gm_lives *l, const struct gm_sizes *
         for (uint32_t i = row.from; is_one && i < e; i++) {
             const uint32_t of = gm_made_by(h, i);
             if (of != GM_NEVER && is_in_row(l, of, size, by, is_mixed))
-                makes[gm_stack_of(h, of)] = true;
+                makes[gm_lives_stack(l, of)] = true;
         }
         found = (gm_lives_round(l, e + 1) == last ? found : 0) + is_one;
         most = found > most ? found : most;
@@ -231,8 +231,8 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
         } else if (is_size_of(bytes, size) && (gm_lives_by(l, a) & (GM_BY_LINEAR | GM_BY_RESIZING)) == 0 &&
                    (bytes > size / 4 || row.blocks > 0)) {
             if (row.blocks < MOST_IN_ROW)
-                row.stacks[row.blocks] = gm_stack_of(l->h, a);
-            makes[gm_stack_of(l->h, a)] |= row.is_counted;
+                row.stacks[row.blocks] = gm_lives_stack(l, a);
+            makes[gm_lives_stack(l, a)] |= row.is_counted;
             row.masks += bytes <= size / 4;
             add_to_row(&row, bytes, before, size);
         } else {
@@ -257,8 +257,8 @@ static bool are_rows(const struct gm_lives *l, uint64_t size, const bool *makes)
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const bool counts = gm_requested(l->h, a) == size && l->h->born[a] > 0 && !gm_lives_is_of_weights(l, a) &&
                             (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0;
-        inside += counts && makes[gm_stack_of(l->h, a)];
-        outside += counts && !makes[gm_stack_of(l->h, a)];
+        inside += counts && makes[gm_lives_stack(l, a)];
+        outside += counts && !makes[gm_lives_stack(l, a)];
     }
     return outside > inside;
 }
@@ -292,7 +292,7 @@ static bool are_of_layers(const struct gm_lives *l, uint64_t size, const bool *m
     bool has_weights = false, is_used = !l->has_backward || l->phase == NULL;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         has_weights |= gm_lives_is_role(l, a, GM_ROLE_PARAMETER);
-        is_used = is_used || (makes[gm_stack_of(l->h, a)] && is_size_of(gm_requested(l->h, a), size) &&
+        is_used = is_used || (makes[gm_lives_stack(l, a)] && is_size_of(gm_requested(l->h, a), size) &&
                               l->h->freed[a] <= l->h->count && l->phase[l->h->freed[a] - 1] == GM_PHASE_BACKWARD);
     }
     return calls_layers(l) || (has_weights && is_used);
@@ -326,14 +326,14 @@ static uint64_t *sizes_of_rounds(struct gm_case *c, uint64_t size, bool (*is_of)
     GM_FREED bool *is_met = calloc(stacks, sizeof *is_met);
     bool ok = sizes != NULL && is_met != NULL;
     for (size_t a = 0; ok && a < l->h->allocation_count; a++)
-        is_met[gm_stack_of(l->h, a)] |= l->h->born[a] > 0 && is_of(gm_requested(l->h, a), size);
+        is_met[gm_lives_stack(l, a)] |= l->h->born[a] > 0 && is_of(gm_requested(l->h, a), size);
     for (size_t s = 0; ok && s < stacks; s++)
         makes[s] = makes[s] && is_met[s];
     ok = ok && gm_lives_mark_lines(l, makes); /* also as evaluation calls them */
     for (size_t a = 0; ok && a < l->h->allocation_count; a++) {
         uint64_t *largest = &sizes[gm_lives_round(l, l->h->born[a])];
         const uint64_t bytes = gm_requested(l->h, a);
-        if (l->h->born[a] > 0 && makes[gm_stack_of(l->h, a)] && bytes > *largest && bytes <= size)
+        if (l->h->born[a] > 0 && makes[gm_lives_stack(l, a)] && bytes > *largest && bytes <= size)
             *largest = bytes;
     }
     for (size_t r = 0; ok && r <= l->rounds.n; r++)
@@ -352,7 +352,7 @@ static void collect_scores(struct gm_case *c, struct gm_set *set, uint64_t size,
         const uint64_t of = sizes[gm_lives_round(l, l->h->born[a])];
         const bool is_bare = (gm_lives_by(l, a) & GM_BY_NOBODY) != 0;
         if (!l->taken[a] && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), of) &&
-            (is_bare ? gm_requested(l->h, a) > of / 4 : makes[gm_stack_of(l->h, a)]) && !is_for_good(l, a) &&
+            (is_bare ? gm_requested(l->h, a) > of / 4 : makes[gm_lives_stack(l, a)]) && !is_for_good(l, a) &&
             !gm_lives_is_of_weights(l, a))
             gm_set_drop(set, a);
     }
@@ -410,7 +410,7 @@ static bool is_of_passes(const struct gm_lives *l, uint64_t size)
     for (size_t a = 0; !is_one && a < l->h->allocation_count; a++) {
         if (l->h->born[a] == 0 || !gm_lives_at_peak(l, a) || gm_lives_is_of_engine(l, a) || is_for_good(l, a))
             continue;
-        struct passes *of = &passes[gm_stack_of(l->h, a)];
+        struct passes *of = &passes[gm_lives_stack(l, a)];
         const bool is_of_size = is_size_of(gm_requested(l->h, a), size) && gm_requested(l->h, a) > size / 4;
         of->n += is_of_size && of->others != others;
         of->others = is_of_size ? others : of->others;
@@ -428,7 +428,7 @@ static bool is_of_layers(const struct gm_lives *l, uint64_t size)
     const unsigned call = GM_BY_LINEAR | GM_BY_MODULE; /* not their weights, as they are set up */
     uint32_t first = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const uint32_t stack = gm_stack_of(l->h, a);
+        const uint32_t stack = gm_lives_stack(l, a);
         if ((l->by[stack] & call) != call || !is_logits_of(gm_requested(l->h, a), size) || l->h->born[a] == 0 ||
             gm_lives_is_of_backward(l, a) || is_for_good(l, a))
             continue;
@@ -569,10 +569,10 @@ static const char *first_copy(struct gm_lives *l, const struct gm_set *set)
             const uint32_t a = set->v[i].allocation;
             if (logits == GM_NEVER)
                 logits = a;
-            else if (first == GM_NEVER && gm_lives_is_beside(l, blame.stack, gm_stack_of(l->h, a), GM_INSIDE))
+            else if (first == GM_NEVER && gm_lives_is_beside(l, blame.stack, gm_lives_stack(l, a), GM_INSIDE))
                 first = a;
         }
-    return first == GM_NEVER ? NULL : gm_lives_place(l, gm_stack_of(l->h, first));
+    return first == GM_NEVER ? NULL : gm_lives_place(l, gm_lives_stack(l, first));
 }
 
 /* What the loss asked for when memory ran out beside the peak: a copy that is nowhere. 0: it did not, or not there. */
@@ -693,7 +693,7 @@ static bool is_used_once(const struct gm_lives *l, const struct pairs *pairs, si
     for (uint32_t e = gm_next_made(h, h->born[a]); e + 1 < h->freed[a] && e < h->count && n <= AT_USE; n++) {
         const uint32_t made = gm_made_by(h, e);
         is_read |= find_pair(pairs, 2 * gm_requested(h, made)) == NULL &&
-                   (is_kept ? gm_stack_of(h, made) == gm_stack_of(h, a) : h->freed[made] > h->freed[a]);
+                   (is_kept ? gm_lives_stack(l, made) == gm_lives_stack(l, a) : h->freed[made] > h->freed[a]);
         e = gm_next_made(h, e + 1);
     }
     return is_read && (is_kept || n <= AT_USE);
@@ -862,7 +862,7 @@ static void find_waiting(struct gm_case *c, const struct gm_rule *rule)
         if (let_go == GM_NEVER || let_go == 0 || freed <= let_go + 1)
             continue;
         waiting += let_go <= l->peak && l->peak < freed ? gm_requested(l->h, a) : 0;
-        const uint32_t stack = l->snapshot->events.stack[l->h->first + let_go - 1].v;
+        const uint32_t stack = gm_lives_stack_at(l, let_go - 1);
         is_of_nobody &= (gm_lives_by(l, a) & GM_BY_NOBODY) != 0;
         if (gm_requested(l->h, a) > largest && (l->by[stack] & GM_BY_NOBODY) == 0) {
             largest = gm_requested(l->h, a);

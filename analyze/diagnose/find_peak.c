@@ -188,7 +188,7 @@ static void drop_own(struct gm_case *c, struct gm_set *set, size_t most, uint64_
     const struct gm_peak_detail *peak = &c->report->timelines[most].peak;
     for (size_t i = 0; i < peak->site_count && peak->sites[i].bytes >= least; i++)
         for (size_t a = 0; !c->failed && is_own(c->report, most, &peak->sites[i]) && a < l->h->allocation_count; a++) {
-            const char *site = gm_names_site(&c->lives->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
+            const char *site = gm_names_site(&c->lives->names, (struct gm_stack_id){gm_lives_stack(l, a)});
             c->failed |= site == NULL;
             if (site != NULL && strcmp(site, peak->sites[i].label) == 0)
                 gm_set_drop(set, a);
@@ -246,12 +246,12 @@ static const char *dealt_at(struct gm_case *c, size_t most, size_t least)
     uint32_t *made = calloc((size_t)c->lives->snapshot->stacks.count + 1, sizeof *made), most_made = 0;
     c->failed |= made == NULL;
     for (size_t a = 0; !c->failed && a < c->lives->h->allocation_count; a++) {
-        uint32_t *of_stack = &made[gm_stack_of(c->lives->h, a)];
+        uint32_t *of_stack = &made[gm_lives_stack(c->lives, a)];
         *of_stack += is_weight_of_peak(c->lives, a);
         most_made = *of_stack > most_made ? *of_stack : most_made;
     }
     for (size_t a = 0; !c->failed && a < c->lives->h->allocation_count; a++)
-        if (is_weight_of_peak(c->lives, a) && (most_made == 1 || made[gm_stack_of(c->lives->h, a)] > 1))
+        if (is_weight_of_peak(c->lives, a) && (most_made == 1 || made[gm_lives_stack(c->lives, a)] > 1))
             gm_set_drop(&set, a);
     free(made);
     const char *line = gm_lives_caller(c->lives, &set, false);
@@ -284,7 +284,7 @@ static uint32_t beginning_of_parts(struct gm_case *c, size_t *parts)
     uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts), first = 0;
     c->failed |= counts == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        counts[gm_stack_of(l->h, a)] += is_kept_at_peak(l, a);
+        counts[gm_lives_stack(l, a)] += is_kept_at_peak(l, a);
     for (uint32_t i = 1; !c->failed && i < l->snapshot->stacks.count; i++)
         if ((l->by[i] & GM_BY_NOBODY) == 0 && counts[i] >= LEAST_PARTS && (first == 0 || counts[i] < counts[first]))
             first = i;
@@ -310,7 +310,7 @@ static uint64_t after_moving(struct gm_case *c, uint64_t peak, uint64_t other, b
     for (size_t a = 0; beginning != 0 && a < l->h->allocation_count; a++) {
         if (!is_kept_at_peak(l, a))
             continue;
-        if (gm_stack_of(l->h, a) == beginning && met++ > 0) {
+        if (gm_lives_stack(l, a) == beginning && met++ > 0) {
             const uint64_t head = before + lasting / parts * (met - 1);
             const uint64_t moved = is_first ? all + lasting - head : head;
             best = gm_min(best, gm_max(peak - gm_min(moved, peak), other + moved));
@@ -325,7 +325,7 @@ static bool is_of_one_weight(const struct gm_lives *l, size_t a)
 {
     const uint32_t e = gm_next_made(l->h, l->h->born[a]), next = e < l->h->count ? gm_made_by(l->h, e) : GM_NEVER;
     return gm_lives_is_role(l, a, GM_ROLE_TEMPORARY) && (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0 &&
-           (next == GM_NEVER || gm_stack_of(l->h, next) != gm_stack_of(l->h, a) || l->h->freed[a] <= e);
+           (next == GM_NEVER || gm_lives_stack(l, next) != gm_lives_stack(l, a) || l->h->freed[a] <= e);
 }
 
 /* Makes everything else so much smaller. What has a segment of its own stays a multiple of its grain, so that no more

@@ -179,9 +179,9 @@ static bool tell_as_growth(struct gm_case *c, const struct gm_rule *rule)
         const uint32_t end = gm_lives_round_end(l, gm_lives_round(l, from) + 1);
         const struct given_back back = {(uint32_t)gm_min(end, l->last_made), stranded, 0};
         if (gm_block_bytes(l->h, a) <= GM_MIB || !survives(l, a, &back, first) ||
-            (from > moment && !is_made[gm_stack_of(l->h, a)]))
+            (from > moment && !is_made[gm_lives_stack(l, a)]))
             continue;
-        is_made[gm_stack_of(l->h, a)] = true;
+        is_made[gm_lives_stack(l, a)] = true;
         held += from == moment ? gm_block_bytes(l->h, a) : 0;
         gm_set_add(&set, a, 0, 0);
     }

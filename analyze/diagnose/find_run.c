@@ -73,7 +73,7 @@ static bool is_of_phase(const struct gm_lives *l, size_t a)
 
 static void see_birth(struct phase *p, const struct gm_lives *l, uint32_t a)
 {
-    const uint32_t stack = gm_stack_of(l->h, a);
+    const uint32_t stack = gm_lives_stack(l, a);
     if (!is_of_phase(l, a))
         return;
     p->all += gm_requested(l->h, a);
@@ -117,7 +117,7 @@ static bool look_ahead(struct phase *p, const struct gm_lives *l)
     for (size_t a = l->h->allocation_count; ok && a-- > 0; p->later[a] = later) {
         if (!gm_is_made(l->h, a))
             continue;
-        const uint32_t e = l->h->born[a] - 1, stack = gm_stack_of(l->h, a);
+        const uint32_t e = l->h->born[a] - 1, stack = gm_lives_stack(l, a);
         if (!has_modules)
             later = 1 + gm_lives_round(l, (uint32_t)l->h->count) - gm_lives_round(l, e + 1);
         const bool is_backward = gm_lives_is_of_backward(l, a) || (l->by[stack] & GM_BY_ROOT) != 0;
@@ -168,7 +168,7 @@ static uint32_t end_of_phase(const struct gm_case *c, struct phase *p, uint64_t 
         if (change.kind != GM_CHANGE_ALLOC)
             continue;
         const uint64_t now = gm_sat_sub(reserved, live);
-        const bool is_new = p->made[gm_stack_of(h, change.allocation)] == 0;
+        const bool is_new = p->made[gm_lives_stack(c->lives, change.allocation)] == 0;
         const bool is_better = now > *cached + *cached / 8 /* not the next phase's own */ ||
                                (now >= *cached && p->goes_on < goes_on /* the phase's last words */);
         if (p->goes_on <= p->all / GOES_ON && p->all >= now && is_new && is_better &&
@@ -212,8 +212,8 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
     char size[GM_SIZE_TEXT], n[GM_NUMBER_TEXT];
     c->failed |= p.made == NULL || p.last == NULL || !look_ahead(&p, l);
     for (size_t a = 0; !c->failed && p.end > 0 && a < l->h->allocation_count; a++)
-        if (is_of_phase(l, a) && l->h->born[a] > p.last[gm_stack_of(l->h, a)])
-            p.last[gm_stack_of(l->h, a)] = l->h->born[a];
+        if (is_of_phase(l, a) && l->h->born[a] > p.last[gm_lives_stack(l, a)])
+            p.last[gm_lives_stack(l, a)] = l->h->born[a];
     if (!c->failed && p.end > 0)
         moment = end_of_phase(c, &p, &cached, &stack);
     GM_FREE_ALL(p.made, p.last, p.later);
@@ -226,7 +226,7 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
         "reserved. %s.",
         gm_count_format(n, moment), gm_size_format(size, cached), rule->fix);
     gm_case_is_mistake(f, rule, NULL);
-    f->site = gm_lives_parting(l, stack, gm_stack_of(l->h, l->h->of_event[moment]));
+    f->site = gm_lives_parting(l, stack, gm_lives_stack(l, l->h->of_event[moment]));
     gm_set_end(&set, GM_REMEDY_NEVER, moment);
     f->remedy = gm_case_remedy_with(c, &set);
     if (f->remedy != NULL)

@@ -129,7 +129,7 @@ static uint32_t pad(const struct gm_lives *l, const struct gm_roster *roster, ui
     uint32_t first = GM_NEVER;
     for (size_t i = 0; i < roster->n; i++) {
         const struct gm_roster_row *row = &roster->v[i];
-        const uint32_t stack = gm_stack_of(l->h, row->allocation);
+        const uint32_t stack = gm_lives_stack(l, row->allocation);
         const struct gm_roster_row *like = gm_roster_find(roster, stack, largest, row->place);
         const uint64_t bytes = like == NULL ? 0 : gm_requested(l->h, like->allocation);
         if (bytes == 0 || bytes == gm_requested(l->h, row->allocation))
@@ -153,7 +153,7 @@ static bool look_at_shapes(struct gm_lives *l, struct variety *found)
     for (size_t i = 0; ok && i < roster->n; i++) {
         const struct gm_roster_row *row = &roster->v[i];
         const uint64_t bytes = gm_requested(l->h, row->allocation);
-        const uint32_t stack = gm_stack_of(l->h, row->allocation);
+        const uint32_t stack = gm_lives_stack(l, row->allocation);
         const bool is_of_nobody = (l->by[stack] & GM_BY_NOBODY) != 0;
         const struct gm_roster_row *before =
             row->round > 1 ? gm_roster_find(roster, stack, row->round - 1, row->place) : NULL;
@@ -206,7 +206,7 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
     gm_case_is_mistake(f, rule, NULL);
     f->brief = gm_case_printf(c, "%s, or %s", rule->brief, gm_settings_name(best->settings));
     const uint32_t first = pad(c->lives, gm_lives_roster(c->lives), shapes.largest, &set),
-                   from = first == GM_NEVER ? shapes.most : gm_stack_of(c->lives->h, first);
+                   from = first == GM_NEVER ? shapes.most : gm_lives_stack(c->lives, first);
     const char *own = gm_lives_own_line(c->lives, from), *use = gm_lives_parting(c->lives, shapes.most, from);
     f->site = own == NULL || use == NULL || strncmp(own, use, strlen(own)) == 0
                   ? gm_lives_place(c->lives, shapes.most)

@@ -65,7 +65,7 @@ static void find_workspaces(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t common = common_size(l, &streams);
     c->failed |= made == NULL;
     for (size_t a = 0; !c->failed && common > 0 && a < h->allocation_count; a++) {
-        const uint32_t stream = gm_history_stream(h, a).v, stack = gm_stack_of(h, a);
+        const uint32_t stream = gm_history_stream(h, a).v, stack = gm_lives_stack(l, a);
         const bool is_of_nobody = (l->by[stack] & GM_BY_NOBODY) != 0;
         last = is_of_nobody ? last : stack;
         if (gm_requested(h, a) != common || !is_workspace(l, a))
@@ -132,7 +132,7 @@ static const char *line_of_capture(struct gm_lives *l, const struct gm_set *set)
 {
     uint32_t stack = 0;
     for (uint32_t e = 0; (l->by_any & GM_BY_CAPTURE) != 0 && e < l->h->count; e++) {
-        const uint32_t of = l->snapshot->events.stack[l->h->first + e].v;
+        const uint32_t of = gm_lives_stack_at(l, e);
         stack = gm_made_by(l->h, e) == GM_NEVER && (l->by[of] & GM_BY_CAPTURE) != 0 ? of : stack;
     }
     const char *caller = gm_lives_caller(l, set, true), *own = stack > 0 ? gm_lives_own_line(l, stack) : NULL;

@@ -260,7 +260,7 @@ static struct burst *find_bursts(const struct gm_lives *l, const struct round *r
         if (a == GM_NEVER || gm_lives_is_of_engine(l, a) || l->role[a] == GM_ROLE_PARAMETER ||
             rounds[gm_lives_round(l, l->h->born[a])].backward >= l->h->born[a])
             continue;
-        struct burst *burst = &bursts[gm_stack_of(l->h, a)];
+        struct burst *burst = &bursts[gm_lives_stack(l, a)];
         if (l->h->born[a] == e + 1) {
             burst->now += gm_requested(l->h, a);
             burst->most = burst->now > burst->most ? burst->now : burst->most;
@@ -311,7 +311,7 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
     bool has_unfusable = false;
     c->failed |= !gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT) || bursts == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
-        const struct burst *burst = &bursts[gm_stack_of(l->h, a)];
+        const struct burst *burst = &bursts[gm_lives_stack(l, a)];
         const bool is_list = burst->blocks_most >= LEAST_AT_ONCE && gm_is_share(burst->most, gradients, 0.5) &&
                              (gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_sizes_has(&sizes, gm_requested(l->h, a)) &&
                              rounds[gm_lives_round(l, l->h->born[a])].backward < l->h->born[a];
@@ -425,10 +425,10 @@ static void find_anchor(const struct gm_lives *l, const uint32_t *counts, const 
         return;
     for (uint32_t e = 0; e < l->peak; e++) {
         const uint32_t a = l->h->of_event[e];
-        const size_t each = a == GM_NEVER ? 0 : in_each(counts[gm_stack_of(l->h, a)], layers);
+        const size_t each = a == GM_NEVER ? 0 : in_each(counts[gm_lives_stack(l, a)], layers);
         if (each == 0 || l->h->born[a] != e + 1 || !is_of_peak(l, a))
             continue;
-        *anchor = (struct anchor){gm_stack_of(l->h, a), each, layers};
+        *anchor = (struct anchor){gm_lives_stack(l, a), each, layers};
         return;
     }
 }
@@ -464,13 +464,13 @@ static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_
         is_open &= !gm_lives_is_of_backward(l, a);
         if (!is_activation(l, a))
             continue;
-        met += gm_stack_of(l->h, a) == anchor && is_large(l, a);
+        met += gm_lives_stack(l, a) == anchor && is_large(l, a);
         if (is_open && (met > each || layer.n == before)) {
             add_layer(set, l, layer.v, layer.n, e);
             before = layer.n;
             is_open = false;
         }
-        if (gm_stack_of(l->h, a) == anchor && is_large(l, a) && !is_open) {
+        if (gm_lives_stack(l, a) == anchor && is_large(l, a) && !is_open) {
             layer.n = 0;
             met = 1;
             is_open = true;
@@ -499,7 +499,7 @@ static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsign
         }
         if (!is_activation(l, a))
             continue;
-        const uint64_t call = gm_lives_module_call(l, gm_stack_of(l->h, a), level);
+        const uint64_t call = gm_lives_module_call(l, gm_lives_stack(l, a), level);
         if (call != open) {
             const size_t before = set->n;
             add_layer(set, l, layer.v, layer.n, e);
@@ -541,10 +541,10 @@ static void collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activat
     bool ok = counts != NULL && bytes_of_count != NULL, is_repeated = false;
     for (size_t a = 0; ok && a < n; a++)
         if (is_of_peak(l, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
-            counts[gm_stack_of(l->h, a)]++;
+            counts[gm_lives_stack(l, a)]++;
     for (size_t a = 0; ok && a < n; a++)
         if (is_of_peak(l, a))
-            bytes_of_count[counts[gm_stack_of(l->h, a)]] += gm_requested(l->h, a);
+            bytes_of_count[counts[gm_lives_stack(l, a)]] += gm_requested(l->h, a);
     for (size_t i = 0; ok && !is_repeated && i < sizeof shares / sizeof *shares; i++) {
         struct anchor anchor = {0};
         find_anchor(l, counts, bytes_of_count, shares[i], &anchor);

@@ -52,8 +52,8 @@ static bool is_set_up(const struct gm_lives *l, size_t a)
 /* Whether its stack makes as many in a later round: that is no set-up. */
 static bool is_made_again(const struct gm_lives *l, const struct gm_roster *roster, size_t a)
 {
-    const uint32_t end = roster->first[gm_stack_of(l->h, a) + 1];
-    return end > roster->first[gm_stack_of(l->h, a)] && roster->v[end - 1].round > gm_lives_round(l, l->h->born[a]);
+    const uint32_t end = roster->first[gm_lives_stack(l, a) + 1];
+    return end > roster->first[gm_lives_stack(l, a)] && roster->v[end - 1].round > gm_lives_round(l, l->h->born[a]);
 }
 
 /* Whether the line of a stack makes as much in a later round, called from anywhere: a later copy replaces it. */
@@ -64,7 +64,7 @@ static bool is_line_again(struct gm_lives *l, const struct gm_roster *roster, si
     for (size_t i = 0; i < roster->n && !is_again; i++)
         is_again = roster->v[i].round > gm_lives_round(l, h->born[a]) &&
                    gm_requested(h, roster->v[i].allocation) == gm_requested(h, a) &&
-                   gm_lives_is_line_elsewhere(l, gm_stack_of(h, a), gm_stack_of(h, roster->v[i].allocation));
+                   gm_lives_is_line_elsewhere(l, gm_lives_stack(l, a), gm_lives_stack(l, roster->v[i].allocation));
     return is_again;
 }
 
@@ -85,7 +85,7 @@ static struct members list_members(struct gm_case *c, bool (*is_wanted)(const st
         const bool is_again = goes && !c->failed && is_made_again(l, roster, a);
         if (is_again && !is_copied(l, a))
             continue;
-        const char *site = gm_names_site(&l->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
+        const char *site = gm_names_site(&l->names, (struct gm_stack_id){gm_lives_stack(l, a)});
         c->failed |=
             site == NULL ||
             !GM_VEC_PUSH(&found, ((struct member){site, gm_requested(l->h, a), gm_history_address(l->h, a), (uint32_t)a,
@@ -192,8 +192,8 @@ static bool has_second_forward(struct gm_case *c)
     c->failed |= made == NULL || roster == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && !gm_lives_is_of_engine(l, a)) {
-            made[gm_stack_of(l->h, a)].all++;
-            made[gm_stack_of(l->h, a)].kept += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION);
+            made[gm_lives_stack(l, a)].all++;
+            made[gm_lives_stack(l, a)].kept += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION);
         }
     for (uint32_t s = 0; !c->failed && s < stacks; s++)
         for (uint32_t t = 0; made[s].kept >= LEAST_MADE && !is_found && t < stacks; t++)
@@ -291,7 +291,7 @@ static void drop_part(struct gm_case *c, const struct members *m, const struct p
     for (size_t a = 0; is_again && !c->failed && a < l->h->allocation_count; a++) {
         const char *site = gm_lives_is_of_engine(l, a) || is_set_up(l, a)
                                ? ""
-                               : gm_names_site(&l->names, (struct gm_stack_id){gm_stack_of(l->h, a)});
+                               : gm_names_site(&l->names, (struct gm_stack_id){gm_lives_stack(l, a)});
         c->failed |= site == NULL;
         if (site != NULL && strcmp(site, m->v[part->from].site) == 0)
             gm_set_drop(set, a);
@@ -501,7 +501,7 @@ static void find_backup(struct gm_case *c, struct gm_set *set)
     c->failed |= kept == NULL || bytes == NULL || !gm_sizes_of_role(&sizes, l, GM_ROLE_PARAMETER);
     for (size_t i = 0; !c->failed && i < l->there.n; i++) {
         const size_t a = l->there.v[i];
-        bytes[gm_stack_of(l->h, a)] += is_kept_beside(l, kept, a) ? gm_requested(l->h, a) : 0;
+        bytes[gm_lives_stack(l, a)] += is_kept_beside(l, kept, a) ? gm_requested(l->h, a) : 0;
     }
     for (uint32_t s = 0; !c->failed && s < stacks; s++) {
         if (bytes[s] < weights - weights / 10)
@@ -509,13 +509,13 @@ static void find_backup(struct gm_case *c, struct gm_set *set)
         uint64_t alike = 0;
         memset(sizes.met, 0, (sizes.n + 1) * sizeof *sizes.met);
         for (size_t a = 0; a < l->h->allocation_count; a++)
-            if (gm_stack_of(l->h, a) == s && gm_lives_at_peak(l, a) && is_kept_beside(l, kept, a) &&
+            if (gm_lives_stack(l, a) == s && gm_lives_at_peak(l, a) && is_kept_beside(l, kept, a) &&
                 gm_sizes_has_another(&sizes, gm_requested(l->h, a)))
                 alike += gm_requested(l->h, a);
         for (size_t a = 0; alike >= weights - weights / 10 && !c->failed && a < l->h->allocation_count; a++)
             if (l->h->born[a] > 0 &&
-                (gm_stack_of(l->h, a) == s ||
-                 (is_kept_beside(l, kept, a) && gm_lives_is_line_elsewhere(l, s, gm_stack_of(l->h, a)))))
+                (gm_lives_stack(l, a) == s ||
+                 (is_kept_beside(l, kept, a) && gm_lives_is_line_elsewhere(l, s, gm_lives_stack(l, a)))))
                 gm_set_drop(set, a);
     }
 }
@@ -587,8 +587,8 @@ static bool are_of_layers(struct gm_case *c, size_t n, uint32_t since)
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (l->h->born[a] > since && l->h->born[a] <= l->first_backward &&
             gm_lives_round(l, l->h->born[a]) == gm_lives_round(l, l->first_backward)) {
-            made[gm_stack_of(l->h, a)].count++;
-            made[gm_stack_of(l->h, a)].bytes += gm_requested(l->h, a);
+            made[gm_lives_stack(l, a)].count++;
+            made[gm_lives_stack(l, a)].bytes += gm_requested(l->h, a);
         }
     for (size_t i = 0; !c->failed && i < l->snapshot->stacks.count; i++) {
         const size_t layers = common_divisor(n, made[i].count);

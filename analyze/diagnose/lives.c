@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/diagnose/lives.h"
 
+#include "analyze/base/address_map.h"
 #include "analyze/base/ascii.h"
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
@@ -12,7 +13,7 @@
 /* ---- what stacks tell -------------------------------------------------------------------------------------------- */
 
 static const struct {
-    const char *in; /* the frame's function if it has no '/', else its file */
+    const char *in; /* the frame's function if it has no '/', else its file; of C++ if it has "::", else of Python */
     unsigned by;
 } tells[] = {
     {"torch/optim/", GM_BY_OPTIMIZER},
@@ -22,7 +23,7 @@ static const struct {
     {"nll_loss", GM_BY_LOSS},
     {"log_softmax", GM_BY_LOSS},
     {"modules/loss.py", GM_BY_LOSS},
-    {"_scaled_dot_product_attention_math", GM_BY_MATH_ATTENTION},
+    {"::_scaled_dot_product_attention_math", GM_BY_MATH_ATTENTION},
     {"softmax", GM_BY_SOFTMAX},
     {"/softmax.py", GM_BY_SOFTMAX},
     {"torch/serialization.py", GM_BY_LOADING},
@@ -41,7 +42,7 @@ static const struct {
     {"hook", GM_BY_HOOK},
     {"amp/autocast_mode.py", GM_BY_AUTOCAST},
     {"autograd/graph.py", GM_BY_BACKWARD},
-    {"torch::autograd::", GM_BY_BACKWARD},
+    {"torch::autograd::Engine::", GM_BY_BACKWARD},
     {"embedding", GM_BY_LOOKUP},
     {"nn/modules/linear.py", GM_BY_LINEAR},
     {"nn/modules/conv.py", GM_BY_LINEAR},
@@ -69,9 +70,11 @@ static unsigned told_by_frame(struct gm_names *names, size_t frame)
 {
     const char *name = string_of(names, names->snapshot->frames.name[frame]);
     const char *file = string_of(names, names->snapshot->frames.filename[frame]);
-    unsigned by = gm_frame_is_python(file) ? 0 : GM_BY_NOBODY;
+    const bool is_python = gm_frame_is_python(file);
+    unsigned by = is_python ? 0 : GM_BY_NOBODY;
     for (size_t i = 0; i < sizeof tells / sizeof *tells; i++)
-        if (strstr(strpbrk(tells[i].in, "/.") != NULL ? file : name, tells[i].in) != NULL)
+        if (is_python == (strstr(tells[i].in, "::") == NULL) &&
+            strstr(strpbrk(tells[i].in, "/.") != NULL ? file : name, tells[i].in) != NULL)
             by |= tells[i].by;
     return by;
 }
@@ -97,6 +100,32 @@ static bool read_stacks(struct gm_lives *l)
         l->by_any |= l->by[i];
     }
     return true;
+}
+
+/* What has no frame of Python is of autograd's threads, unless nothing has one: then all stacks stay apart. */
+static bool find_same(struct gm_lives *l)
+{
+    const struct gm_stacks *stacks = &l->snapshot->stacks;
+    const struct gm_hash_key key = gm_hash_key();
+    struct gm_address_map known = {.slots = NULL};
+    bool has_python = false;
+    for (size_t i = GM_STACK_EMPTY + 1; i < stacks->count && !has_python; i++)
+        has_python = (l->by[i] & GM_BY_NOBODY) == 0;
+    l->same = malloc(((size_t)stacks->count + 1) * sizeof *l->same);
+    bool ok = l->same != NULL;
+    for (uint32_t i = 0; ok && i <= stacks->count; i++) {
+        uint64_t hash = key.k0;
+        l->same[i] = i > GM_STACK_EMPTY && i < stacks->count && has_python ? GM_STACK_EMPTY : i;
+        if (l->same[i] == i || (l->by[i] & GM_BY_NOBODY) != 0)
+            continue;
+        for (uint64_t f = stacks->start[i]; f < stacks->start[i + 1]; f++)
+            if ((l->frame_by[stacks->frame_ids[f].v] & GM_BY_NOBODY) == 0)
+                hash = gm_hash_fold(hash ^ stacks->frame_ids[f].v, key.k1 | 1);
+        l->same[i] = gm_map_number(&known, hash, i);
+        ok = l->same[i] != GM_MAP_NONE;
+    }
+    gm_map_free(&known);
+    return ok;
 }
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
@@ -146,7 +175,7 @@ struct loop_backs GM_VEC(struct loop_back);
 static uint32_t stack_at(const struct gm_lives *l, uint32_t event)
 {
     const uint32_t a = gm_made_by(l->h, event);
-    return a == GM_NEVER ? GM_NEVER : gm_stack_of(l->h, a);
+    return a == GM_NEVER ? GM_NEVER : gm_lives_stack(l, a);
 }
 
 /* The same stacks follow each other again and again: pairs of which the second is no return are kept. */
@@ -159,7 +188,7 @@ static bool find_loop_backs(const struct gm_lives *l, struct loop_backs *found)
     uint32_t from[DEPTH_MOST], to[DEPTH_MOST], last = 0;
     bool ok = none != NULL;
     for (size_t a = 0; ok && a < l->h->allocation_count; a++) {
-        const uint32_t stack = gm_is_made(l->h, a) ? gm_stack_of(l->h, a) : GM_NEVER;
+        const uint32_t stack = gm_is_made(l->h, a) ? gm_lives_stack(l, a) : GM_NEVER;
         if (stack == GM_NEVER || (l->by[stack] & GM_BY_NOBODY) != 0)
             continue;
         struct pair *pair = &none[(last * 31 + stack) % PAIRS];
@@ -441,7 +470,7 @@ static bool find_cut_offs(struct gm_lives *l)
         const uint32_t a = row->allocation;
         if (h->freed[a] != GM_NEVER || row->round == 0)
             continue;
-        like = gm_roster_find(roster, gm_stack_of(h, a), row->round - 1, row->place);
+        like = gm_roster_find(roster, gm_lives_stack(l, a), row->round - 1, row->place);
         if (like != NULL && h->freed[like->allocation] != GM_NEVER &&
             h->freed[like->allocation] - h->born[like->allocation] > h->count - h->born[a] &&
             !GM_VEC_PUSH(&l->cut_offs, ((struct gm_cut_off){a, like->allocation})))
@@ -513,7 +542,7 @@ bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct g
     if (l->roster != NULL)
         pthread_mutex_init(&l->roster->lock, NULL);
     if (l->taken == NULL || l->roster == NULL || !gm_names_init(&l->names, snapshot, &report->arena) ||
-        !read_stacks(l) || !find_rounds(l, kept, steps->period_events > 0) || !make_guide(l) || !find_cut_offs(l))
+        !read_stacks(l) || !find_same(l) || !find_rounds(l, kept, steps->period_events > 0) || !make_guide(l) || !find_cut_offs(l))
         return false;
     look_at_phases(l, has_oom);
     const struct gm_settled settled = gm_history_settled(l->h);
@@ -562,7 +591,7 @@ void gm_lives_free(struct gm_lives *l)
     gm_names_free(&l->names);
     free(l->taken);
     forget_kinds(l);
-    GM_FREE_ALL(l->by, l->frame_by, l->calls, l->rounds.v, l->there.v, l->cut_offs.v, l->guide);
+    GM_FREE_ALL(l->by, l->same, l->frame_by, l->calls, l->rounds.v, l->there.v, l->cut_offs.v, l->guide);
     if (l->roster != NULL) {
         free(l->roster->v);
         free(l->roster->first);
@@ -624,7 +653,7 @@ static bool make_roster(struct gm_roster *roster, const struct gm_lives *l)
     roster->first = calloc(stacks + 2, sizeof *roster->first);
     for (size_t a = 0; roster->first != NULL && a < h->allocation_count; a++)
         if (gm_is_made(h, a)) {
-            roster->first[(size_t)gm_stack_of(h, a) + 2]++;
+            roster->first[(size_t)gm_lives_stack(l, a) + 2]++;
             roster->n++;
         }
     roster->v = calloc(roster->n + 1, sizeof *roster->v);
@@ -634,7 +663,7 @@ static bool make_roster(struct gm_roster *roster, const struct gm_lives *l)
         roster->first[s] += roster->first[s - 1];
     for (uint32_t a = 0; a < h->allocation_count; a++)
         if (gm_is_made(h, a))
-            roster->v[roster->first[(size_t)gm_stack_of(h, a) + 1]++] =
+            roster->v[roster->first[(size_t)gm_lives_stack(l, a) + 1]++] =
                 (struct gm_roster_row){.round = gm_lives_round(l, h->born[a]), .allocation = a};
     for (size_t s = 0; s < stacks; s++)
         for (size_t i = roster->first[s] + 1; i < roster->first[s + 1]; i++)
@@ -669,7 +698,7 @@ bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)
 bool gm_lives_is_by_torch(struct gm_lives *l, size_t a)
 {
     uint32_t frames[DEPTH_MOST];
-    const size_t n = python_frames(l, gm_stack_of(l->h, a), frames);
+    const size_t n = python_frames(l, gm_lives_stack(l, a), frames);
     return n > 0 &&
            (gm_file_kind(string_of(&l->names, l->snapshot->frames.filename[frames[n - 1]])) & GM_FILE_IS_TORCH) != 0;
 }
@@ -678,7 +707,7 @@ bool gm_lives_is_beside_step(const struct gm_lives *l, size_t a)
 {
     const struct gm_frames *f = &l->snapshot->frames;
     uint32_t frames[DEPTH_MOST], others[DEPTH_MOST];
-    const size_t n = python_frames(l, gm_stack_of(l->h, a), frames);
+    const size_t n = python_frames(l, gm_lives_stack(l, a), frames);
     for (uint32_t s = 0; n > 0 && s < l->snapshot->stacks.count; s++) {
         const size_t m = (l->by[s] & GM_BY_OPTIMIZER) == 0 ? 0 : python_frames(l, s, others);
         if (m > 0 && (l->frame_by[others[m - 1]] & GM_BY_OPTIMIZER) == 0 &&
@@ -951,7 +980,7 @@ const char *gm_lives_backward(struct gm_lives *l, uint32_t moment, bool is_own)
             last = a;
     if (last == h->allocation_count)
         return NULL;
-    return is_own ? gm_lives_own_line(l, gm_stack_of(h, last)) : gm_lives_place(l, gm_stack_of(h, last));
+    return is_own ? gm_lives_own_line(l, gm_lives_stack(l, last)) : gm_lives_place(l, gm_lives_stack(l, last));
 }
 
 bool gm_lives_has_phase(const struct gm_lives *l, uint32_t from, uint32_t to, enum gm_phase phase)
@@ -970,7 +999,7 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
     uint32_t most = 0;
     *blame = (struct gm_blame){.all = set->n};
     for (size_t i = 0; bytes != NULL && is_met != NULL && i < set->n; i++) {
-        const uint32_t a = set->v[i].allocation, stack = gm_stack_of(h, a);
+        const uint32_t a = set->v[i].allocation, stack = gm_lives_stack(l, a);
         if (is_met[a])
             continue;
         is_met[a] = true;
@@ -1002,7 +1031,7 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool i
     uint32_t common[DEPTH_MOST], most = 0;
     bool is_library;
     for (size_t i = 0; bytes != NULL && i < set->n; i++) {
-        const uint32_t stack = gm_stack_of(l->h, set->v[i].allocation);
+        const uint32_t stack = gm_lives_stack(l, set->v[i].allocation);
         bytes[stack] += gm_requested(l->h, set->v[i].allocation);
         most = bytes[stack] > bytes[most] ? stack : most;
     }
@@ -1017,7 +1046,7 @@ static size_t common_from_to(const struct gm_lives *l, uint32_t first, uint32_t 
                              size_t *all)
 {
     uint32_t others[DEPTH_MOST];
-    size_t n = *all = python_frames(l, gm_stack_of(l->h, first), frames);
+    size_t n = *all = python_frames(l, gm_lives_stack(l, first), frames);
     for (uint32_t e = l->h->born[first]; e < l->h->born[last]; e++) {
         const size_t m = gm_made_by(l->h, e) == GM_NEVER ? 0 : python_frames(l, stack_at(l, e), others);
         n = m == 0 ? n : gm_min(n, gm_shared_frames(frames, *all, others, m));
@@ -1059,7 +1088,7 @@ static size_t with_loop(const struct gm_lives *l, const struct gm_set *set, size
     for (uint32_t s = 0; s < l->snapshot->stacks.count && !has_before; s++)
         has_before = is_same_call(l, frames, n, others, python_frames(l, s, others)) && f->line[others[n]] < least;
     for (size_t i = from; bytes != NULL && has_before && i < to; i++) {
-        const size_t m = python_frames(l, gm_stack_of(l->h, set->v[i].allocation), others);
+        const size_t m = python_frames(l, gm_lives_stack(l, set->v[i].allocation), others);
         if (!is_same_call(l, frames, n, others, m))
             continue;
         bytes[others[n]] += gm_requested(l->h, set->v[i].allocation);
@@ -1124,9 +1153,9 @@ bool gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsigned
         const uint32_t stack = freed == GM_NEVER || freed == 0 || (by == 0 && gm_lives_is_left(l, a)) ||
                                        gm_lives_is_within_backward(l, freed - 1)
                                    ? 0
-                                   : l->snapshot->events.stack[l->h->first + freed - 1].v;
+                                   : gm_lives_stack_at(l, freed - 1);
         all += gm_requested(l->h, a);
-        bytes[stack] += stack == gm_stack_of(l->h, a) || (l->by[stack] & by) != by ? 0 : gm_requested(l->h, a);
+        bytes[stack] += stack == gm_lives_stack(l, a) || (l->by[stack] & by) != by ? 0 : gm_requested(l->h, a);
         most = (l->by[stack] & GM_BY_NOBODY) == 0 && bytes[stack] > bytes[most] ? stack : most;
     }
     *freer = bytes != NULL && bytes[most] >= all / 2 ? most : 0;

@@ -82,6 +82,7 @@ struct gm_lives {
     struct GM_VEC(uint32_t) there;  /* the allocations that are there then, ascending */
     unsigned *by;                   /* [gm_stack_id] bits */
     unsigned by_any;                /* bits of all stacks */
+    uint32_t *same;                 /* [gm_stack_id] the first with the same frames of Python: gm_lives_stack */
     unsigned *frame_by;             /* [gm_frame_id] likewise; GM_BY_NOBODY: it is not of Python */
     _Atomic uint64_t *calls;        /* [gm_stack_id] gm_lives_module_call of level 1, 2 for none; 0: not asked yet */
     struct GM_VEC(uint32_t) rounds; /* first event of each, ascending; none: no loop was found */
@@ -136,6 +137,16 @@ static inline unsigned gm_lives_by(const struct gm_lives *l, size_t a)
 {
     return l->by[gm_stack_of(l->h, a)];
 }
+/* The stack that stands for all that differ from it in frames of C++ only, of what made an allocation, and of an event:
+ * a line of the program, whatever operators it calls. GM_STACK_EMPTY: autograd's threads. */
+static inline uint32_t gm_lives_stack(const struct gm_lives *l, size_t a)
+{
+    return l->same[gm_stack_of(l->h, a)];
+}
+static inline uint32_t gm_lives_stack_at(const struct gm_lives *l, uint32_t event)
+{
+    return l->same[l->snapshot->events.stack[l->h->first + event].v];
+}
 static inline bool gm_lives_is_role(const struct gm_lives *l, size_t a, enum gm_role role)
 {
     return l->role[a] == (uint8_t)role;
@@ -157,16 +168,15 @@ static inline bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a)
 {
     const uint32_t born = l->h->born[a];
     return born > 0 && (l->phase != NULL ? l->phase[born - 1] == GM_PHASE_BACKWARD
-                                         : l->has_backward && gm_stack_of(l->h, a) == GM_STACK_EMPTY);
+                                         : l->has_backward && gm_lives_stack(l, a) == GM_STACK_EMPTY);
 }
 /* Whether a line of the program let go of it, not autograd, as the stack of that moment tells; of a file whose frees
  * have no stacks nobody knows. */
 static inline bool gm_lives_goes_by_line(const struct gm_lives *l, size_t a)
 {
     const uint32_t at = l->h->let_go[a];
-    const uint32_t stack =
-        at == GM_NEVER || at == 0 ? GM_STACK_EMPTY : l->snapshot->events.stack[l->h->first + at - 1].v;
-    return stack != gm_stack_of(l->h, a) &&
+    const uint32_t stack = at == GM_NEVER || at == 0 ? GM_STACK_EMPTY : gm_lives_stack_at(l, at - 1);
+    return stack != gm_lives_stack(l, a) &&
            (l->by[stack] & (GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_FUNCTION | GM_BY_RECOMPUTE)) == 0;
 }
 /* Whether a backward pass gave it up, as far as phases are known. */
