@@ -361,7 +361,8 @@ static bool is_replaced(const struct gm_lives *l, const struct gm_roster *roster
     const struct gm_history *h = l->h;
     const uint32_t freed = h->freed[row->allocation];
     const struct gm_roster_row *next =
-        freed == GM_NEVER ? NULL : gm_roster_find(roster, gm_lives_stack(l, row->allocation), row->round + 1, row->place);
+        freed == GM_NEVER ? NULL
+                          : gm_roster_find(roster, gm_lives_stack(l, row->allocation), row->round + 1, row->place);
     return next != NULL && freed > h->born[next->allocation] && freed - h->born[next->allocation] <= SOON;
 }
 

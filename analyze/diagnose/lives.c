@@ -542,7 +542,8 @@ bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct g
     if (l->roster != NULL)
         pthread_mutex_init(&l->roster->lock, NULL);
     if (l->taken == NULL || l->roster == NULL || !gm_names_init(&l->names, snapshot, &report->arena) ||
-        !read_stacks(l) || !find_same(l) || !find_rounds(l, kept, steps->period_events > 0) || !make_guide(l) || !find_cut_offs(l))
+        !read_stacks(l) || !find_same(l) || !find_rounds(l, kept, steps->period_events > 0) || !make_guide(l) ||
+        !find_cut_offs(l))
         return false;
     look_at_phases(l, has_oom);
     const struct gm_settled settled = gm_history_settled(l->h);
