@@ -2719,6 +2719,22 @@ class Mistakes(unittest.TestCase):
         held = []
         self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 250, 280)
 
+    def test_call_over_several_lines_is_no_loop(self):
+        """In two steps its first line comes after its last one twice, and the step begins anew only once."""
+        def at(line, *inner):
+            return [*inner, ("train", "train.py", line), ("<module>", "train.py", 50)]
+
+        t = Trace()
+        for _ in range(4):
+            t.alloc(8, WEIGHTS)
+        for _ in range(2):
+            batch = t.alloc(1, at(19))
+            held = [t.alloc(16, at(20, ("forward", "net.py", line), FORWARD[1])) for _ in range(20) for line in (24, 25)]
+            loss, root = t.alloc(4 / MIB, at(26)), t.alloc(4 / MIB, at(25, *ROOT[:2], ("update", "train.py", 9)))
+            gives_up(held)(t, 0)
+            t.free(batch, loss, root, t.alloc(1 / 1024, at(25, *STEP[:2], ("update", "train.py", 10))))
+        self.expect(t, "activations-dominate", 290, 330, "train.py:20")
+
     def test_lists_of_an_optimizer_without_a_fused_step(self):
         """foreach=False leaves two copies of a weight at a time; biases come between. Others pass fused=True."""
         def run(optimizer):
