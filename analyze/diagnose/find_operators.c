@@ -848,6 +848,101 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
     }
 }
 
+/* ---- functions written by hand ----------------------------------------------------------------------------------- */
+
+enum { MOST_KEPT = 8 /* by an expression: what keeps more is a loop */ };
+
+static bool is_kept_part(const struct gm_lives *l, size_t a)
+{
+    return l->role[a] == GM_ROLE_ACTIVATION && l->taken[a] == GM_TAKEN_NOT && gm_lives_goes_in_backward(l, a) &&
+           (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_RECOMPUTE | GM_BY_LINEAR)) == 0;
+}
+
+/* Whether all that is made in [from, to) has about that size, but for numbers of rows. `*n`: how many do. */
+static bool are_of_size(const struct gm_lives *l, uint32_t from, uint32_t to, uint64_t size, size_t *n)
+{
+    *n = 0;
+    for (uint32_t e = gm_next_made(l->h, from); e < to; e = gm_next_made(l->h, e + 1)) {
+        const uint64_t bytes = gm_requested(l->h, gm_made_by(l->h, e));
+        if (bytes > size / OF_ROWS && !is_size_of(bytes, size))
+            return false;
+        *n += bytes > size / OF_ROWS;
+    }
+    return true;
+}
+
+/* Of what one call of a function makes, [from, to), of one size: what it keeps, but for its result, and for as much as
+ * it is called with, if nobody keeps that. Its backward pass gives it up at several moments, and makes nothing else in
+ * between, as products with weights do, and attention. Returns whether it is there at the peak. */
+static bool add_expression(struct gm_set *set, const struct gm_lives *l, uint32_t from, uint32_t to)
+{
+    const struct gm_history *h = l->h;
+    uint64_t size = 0;
+    uint32_t kept[MOST_KEPT], first = GM_NEVER, last = 0, result = GM_NEVER, input = GM_NEVER;
+    size_t n = 0, made = 0;
+    for (uint32_t e = gm_next_made(h, from); e < to; e = gm_next_made(h, e + 1))
+        size = gm_max(size, gm_requested(h, gm_made_by(h, e)));
+    for (uint32_t e = gm_next_made(h, from); e < to; e = gm_next_made(h, e + 1)) {
+        const uint32_t a = gm_made_by(h, e);
+        result = gm_requested(h, a) > size / OF_ROWS ? a : result;
+        if (result != a || !is_kept_part(l, a))
+            continue;
+        if (n == MOST_KEPT)
+            return false;
+        kept[n++] = a;
+    }
+    n -= n > 0 && kept[n - 1] == result;
+    for (size_t i = 0; i < n; i++) {
+        first = h->freed[kept[i]] < first ? h->freed[kept[i]] : first;
+        last = h->freed[kept[i]] > last ? h->freed[kept[i]] : last;
+    }
+    if (n < LAYERS || !are_of_size(l, from, to, size, &made) || !are_of_size(l, first, last, size, &made) || made == 0)
+        return false;
+    for (uint32_t e = from; e > 0 && input == GM_NEVER; e--) {
+        input = gm_made_by(h, e - 1);
+        if (input != GM_NEVER && (gm_requested(h, input) <= size / OF_ROWS || is_aside(l, input, size)))
+            input = GM_NEVER;
+    }
+    uint64_t needs = input == GM_NEVER || gm_lives_goes_in_backward(l, input) ? 0 : gm_requested(h, input);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t bytes = gm_requested(h, kept[i]);
+        if (needs < bytes)
+            gm_set_shrink(set, kept[i], needs);
+        needs -= gm_min(needs, bytes);
+    }
+    return gm_lives_at_peak(l, kept[n - 1]);
+}
+
+static void find_expressions(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    uint32_t from = GM_NEVER, stack = 0, calls = 0;
+    if (!gm_case_may_accuse(c, is_kept_part))
+        return;
+    for (uint32_t e = gm_next_made(l->h, 0); e <= l->h->count; e = gm_next_made(l->h, e + 1)) {
+        const uint32_t a = e < l->h->count ? gm_made_by(l->h, e) : GM_NEVER;
+        const uint32_t of = a == GM_NEVER ? 0 : gm_stack_of(l->h, a);
+        if (a != GM_NEVER && from != GM_NEVER && (of == stack || gm_lives_is_beside(l, stack, of, 0)))
+            continue;
+        if (from != GM_NEVER)
+            calls += add_expression(&set, l, from, e);
+        if (a == GM_NEVER)
+            break;
+        stack = of;
+        from = gm_lives_is_of_engine(l, a) || gm_lives_is_by_torch(l, a) ? GM_NEVER : e;
+    }
+    set.n = calls > LAYERS ? set.n : 0;
+    struct gm_finding *f =
+        gm_case_accuse(c, rule, &set, false,
+                       "operations on single numbers, written one after the other in a function, keep a result each "
+                       "for the backward pass");
+    if (f == NULL || f->brief == rule->brief)
+        return;
+    gm_case_is_choice(f); /* code of a library is compiled, not written anew */
+    f->cost = "time to compile it, at the start";
+}
+
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 static void find_waiting(struct gm_case *c, const struct gm_rule *rule)
@@ -927,6 +1022,22 @@ static const struct gm_rule rules[] = {
          "modules, nor where the first two gradients made of it are equally large and none stays (similarities of a "
          "batch with a batch); the saving is that of chunks of an eighth",
      .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},
+    {.id = "unfused-elementwise",
+     .title = "A function written by hand keeps several results of one size",
+     .find_in_lives = find_expressions,
+     .brief = "a fused function",
+     .fix = "Call PyTorch's own function (F.gelu with approximate=\"tanh\", F.silu, F.layer_norm, F.rms_norm), or "
+            "compile it (torch.compile), which keeps no more than what it is called with",
+     .snippet = "- y = 0.5 * x * (1 + torch.tanh(c * (x + 0.044715 * x**3)))\n"
+                "+ y = F.gelu(x, approximate=\"tanh\")  # or torch.compile",
+     .cost = "none; it is faster, too",
+     .when =
+         "all that one call of a function of the program makes itself, numbers for each row aside, has one size (or "
+         "half, twice, a quarter or four times that), and 2 to 8 of them are kept beside its result; a backward pass "
+         "gives them up at several moments, and makes nothing of another size in between; the saving is that of all of "
+         "these, less the bytes of what the call is made with, if nothing keeps that; 3 such calls are there at the peak",
+     .severity = "warning, or info where code of transformers/ made them",
+     .what_to_do = "`F.gelu`, `F.silu`, `F.layer_norm`, `F.rms_norm`, or `torch.compile`"},
     {.id = "autocast-weight-casts",
      .title = "Casts of the weights are there beside the weights",
      .find_in_lives = find_casts,

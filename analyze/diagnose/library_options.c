@@ -34,6 +34,10 @@ static const struct gm_library_option options[] = {
      "Call timm.layers.set_fused_attn(True) before the model is built, without TIMM_FUSED_ATTN=0 in the environment",
      "+ timm.layers.set_fused_attn(True)\n"
      "  model = timm.create_model(name)"},
+    {"unfused-elementwise", "transformers/", "torch.compile(model)",
+     "Call torch.compile(model), or configure activation_function=\"gelu_pytorch_tanh\", which is fused; "
+     "use_liger_kernel=True fuses norms",
+     "+ model = torch.compile(model)"},
     {"vocabulary-copies", "transformers/", "use_liger_kernel=True",
      "Pass use_liger_kernel=True, whose loss works in chunks, or logits_to_keep=n where only the last positions count",
      "- args = TrainingArguments(output)\n"

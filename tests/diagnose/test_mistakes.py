@@ -2719,6 +2719,35 @@ class Mistakes(unittest.TestCase):
         held = []
         self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 250, 280)
 
+    def test_function_written_by_hand(self):
+        """It keeps three results beside its own; what it is called with must be kept then, if nothing does."""
+        def run(keeps_input, is_product=False):
+            held = []
+
+            def at(line, name="forward"):
+                return [(name, "act.py", line), *FORWARD]
+
+            def forward(t, r):
+                held[:] = []
+                for _ in range(6):
+                    x = t.alloc(32, FORWARD)
+                    t.free(t.alloc(32, at(24)))
+                    parts = [t.alloc(32, at(line)) for line in (24, 24, 25)]
+                    y = t.alloc(32, at(25))
+                    t.free(*([] if keeps_input else [x]))
+                    held.append((parts, [y] + [x] * keeps_input))
+                return []
+
+            def backward(t, r):
+                for parts, others in reversed(held):
+                    t.free(t.alloc(32, AUTOGRAD), *parts[1:])
+                    t.free(*[t.alloc(size, AUTOGRAD) for size in [32] + [4] * is_product], parts[0], *others)
+                return []
+            return train(5, forward, backward, weights=4, size=8, width=1)
+        self.expect(run(True), "unfused-elementwise", 540, 600, "act.py:2")
+        self.expect(run(False), "unfused-elementwise", 350, 400, "act.py:2")
+        self.expect_none(run(True, is_product=True), "unfused-elementwise")
+
     def test_call_over_several_lines_is_no_loop(self):
         """In two steps its first line comes after its last one twice, and the step begins anew only once."""
         def at(line, *inner):
