@@ -1035,7 +1035,8 @@ static const struct gm_rule rules[] = {
          "all that one call of a function of the program makes itself, numbers for each row aside, has one size (or "
          "half, twice, a quarter or four times that), and 2 to 8 of them are kept beside its result; a backward pass "
          "gives them up at several moments, and makes nothing of another size in between; the saving is that of all of "
-         "these, less the bytes of what the call is made with, if nothing keeps that; 3 such calls are there at the peak",
+         "these, less the bytes of what the call is made with, if nothing keeps that; 3 such calls are there at the "
+         "peak",
      .severity = "warning, or info where code of transformers/ made them",
      .what_to_do = "`F.gelu`, `F.silu`, `F.layer_norm`, `F.rms_norm`, or `torch.compile`"},
     {.id = "autocast-weight-casts",

@@ -29,7 +29,7 @@ static void put_limited(struct gm_text *out, const struct gm_advice_replay *befo
     if (!before->runs)
         gm_text_add(out, "and with the memory that the recording had it gets as far as was recorded, where the "
                          "recorded settings run out of it; what the program needs after that is not known; ");
-    else
+    else if (before->retries > 0 || now->retries > 0)
         gm_text_printf(out, "and with the memory that the recording had %" PRIu64 " retries instead of %" PRIu64 ", ",
                        now->retries, before->retries);
 }

@@ -275,8 +275,7 @@ static size_t without_inner(const struct gm_lives *l, struct loop_back *from, si
         kept += from[i].line == entry.line;
     if (kept < ROUNDS_LEAST)
         return without_calls(l, from, n, entry.line, first_of);
-    if (kept == n ||
-        (!is_entry(l, &entry) && (steps <= ROUNDS_LEAST || !are_as_many(kept, steps))))
+    if (kept == n || (!is_entry(l, &entry) && (steps <= ROUNDS_LEAST || !are_as_many(kept, steps))))
         return n;
     kept = 0;
     for (size_t i = 0; i < n; i++)

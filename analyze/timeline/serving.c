@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+enum { LEAST_SHARE = 100 /* of what is reserved: who has less for what it serves does something else */ };
+
 /* The first moment with a block of the cache, or of a private pool; GM_NEVER: there is none, or something is trained.
  */
 static uint32_t first_moment(const struct gm_trace_pass *pass)
@@ -181,6 +183,8 @@ bool gm_trace_serving(struct gm_trace_pass *pass)
     find_capacity(pass, s);
     const bool ok = add_free(pass, s, moment) && find_growth(pass, s, at_once);
     conclude(s);
-    pass->out->serving = s;
+    const bool is_asked = s->tokens > 0 || s->sequences > 0;
+    const uint64_t held = gm_known_add(s->rows[GM_SERVING_CACHE].bytes, s->rows[GM_SERVING_GRAPHS].bytes);
+    pass->out->serving = is_asked || held >= s->reserved / LEAST_SHARE ? s : NULL;
     return ok;
 }

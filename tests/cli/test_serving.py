@@ -67,6 +67,14 @@ class Serving(Case):
         for key in ("growth_bytes_per_step", "bytes_per_token", "capacity_bytes", "room_bytes", "more_tokens"):
             self.assertIsNone(ledger[key], key)
 
+    def test_next_to_no_cache(self):
+        server = Server()
+        server.alloc(MIB, ("allocate_kv_cache", "kv_cache.py", 12))
+        for _ in range(STEPS):
+            server.forward(65536)
+        self.assertIsNone(self.ledger(server.snapshot()))
+        self.assertIsNotNone(self.ledger(server.snapshot(), "--tokens", "64"))
+
     def test_what_must_be_said(self):
         ledger = self.ledger(fixed(), "--tokens", "4096", "--sequences", "2", "--gpu", "rtx-4060")
         passing = self.rows(ledger)["Activations and temporaries"]

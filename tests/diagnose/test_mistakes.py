@@ -2748,6 +2748,19 @@ class Mistakes(unittest.TestCase):
         self.expect(run(False), "unfused-elementwise", 350, 400, "act.py:2")
         self.expect_none(run(True, is_product=True), "unfused-elementwise")
 
+    def test_search_for_the_fastest_algorithm_is_no_limit(self):
+        """cuDNN tries with as much as there is, gives that back by itself, and takes less."""
+        def limit(tried):
+            t = Trace()
+            t.free(*[t.alloc(9, WEIGHTS) for _ in range(40)][::2])  # holes that nothing fits into
+            for size in tried:
+                t.free(t.alloc(size, FORWARD))
+            t.empty_cache(FORWARD)
+            t.alloc(390, FORWARD)
+            return analysed(t)["settings_advice"]["devices"][0]["limit_bytes"]
+        self.assertIsNone(limit([400]))
+        self.assertIsNotNone(limit([200, 201]))
+
     def test_call_over_several_lines_is_no_loop(self):
         """In two steps its first line comes after its last one twice, and the step begins anew only once."""
         def at(line, *inner):

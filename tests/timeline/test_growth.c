@@ -237,6 +237,17 @@ TEST(empty_cache_is_no_retry)
     assert_int_equal(f->driver_cycles, 1);
 }
 
+/* An operation gives back what it tried, which would have served what it asks for then. */
+TEST(what_would_have_served_is_no_retry)
+{
+    gm_traced_grow(A, MIB(40), MIB(40), "search");
+    gm_traced_free(A, MIB(40));
+    gm_traced_event("segment_free", A, MIB(40), "search");
+    gm_traced_grow(B, MIB(40), MIB(40), "search");
+    gm_traced_whole(B, MIB(40), MIB(40), "search");
+    assert_int_equal(gm_traced_analyze()->fragmentation.retries, 0);
+}
+
 /* An operation gives back what it tried, while the driver gave ten times as much at another time. */
 TEST(what_is_given_back_far_below_the_peak_is_no_retry)
 {

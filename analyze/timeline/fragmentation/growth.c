@@ -391,7 +391,8 @@ static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_
         struct gm_pool_growth g = gm_growth_at(h, &pass->watch->rules, i);
         const struct gm_watch_look *look = h->is_reconstructed ? gm_watch_growth(pass->watch, i) : NULL;
         count_growth(pass, &g, look, &avoided, out);
-        struct sized sized = {.bytes = g.bytes, .first = i, .is_retry = may_be_retry(h, i)};
+        const bool had_room = pass->watch->rules.max_split == UINT64_MAX && gm_history_had_room(h, i, g.bytes);
+        struct sized sized = {.bytes = g.bytes, .first = i, .is_retry = may_be_retry(h, i) && !had_room};
         if (look != NULL) {
             sized.before = gm_sat_add(look->reserved, back);
             sized.after = gm_sat_add(look->reserved, g.bytes);

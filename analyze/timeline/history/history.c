@@ -449,6 +449,19 @@ static bool follow(struct live *live, uint32_t *moment)
     return true;
 }
 
+bool gm_history_had_room(const struct gm_history *h, uint32_t growth, uint64_t bytes)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    const uint32_t stream = gm_rare_at(&e->stream, h->first + growth);
+    for (size_t row = h->first + growth; row > h->first && gm_action_is_release(e->action[row - 1]); row--) {
+        const uint64_t size = gm_event_bytes(e, row - 1);
+        if (size >= bytes && (size == GM_SMALL_SEGMENT) == (bytes == GM_SMALL_SEGMENT) &&
+            gm_rare_at(&e->stream, row - 1) == stream)
+            return true;
+    }
+    return false;
+}
+
 struct gm_settled gm_history_settled(const struct gm_history *h)
 {
     struct gm_settled settled = {0};

@@ -211,6 +211,11 @@ static inline uint32_t gm_next_made(const struct gm_history *h, uint32_t from)
     return from;
 }
 
+/* Whether what went back right before a growth of so many bytes would have served it (not with max_split_size): then no
+ * request was refused, but an operation gave memory back by itself, as cuDNN's search for the fastest algorithm does
+ * with what it tried. */
+bool gm_history_had_room(const struct gm_history *h, uint32_t growth, uint64_t bytes);
+
 /* NULL: there is none. */
 const struct gm_history_other *gm_history_other(const struct gm_history *h, size_t a);
 /* Row in snapshot->blocks if it is live at the end, or GM_NO_BLOCK. */
