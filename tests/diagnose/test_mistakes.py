@@ -2761,6 +2761,16 @@ class Mistakes(unittest.TestCase):
         self.assertIsNone(limit([400]))
         self.assertIsNotNone(limit([200, 201]))
 
+    def test_categories_by_what_a_function_does(self):
+        """A pool of engines is no pooling of images, and what estimates a loss runs the model."""
+        t = Trace()
+        t.alloc(8, [("run", "engine_pool.py", 3), ("<module>", "serve.py", 5)])
+        t.alloc(9, [("forward", TORCH + "nn/modules/linear.py", 3), ("estimate_loss", "train.py", 9)])
+        t.alloc(10, [("avg_pool", "net.py", 3), ("<module>", "serve.py", 5)])
+        names = {row["bytes"] // MIB: row["name"] for row in analysed(t)["categories"]}
+        self.assertNotEqual(names[8], "Pooling/resize")
+        self.assertEqual((names[9], names[10]), ("Linear/MatMul", "Pooling/resize"))
+
     def test_call_over_several_lines_is_no_loop(self):
         """In two steps its first line comes after its last one twice, and the step begins anew only once."""
         def at(line, *inner):
