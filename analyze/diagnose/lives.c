@@ -47,6 +47,7 @@ static const struct {
     {"nn/modules/linear.py", GM_BY_LINEAR},
     {"nn/modules/conv.py", GM_BY_LINEAR},
     {"nn/modules/", GM_BY_LAYER},
+    {"nn/modules/container.py", GM_BY_SEQUENCE},
     {"_apply", GM_BY_MOVING},
     {"interpolate", GM_BY_RESIZING},
     {"upsample", GM_BY_RESIZING},
@@ -69,8 +70,10 @@ static const char *string_of(struct gm_names *names, struct gm_string_id id)
 static unsigned told_by_frame(struct gm_names *names, size_t frame)
 {
     const char *name = string_of(names, names->snapshot->frames.name[frame]);
-    const char *file = string_of(names, names->snapshot->frames.filename[frame]);
-    const bool is_python = gm_frame_is_python(file);
+    const char *path = string_of(names, names->snapshot->frames.filename[frame]);
+    char file[GM_NAME_MOST + 1];
+    const bool is_python = gm_frame_is_python(path);
+    (void)gm_path_with_slashes(file, sizeof file, path);
     unsigned by = is_python ? 0 : GM_BY_NOBODY;
     for (size_t i = 0; i < sizeof tells / sizeof *tells; i++)
         if (is_python == (strstr(tells[i].in, "::") == NULL) &&
@@ -1103,12 +1106,11 @@ static bool is_same_call(const struct gm_lives *l, const uint32_t *frames, size_
 }
 
 /* Whether one of the last few of n frames runs modules one after the other: the next function is one's. */
-static bool is_in_sequence(struct gm_lives *l, const uint32_t *frames, size_t n)
+static bool is_in_sequence(const struct gm_lives *l, const uint32_t *frames, size_t n)
 {
     bool is_one = false;
     for (size_t i = n; i > 0 && n - i <= GM_INSIDE; i--)
-        is_one |= strstr(string_of(&l->names, l->snapshot->frames.filename[frames[i - 1]]),
-                         "nn/modules/container.py") != NULL;
+        is_one |= (l->frame_by[frames[i - 1]] & GM_BY_SEQUENCE) != 0;
     return is_one;
 }
 

@@ -44,7 +44,9 @@ enum {
     GM_BY_MOVING = 524288,   /* a module that was made elsewhere */
     GM_BY_CAPTURE = 1048576, /* begins or makes a CUDA graph */
     GM_BY_FUSABLE = 2097152, /* an optimizer that takes fused=True */
-    GM_BY_FUNCTION = 4194304 /* a torch.autograd.Function, which autograd's threads run, or a transform of torch.func */
+    GM_BY_FUNCTION =
+        4194304,             /* a torch.autograd.Function, which autograd's threads run, or a transform of torch.func */
+    GM_BY_SEQUENCE = 8388608 /* runs modules one after the other */
 };
 
 /* What mistakes that were found have of an allocation: nothing; a part of its bytes, so that it may be kept for too

@@ -5,7 +5,6 @@
 #include "analyze/report/frame_kind.h"
 #include "analyze/base/ascii.h"
 
-#include <stddef.h>
 #include <string.h>
 
 bool gm_frame_is_python(const char *filename)
@@ -86,6 +85,15 @@ const char *gm_path_last(const char *path, int parts)
 const char *gm_path_base(const char *path)
 {
     return gm_path_last(path, 1);
+}
+
+const char *gm_path_with_slashes(char *out, size_t n, const char *path)
+{
+    size_t i = 0;
+    for (; path[i] != '\0' && i + 1 < n; i++)
+        out[i] = path[i] == '\\' ? '/' : path[i];
+    out[i] = '\0';
+    return out;
 }
 
 bool gm_name_is_noise(const char *name)

@@ -6,6 +6,7 @@
 #define GM_REPORT_FRAME_KIND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Of strings that are asked about often: all that follows, at once. */
 enum { GM_FILE_IS_PYTHON = 1, GM_FILE_IS_TORCH = 2, GM_FILE_IS_NOISE = 4, GM_FILE_IS_INSTALLED = 8 };
@@ -16,6 +17,8 @@ const char *gm_file_package(const char *filename);
 /* The last parts of a path, of Windows, too; and the file's name, the last one. */
 const char *gm_path_last(const char *path, int parts);
 const char *gm_path_base(const char *path);
+/* A copy with slashes, what of it has room in n characters: rules know paths so, whatever system they are of. */
+const char *gm_path_with_slashes(char *out, size_t n, const char *path);
 bool gm_name_is_noise(const char *name);
 
 /* A frame of Python code, whoever wrote it. */

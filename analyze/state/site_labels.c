@@ -34,11 +34,15 @@ enum {
     NAME_WEIGHT = 7
 };
 
-/* "/usr/lib/python3.11/copy.py", "python3.11/copy.py", and no package that was installed beside it. */
+/* "/usr/lib/python3.11/copy.py", "python3.11/copy.py", "C:/Python311/Lib/copy.py", and no package that was installed
+ * beside it. */
 static bool is_of_standard_library(const char *file)
 {
     static const char folder[] = "python3.";
+    static const char *const of_windows[] = {"/Lib/", "conda3/lib/", NULL};
     const char *at = strstr(file, folder);
+    if (file[0] != '\0' && file[1] == ':')
+        return gm_has_any(file, of_windows) && !contains(file, "-packages/");
     if (at == NULL ||
         (at > file && (at < file + 4 || (strncmp(at - 4, "lib/", 4) != 0 && strncmp(at - 4, "b64/", 4) != 0))))
         return false;
@@ -73,11 +77,7 @@ static bool is_library(const char *path)
                                             "/transformers/utils/generic.py",
                                             NULL};
     char file[GM_NAME_MOST + 1];
-    size_t n = 0;
-    for (; path[n] != '\0' && n + 1 < sizeof file; n++)
-        file[n] = path[n] == '\\' ? '/' : path[n];
-    file[n] = '\0';
-    return gm_has_any(file, libraries) || is_of_standard_library(file);
+    return gm_has_any(gm_path_with_slashes(file, sizeof file, path), libraries) || is_of_standard_library(file);
 }
 
 static bool is_machinery(const char *name)

@@ -302,8 +302,8 @@ def begun_late(path, late):
 
 
 def with_frames(path, out):
-    """Writes it as if it had been recorded with stacks="all": what PyTorch and Python have on the stack in C++ is around
-    each line, and autograd's threads have nothing else. Which operator it was nobody knows any more: any."""
+    """Writes it as if it had been recorded on Windows, and with stacks="all": what PyTorch and Python have on the stack in
+    C++ is around each line, and autograd's threads have nothing else. Which operator it was nobody knows any more: any."""
     def native(*names):
         return [{"name": name, "filename": "??", "line": 0} for name in names]
 
@@ -319,7 +319,8 @@ def with_frames(path, out):
                                  "torch::autograd::Engine::evaluate_function()", "torch::autograd::Engine::thread_main()")
         made += native(f"torch::autograd::THPVariable_{operator}(_object*, _object*, _object*)")
         for name, filename, line in frames:
-            made += [{"name": name, "filename": filename, "line": line}, *native("_PyEval_EvalFrameDefault")]
+            path = "C:\\" + re.sub(r"^.*python3[.\d]*/", "Python311/Lib/", filename).replace("/", "\\")
+            made += [{"name": name, "filename": path, "line": line}, *native("_PyEval_EvalFrameDefault")]
         return made + native("Py_RunMain", "__libc_start_main")
 
     def of(row, size):
