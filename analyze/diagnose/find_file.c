@@ -2,6 +2,7 @@
  *
  * The file itself: what is damaged, contradicts itself or was not recorded.
  */
+#include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
 #include <inttypes.h>
@@ -31,6 +32,20 @@ static void find_imbalance(struct gm_case *c, const struct gm_rule *rule)
         gm_size_format(reserved, ledger->reserved), gm_size_format(sum, ledger->sum), ledger->residual < 0 ? "-" : "",
         gm_size_format(difference, off), ledger->explanation);
     f->rank = c->has_view && !c->has_oom ? GM_RANK_WRONG_FIGURES : GM_RANK_OTHERS;
+}
+
+/* Sizes and lives tell of some mistakes, but which line made what, and so of most, nobody can tell. */
+static void find_no_lines(struct gm_case *c, const struct gm_rule *rule)
+{
+    char count[GM_NUMBER_TEXT];
+    if (gm_lives_has_stacks(c->lives))
+        return;
+    struct gm_finding *f = gm_case_say(
+        c, rule, GM_INFO, GM_REPORT_NONE,
+        "None of the %s allocations of the trace has a stack: which line made what is not known, and most mistakes are "
+        "told by that. Call torch.cuda.memory._record_memory_history with context=\"all\", as it does by itself.",
+        gm_count_format(count, c->lives->h->allocation_count));
+    f->brief = "record with stacks: without, most mistakes cannot be told";
 }
 
 static void find_no_stacks(struct gm_case *c, const struct gm_rule *rule)
@@ -122,6 +137,13 @@ static const struct gm_rule rules[] = {
      .severity = "info",
      .when = "at least 1 MiB and 25 % of allocated have no stack",
      .what_to_do = "Record (`torch.cuda.memory._record_memory_history`) before the model is built"},
+    {.id = "no-lines",
+     .title = "The trace was recorded without stacks",
+     .find_in_lives = find_no_lines,
+     .rank = GM_RANK_SITE,
+     .severity = "info",
+     .when = "there are allocations in the trace, and none has a stack",
+     .what_to_do = "Record with `context=\"all\"`, the default"},
     {.id = "empty-snapshot",
      .title = "The snapshot is empty",
      .find = find_empty,

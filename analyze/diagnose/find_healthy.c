@@ -85,7 +85,8 @@ static void find_healthy(struct gm_case *c, const struct gm_rule *rule)
     struct gm_text t = {0};
     bool is_healthy = c->has_view && !c->has_oom && c->report->diagnosis.doubt_count == 0 && is_understood(&c->view) &&
                       is_filled(&c->view) && gm_case_found(c, "forward-only") == NULL &&
-                      gm_case_found(c, "weights-only") == NULL && gm_case_found(c, "begun-late") == NULL;
+                      gm_case_found(c, "weights-only") == NULL && gm_case_found(c, "begun-late") == NULL &&
+                      gm_case_found(c, "no-lines") == NULL;
     bool has_minor = false;
     for (size_t i = 0; i < c->n; i++) {
         has_minor |= gm_is_minor(&c->findings[i]);

@@ -216,6 +216,12 @@ bool gm_lives_is_lasting(const struct gm_lives *l, size_t a);
 /* Whether the innermost line of Python that made it is PyTorch's own. */
 bool gm_lives_is_by_torch(struct gm_lives *l, size_t a);
 
+/* Whether any line is known. */
+static inline bool gm_lives_has_stacks(const struct gm_lives *l)
+{
+    return l->snapshot->stacks.count > GM_STACK_EMPTY + 1;
+}
+
 /* Whether modules make something: else the forward pass is functions of the program. */
 static inline bool gm_lives_has_modules(const struct gm_lives *l)
 {

@@ -35,6 +35,7 @@ class Trace:
 
     def __init__(self):
         self.clock, self.trace, self.pools = Clock(), [], {}
+        self.frames_of = lambda frames: frames
 
     def pool(self, key):
         if key not in self.pools:
@@ -64,6 +65,8 @@ class Trace:
         for key, allocator in self.pools.items():
             segments += [{**row, "segment_pool_id": key} for row in allocator.snapshot_segments()]
         events = [{"frames": [], **event, "pool_id": list(self.pools)[(event.get("addr", 1 << 44) >> 44) - 1]} for event in self.trace]
+        for row in events + [block for segment in segments for block in segment["blocks"]]:
+            row["frames"] = self.frames_of(row.get("frames", []))
         return {"segments": segments, "device_traces": [events]}
 
 
@@ -1353,7 +1356,10 @@ class Mistakes(unittest.TestCase):
                 gradients = [t.alloc(mib, AUTOGRAD) for mib in reversed(sizes)]
                 t.free(*hidden, root, t.alloc(1 / 1024, [("<module>", "train.py", 23)]), *gradients)
             return t
-        self.expect(resumed([plain, read, read]), "checkpoint-beside-model", 280, 300, "train.py:12")
+        trace = resumed([plain, read, read])
+        self.expect(trace, "checkpoint-beside-model", 280, 300, "train.py:12")
+        trace.frames_of = lambda frames: [{**f, "filename": "C:\\" + f["filename"].replace("/", "\\")} for f in frames]
+        self.expect(trace, "checkpoint-beside-model", 280, 300, "train.py:12")
         self.expect_none(resumed([read, plain, plain]), "checkpoint-beside-model")
 
     def test_weights_that_are_kept_from_the_start(self):
@@ -2685,6 +2691,15 @@ class Mistakes(unittest.TestCase):
         self.assertIn("begun-late", found)
         self.assertNotIn("healthy", found)
         self.assertRegex(found["Do this"], "^record earlier")
+
+    def test_recording_without_stacks(self):
+        """That nothing is wrong cannot be told of it."""
+        trace = train(4)
+        self.assertIn("healthy", diagnosed(trace))
+        trace.frames_of = lambda frames: []
+        found = diagnosed(trace)
+        self.assertIn("no-lines", found)
+        self.assertNotIn("healthy", found)
 
     def test_recording_that_begins_in_a_round(self):
         """The first of the equal peaks is then the one of which least was recorded, and what it is made of cannot be mended."""
