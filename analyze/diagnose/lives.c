@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/diagnose/lives.h"
 
-#include "analyze/base/address_map.h"
 #include "analyze/base/ascii.h"
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
 #include "analyze/report/frame_kind.h"
+#include "analyze/state/stack_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,30 +105,14 @@ static bool read_stacks(struct gm_lives *l)
     return true;
 }
 
-/* What has no frame of Python is of autograd's threads, unless nothing has one: then all stacks stay apart. */
 static bool find_same(struct gm_lives *l)
 {
-    const struct gm_stacks *stacks = &l->snapshot->stacks;
-    const struct gm_hash_key key = gm_hash_key();
-    struct gm_address_map known = {.slots = NULL};
-    bool has_python = false;
-    for (size_t i = GM_STACK_EMPTY + 1; i < stacks->count && !has_python; i++)
-        has_python = (l->by[i] & GM_BY_NOBODY) == 0;
-    l->same = malloc(((size_t)stacks->count + 1) * sizeof *l->same);
-    bool ok = l->same != NULL;
-    for (uint32_t i = 0; ok && i <= stacks->count; i++) {
-        uint64_t hash = key.k0;
-        l->same[i] = i > GM_STACK_EMPTY && i < stacks->count && has_python ? GM_STACK_EMPTY : i;
-        if (l->same[i] == i || (l->by[i] & GM_BY_NOBODY) != 0)
-            continue;
-        for (uint64_t f = stacks->start[i]; f < stacks->start[i + 1]; f++)
-            if ((l->frame_by[stacks->frame_ids[f].v] & GM_BY_NOBODY) == 0)
-                hash = gm_hash_fold(hash ^ stacks->frame_ids[f].v, key.k1 | 1);
-        l->same[i] = gm_map_number(&known, hash, i);
-        ok = l->same[i] != GM_MAP_NONE;
-    }
-    gm_map_free(&known);
-    return ok;
+    const size_t frames = l->snapshot->frames.count;
+    GM_FREED bool *is_line = malloc((frames + 1) * sizeof *is_line);
+    for (size_t f = 0; is_line != NULL && f < frames; f++)
+        is_line[f] = (l->frame_by[f] & GM_BY_NOBODY) == 0;
+    l->same = is_line == NULL ? NULL : gm_stack_lines(l->snapshot, is_line);
+    return l->same != NULL;
 }
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */

@@ -8,6 +8,8 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/ascii.h"
 #include "analyze/base/order.h"
+#include "analyze/report/frame_kind.h"
+#include "analyze/state/stack_lines.h"
 #include "analyze/timeline/roles/role_work.h"
 
 #include <stdlib.h>
@@ -291,8 +293,23 @@ enum { PASSES = 4, APART = 3 /* of what passes make most often, between two of a
 
 /* How often the line that runs most often has made something before each moment, and how often each line has. */
 struct passes {
-    uint32_t *before, *made; /* [event + 1], [stack] */
+    uint32_t *before, *made, *lines; /* [event + 1], [stack], gm_stack_lines */
 };
+
+static uint32_t line_of(const struct gm_history *h, const struct passes *p, size_t a)
+{
+    return p->lines[gm_stack_of(h, a)];
+}
+
+static bool find_lines(struct gm_role_work *w, struct passes *p)
+{
+    const struct gm_frames *frames = &w->h->snapshot->frames;
+    GM_FREED bool *is_line = malloc(((size_t)frames->count + 1) * sizeof *is_line);
+    for (size_t f = 0; is_line != NULL && f < frames->count; f++)
+        is_line[f] = (gm_names_file_kind(w->pass->names, frames->filename[f]) & GM_FILE_IS_PYTHON) != 0;
+    p->lines = is_line == NULL ? NULL : gm_stack_lines(w->h->snapshot, is_line);
+    return p->lines != NULL;
+}
 
 static bool count_passes(struct gm_role_work *w, struct passes *p)
 {
@@ -301,18 +318,18 @@ static bool count_passes(struct gm_role_work *w, struct passes *p)
     bool has_forward = false; /* else all that the program makes is its forward */
     p->made = calloc((size_t)h->snapshot->stacks.count + 1, sizeof *p->made);
     p->before = calloc(h->count + 2, sizeof *p->before);
-    if (p->made == NULL || p->before == NULL)
+    if (p->made == NULL || p->before == NULL || !find_lines(w, p))
         return false;
     for (size_t a = 0; a < h->allocation_count; a++) {
         const bool is_forward = gm_role_says(w, a) == GM_SAYS_FORWARD;
-        const uint32_t stack = gm_stack_of(h, a), times = h->born[a] > 0 ? ++p->made[stack] : 0;
+        const uint32_t stack = line_of(h, p, a), times = h->born[a] > 0 ? ++p->made[stack] : 0;
         if (times > 0 && (is_forward == has_forward ? times > p->made[most] : is_forward))
             most = stack;
         has_forward |= is_forward && times > 0;
     }
     for (uint32_t e = 0; e < h->count; e++) {
         const uint32_t a = gm_made_by(h, e);
-        p->before[e + 1] = p->before[e] + (a != GM_NEVER && gm_stack_of(h, a) == most);
+        p->before[e + 1] = p->before[e] + (a != GM_NEVER && line_of(h, p, a) == most);
     }
     return true;
 }
@@ -351,7 +368,7 @@ static bool claim_served(struct gm_role_work *w)
 {
     const struct gm_history *h = w->h;
     GM_FREED struct GM_VEC(struct first) sets = {0};
-    struct passes p = {NULL, NULL};
+    struct passes p = {NULL, NULL, NULL};
     uint64_t heaviest = 0, loaded = 0;
     size_t weights = 0;
     bool ok = true;
@@ -379,18 +396,17 @@ static bool claim_served(struct gm_role_work *w)
                       (is_many || (is_pool && to - i <= PAIR && sets.v[i].bytes == sets.v[largest].bytes));
         for (size_t k = i; serves && k < to; k++)
             serves = gm_role_says(w, sets.v[k].allocation) != GM_SAYS_FORWARD ||
-                     p.made[gm_stack_of(h, sets.v[k].allocation)] <= to - i;
+                     p.made[line_of(h, &p, sets.v[k].allocation)] <= to - i;
         for (size_t k = i; serves && k < to; k++)
             w->claim[sets.v[k].allocation] = GM_CLAIM_SLOTS;
         const bool is_last = to == sets.n || sets.v[to].bytes != sets.v[i].bytes;
-        const uint32_t stack = gm_stack_of(h, sets.v[i].allocation);
+        const uint32_t line = serves ? line_of(h, &p, sets.v[i].allocation) : 0;
         for (size_t a = 0; serves && is_last && heaviest == 0 && a < h->allocation_count;
              a++) /* and what the end of the run left */
-            if (gm_stack_of(h, a) == stack && gm_requested(h, a) == sets.v[i].bytes && h->born[a] > last)
+            if (line_of(h, &p, a) == line && gm_requested(h, a) == sets.v[i].bytes && h->born[a] > last)
                 w->claim[a] = GM_CLAIM_SLOTS;
     }
-    free(p.before);
-    free(p.made);
+    GM_FREE_ALL(p.before, p.made, p.lines);
     return ok;
 }
 

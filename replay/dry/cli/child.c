@@ -72,11 +72,12 @@ static void set_number(const char *variable, int64_t value)
 }
 
 /* What compilers keep for other runs would be wrong on a card: helpers that are linked with the stand-in, images of
- * its NVRTC, choices by its clock. So they have the run's folder, which is removed. */
+ * its NVRTC, choices by its clock. So they have the run's folder, which is removed; one is named as by itself, since
+ * that tells whose code is in it. */
 static void set_caches(const struct gm_dry_folder *folder)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/inductor", folder->path);
+    snprintf(path, sizeof path, "%s/torchinductor_gmdry", folder->path);
     setenv("TORCHINDUCTOR_CACHE_DIR", path, 1);
     snprintf(path, sizeof path, "%s/triton", folder->path);
     setenv("TRITON_CACHE_DIR", path, 1);
