@@ -115,6 +115,13 @@ static void keep_memory_low(void)
 #endif
 }
 
+void gm_call_give_back(void)
+{
+#ifdef M_TRIM_THRESHOLD
+    malloc_trim(0);
+#endif
+}
+
 bool gm_call_begin(struct gm_call *call, const struct gm_program *program, int *argc, char **argv, void *options)
 {
     const struct gm_usual_options *usual = options;

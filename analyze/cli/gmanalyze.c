@@ -11,6 +11,7 @@
 #include "analyze/fleet/arrivals.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 static enum gm_status report(struct gm_analyze_context *context, const struct gm_found_files *files,
                              struct gm_error *err)
@@ -65,8 +66,18 @@ static enum gm_status watch_folder(struct gm_analyze_context *context, struct gm
     return status;
 }
 
+/* A file that takes more memory than charts. */
+static bool is_large(const char *path)
+{
+    enum { LARGE = 48 << 20 };
+    struct stat about;
+    return stat(path, &about) == 0 && about.st_size >= LARGE;
+}
+
 static enum gm_status analyse_all(struct gm_analyze_context *context, char **paths, size_t count, struct gm_error *err)
 {
+    for (size_t i = 0; i < count; i++)
+        context->shell->draws_late |= is_large(paths[i]);
     GM_TRY(gm_shell_begin(context->shell, &context->options.usual, true, err));
     return gm_outcome_of_paths(context, paths, count, count > 1, err);
 }

@@ -29,10 +29,12 @@ static const struct gm_snapshot *snapshot_of(const struct work *work)
     return &work->result->loaded[0]->snapshot;
 }
 
-static void forget_snapshot(struct work *work)
+static void forget_snapshot(struct work *work, bool is_late)
 {
     gm_kept_free(&work->judged->kept);
     gm_result_forget(work->result);
+    if (is_late)
+        gm_call_give_back();
 }
 
 static double lap(double *since)
@@ -50,7 +52,7 @@ static const char *shown_path(const struct gm_job *job)
 static struct gm_analysis analysis_of(const struct gm_job *job, const struct gm_analyze_context *context)
 {
     const struct gm_shell *shell = context->shell;
-    const bool is_idle = context->options.usual.no_charts; /* else the other threads draw */
+    const bool is_idle = shell->fonts == NULL || shell->draws_late; /* else the other threads draw */
     return (struct gm_analysis){.options = &context->options,
                                 .rules = shell->rules,
                                 .ignore = &shell->ignore,
@@ -128,7 +130,7 @@ static enum gm_status read_report(struct work *work, struct gm_job *job, const s
     if (status == GM_OK && work->judged->kept.count == 0)
         status = gm_analyzed_keep_page(work->result, err);
     if (status == GM_OK && work->judged->kept.count == 0 && !wants_sqlite(context))
-        forget_snapshot(work);
+        forget_snapshot(work, context->shell->draws_late);
     work->times.analyse = lap(&clock);
     return status;
 }
@@ -148,11 +150,17 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     double clock = gm_seconds();
     struct gm_report *report = &work->judged->report;
     struct gm_run_files *files = &work->result->files;
-    struct gm_charts *charts;
-    atomic_store(&job->stage, GM_JOB_DRAWS);
-    enum gm_status status =
-        gm_charts_start(&charts, context->shell->fonts, work->result->charted, context->draw_threads, err);
+    struct gm_charts *charts = NULL;
+    struct gm_fonts *fonts = context->shell->fonts;
+    const bool is_late = context->shell->draws_late;
+    const struct gm_charted charted = work->result->charted;
     const struct gm_analysis analysis = analysis_of(job, context);
+    enum gm_status status = GM_OK;
+    atomic_store(&job->stage, GM_JOB_DRAWS);
+    if (is_late)
+        gm_call_give_back();
+    else
+        status = gm_charts_start(&charts, fonts, charted, context->draw_threads, err);
     GM_THEN(status, gm_analysis_end(work->judged, snapshot_of(work), &analysis, err));
     const bool has_snapshot = work->judged->kept.count > 0;
     if (!wants_sqlite(context))
@@ -160,11 +168,13 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     if (status == GM_OK && has_snapshot)
         status = gm_analyzed_keep_page(work->result, err);
     if (!wants_sqlite(context))
-        forget_snapshot(work);
+        forget_snapshot(work, context->shell->draws_late);
+    if (is_late)
+        GM_THEN(status, gm_charts_start(&charts, fonts, charted, context->draw_threads, err));
     if (status == GM_OK) {
         gm_ignore_count(&context->shell->ignore, report);
         tell_ignored(job, context, report);
-        status = gm_result_make_all(work->result, analysis.threads, err);
+        status = gm_result_make_all(work->result, fonts == NULL ? analysis.threads : 1, err);
     }
     status = gm_charts_finish(charts, status, files, err);
     work->times.draw = lap(&clock);

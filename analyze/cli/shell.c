@@ -20,7 +20,7 @@ enum gm_status gm_shell_begin(struct gm_shell *shell, const struct gm_usual_opti
         shell->threads = gm_cpu_count();
     enum gm_status status = makes_runs ? gm_run_check(options->results, err) : GM_OK;
     if (status == GM_OK && makes_runs && !options->no_charts &&
-        (shell->fonts = gm_fonts_start(shell->threads > 1)) == NULL)
+        (shell->fonts = gm_fonts_start(shell->threads > 1 && !shell->draws_late)) == NULL)
         status = gm_no_memory(err);
     GM_THEN(status, gm_ignore_load(&shell->ignore, options, err));
     return status == GM_OK ? gm_rules_load(&shell->rules, options->categories, &shell->rules_text, err) : status;

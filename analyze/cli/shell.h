@@ -22,6 +22,7 @@ struct gm_shell {
     struct gm_text rules_text; /* of --categories */
     struct gm_ignore ignore;   /* findings */
     struct gm_fonts *fonts;    /* NULL: no charts */
+    bool draws_late;           /* set before: charts, their fonts and libraries wait until snapshots are forgotten */
     time_t when;               /* the one time of this call */
     int threads;
 };

@@ -450,7 +450,7 @@ static void add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
     uint64_t kept = 0;
     if (l->has_oom && next > l->h->count) /* it did not come to its end */
         return;
-    memset(parameters->met, 0, (parameters->n + 1) * sizeof *parameters->met);
+    gm_sizes_begin_anew(parameters);
     for (uint32_t e = from; e <= last; e++) {
         const uint32_t a = gm_made_by(l->h, e);
         if (a == GM_NEVER || !is_on_the_way(l, a) || !outlives_pass(l, a, last, next) || l->taken[a])
@@ -481,7 +481,7 @@ static bool is_made_again(const struct gm_lives *l, size_t a)
 {
     const uint32_t *of_stack = &l->roster->first[gm_lives_stack(l, a)];
     return gm_is_made(l->h, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 &&
-           l->h->born[l->roster->v[of_stack[1] - 1].allocation] > l->first_backward;
+           l->h->born[l->roster->v[of_stack[1] - 1]] > l->first_backward;
 }
 
 /* Where no module has weights: what is there from before the first backward pass to the end. */

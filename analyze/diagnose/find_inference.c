@@ -356,14 +356,12 @@ static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
 enum { LEAST_FEATURES = 4, SOON = 64 /* events */ };
 
 /* Whether the same allocation of the next round is made first, and then this one goes: something was set anew. */
-static bool is_replaced(const struct gm_lives *l, const struct gm_roster *roster, const struct gm_roster_row *row)
+static bool is_replaced(const struct gm_lives *l, const struct gm_roster *roster, uint32_t row)
 {
     const struct gm_history *h = l->h;
-    const uint32_t freed = h->freed[row->allocation];
-    const struct gm_roster_row *next =
-        freed == GM_NEVER ? NULL
-                          : gm_roster_find(roster, gm_lives_stack(l, row->allocation), row->round + 1, row->place);
-    return next != NULL && freed > h->born[next->allocation] && freed - h->born[next->allocation] <= SOON;
+    const uint32_t a = roster->v[row], freed = h->freed[a],
+                   next = freed == GM_NEVER ? GM_NEVER : gm_roster_like(l, row, gm_lives_round_of(l, a) + 1);
+    return next != GM_NEVER && freed > h->born[roster->v[next]] && freed - h->born[roster->v[next]] <= SOON;
 }
 
 GM_ORDERING(by_allocation, struct gm_remedy_change, GM_UP(allocation));
@@ -421,21 +419,16 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     uint64_t stacks_most = 0;
     c->failed |= roster == NULL;
-    for (size_t i = 0; !c->failed && i < roster->n; i++) {
-        const struct gm_roster_row *row = &roster->v[i];
-        if (l->taken[row->allocation] || gm_requested(h, row->allocation) < l->at_peak / 1000 ||
-            gm_lives_is_role(l, row->allocation, GM_ROLE_KV_CACHE))
+    for (uint32_t i = 0; !c->failed && i < roster->n; i++) {
+        const uint32_t a = roster->v[i], round = gm_lives_round_of(l, a);
+        if (l->taken[a] || gm_requested(h, a) < l->at_peak / 1000 || gm_lives_is_role(l, a, GM_ROLE_KV_CACHE))
             continue;
-        const bool is_left = gm_lives_is_left(l, row->allocation);
-        const struct gm_roster_row *before =
-            is_left && row->round > 1
-                ? gm_roster_find(roster, gm_lives_stack(l, row->allocation), row->round - 1, row->place)
-                : NULL;
-        const bool is_last = before != NULL && is_replaced(l, roster, before);
-        if (!is_last && !is_replaced(l, roster, row))
+        const uint32_t before = gm_lives_is_left(l, a) && round > 1 ? gm_roster_like(l, i, round - 1) : GM_NEVER;
+        const bool is_last = before != GM_NEVER && is_replaced(l, roster, before);
+        if (!is_last && !is_replaced(l, roster, i))
             continue;
-        stacks_most += is_last || row->round == l->rounds.n - 1;
-        gm_set_end(&set, row->allocation, gm_lives_after_others(l, row->allocation, 2));
+        stacks_most += is_last || round == l->rounds.n - 1;
+        gm_set_end(&set, a, gm_lives_after_others(l, a, 2));
     }
     if (stacks_most >= LEAST_FEATURES) {
         until_next(l, &set);

@@ -64,17 +64,15 @@ static bool stands_out(const struct gm_lives *l, const uint64_t *peaks, uint32_t
 static void shrink(const struct gm_lives *l, const struct gm_roster *roster, uint32_t odd, uint32_t like,
                    struct gm_set *set, uint64_t *same, uint64_t *all)
 {
-    for (size_t i = 0; i < roster->n; i++) {
-        const struct gm_roster_row *row = &roster->v[i];
-        const uint64_t size = gm_requested(l->h, row->allocation);
-        if (row->round != odd)
+    for (uint32_t i = 0; i < roster->n; i++) {
+        const uint64_t size = gm_requested(l->h, roster->v[i]);
+        if (gm_lives_round_of(l, roster->v[i]) != odd)
             continue;
-        const struct gm_roster_row *other =
-            gm_roster_find(roster, gm_lives_stack(l, row->allocation), like, row->place);
+        const uint32_t other = gm_roster_like(l, i, like);
         *all += size;
-        *same += other != NULL ? size : 0;
-        if (other != NULL && gm_requested(l->h, other->allocation) < size)
-            gm_set_shrink(set, row->allocation, gm_requested(l->h, other->allocation));
+        *same += other != GM_NEVER ? size : 0;
+        if (other != GM_NEVER && gm_requested(l->h, roster->v[other]) < size)
+            gm_set_shrink(set, roster->v[i], gm_requested(l->h, roster->v[other]));
     }
 }
 

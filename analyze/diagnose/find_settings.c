@@ -127,16 +127,14 @@ static void add_up(const uint64_t (*of_round)[2][2], size_t rounds, struct varie
 static uint32_t pad(const struct gm_lives *l, const struct gm_roster *roster, uint32_t largest, struct gm_set *set)
 {
     uint32_t first = GM_NEVER;
-    for (size_t i = 0; i < roster->n; i++) {
-        const struct gm_roster_row *row = &roster->v[i];
-        const uint32_t stack = gm_lives_stack(l, row->allocation);
-        const struct gm_roster_row *like = gm_roster_find(roster, stack, largest, row->place);
-        const uint64_t bytes = like == NULL ? 0 : gm_requested(l->h, like->allocation);
-        if (bytes == 0 || bytes == gm_requested(l->h, row->allocation))
+    for (uint32_t i = 0; i < roster->n; i++) {
+        const uint32_t a = roster->v[i], like = gm_roster_like(l, i, largest);
+        const uint64_t bytes = like == GM_NEVER ? 0 : gm_requested(l->h, roster->v[like]);
+        if (bytes == 0 || bytes == gm_requested(l->h, a))
             continue;
-        gm_set_shrink(set, row->allocation, bytes);
-        if ((l->by[stack] & GM_BY_NOBODY) == 0)
-            first = (uint32_t)gm_min(first, like->allocation);
+        gm_set_shrink(set, a, bytes);
+        if ((gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
+            first = (uint32_t)gm_min(first, roster->v[like]);
     }
     return first;
 }
@@ -150,19 +148,17 @@ static bool look_at_shapes(struct gm_lives *l, struct variety *found)
         calloc(l->rounds.n + 1, sizeof *of_round); /* of lines, or of nobody: all, varied */
     const bool ok = roster != NULL && of_stack != NULL && of_round != NULL;
     *found = (struct variety){0};
-    for (size_t i = 0; ok && i < roster->n; i++) {
-        const struct gm_roster_row *row = &roster->v[i];
-        const uint64_t bytes = gm_requested(l->h, row->allocation);
-        const uint32_t stack = gm_lives_stack(l, row->allocation);
+    for (uint32_t i = 0; ok && i < roster->n; i++) {
+        const uint64_t bytes = gm_requested(l->h, roster->v[i]);
+        const uint32_t stack = gm_lives_stack(l, roster->v[i]), round = gm_lives_round_of(l, roster->v[i]);
         const bool is_of_nobody = (l->by[stack] & GM_BY_NOBODY) != 0;
-        const struct gm_roster_row *before =
-            row->round > 1 ? gm_roster_find(roster, stack, row->round - 1, row->place) : NULL;
-        if (before == NULL)
+        const uint32_t before = round > 1 ? gm_roster_like(l, i, round - 1) : GM_NEVER;
+        if (before == GM_NEVER)
             continue;
-        of_round[row->round][is_of_nobody][0] += bytes;
-        if (gm_requested(l->h, before->allocation) == bytes)
+        of_round[round][is_of_nobody][0] += bytes;
+        if (gm_requested(l->h, roster->v[before]) == bytes)
             continue;
-        of_round[row->round][is_of_nobody][1] += bytes;
+        of_round[round][is_of_nobody][1] += bytes;
         of_stack[stack] += bytes;
         if (!is_of_nobody && of_stack[stack] > of_stack[found->most])
             found->most = stack;

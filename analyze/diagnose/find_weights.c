@@ -53,7 +53,8 @@ static bool is_set_up(const struct gm_lives *l, size_t a)
 static bool is_made_again(const struct gm_lives *l, const struct gm_roster *roster, size_t a)
 {
     const uint32_t end = roster->first[gm_lives_stack(l, a) + 1];
-    return end > roster->first[gm_lives_stack(l, a)] && roster->v[end - 1].round > gm_lives_round(l, l->h->born[a]);
+    return end > roster->first[gm_lives_stack(l, a)] &&
+           gm_lives_round_of(l, roster->v[end - 1]) > gm_lives_round_of(l, a);
 }
 
 /* Whether the line of a stack makes as much in a later round, called from anywhere: a later copy replaces it. */
@@ -62,9 +63,9 @@ static bool is_line_again(struct gm_lives *l, const struct gm_roster *roster, si
     const struct gm_history *h = l->h;
     bool is_again = false;
     for (size_t i = 0; i < roster->n && !is_again; i++)
-        is_again = roster->v[i].round > gm_lives_round(l, h->born[a]) &&
-                   gm_requested(h, roster->v[i].allocation) == gm_requested(h, a) &&
-                   gm_lives_is_line_elsewhere(l, gm_lives_stack(l, a), gm_lives_stack(l, roster->v[i].allocation));
+        is_again = gm_requested(h, roster->v[i]) == gm_requested(h, a) &&
+                   gm_lives_round_of(l, roster->v[i]) > gm_lives_round_of(l, a) &&
+                   gm_lives_is_line_elsewhere(l, gm_lives_stack(l, a), gm_lives_stack(l, roster->v[i]));
     return is_again;
 }
 
@@ -169,13 +170,13 @@ struct made {
 };
 
 /* Whether in most rounds in which the one stack makes something the other one does. */
-static bool are_together(const struct gm_roster *roster, size_t rounds, uint32_t one, uint32_t other)
+static bool are_together(const struct gm_lives *l, uint32_t one, uint32_t other)
 {
     size_t all = 0, both = 0;
-    for (uint32_t r = 0; r <= rounds; r++)
-        if (gm_roster_find(roster, one, r, 0) != NULL) {
+    for (uint32_t r = 0; r <= l->rounds.n; r++)
+        if (gm_roster_has(l, one, r)) {
             all++;
-            both += gm_roster_find(roster, other, r, 0) != NULL;
+            both += gm_roster_has(l, other, r);
         }
     return 2 * both > all;
 }
@@ -198,7 +199,7 @@ static bool has_second_forward(struct gm_case *c)
     for (uint32_t s = 0; !c->failed && s < stacks; s++)
         for (uint32_t t = 0; made[s].kept >= LEAST_MADE && !is_found && t < stacks; t++)
             is_found = made[t].kept == 0 && made[t].all >= LEAST_MADE && made[t].all >= made[s].kept &&
-                       gm_lives_is_line_elsewhere(l, s, t) && are_together(roster, l->rounds.n, s, t);
+                       gm_lives_is_line_elsewhere(l, s, t) && are_together(l, s, t);
     return is_found;
 }
 
@@ -251,7 +252,7 @@ static bool is_trained_beside(const struct gm_lives *l, const struct members *m,
                               struct gm_sizes *gradients)
 {
     uint64_t trained = 0;
-    memset(gradients->met, 0, (gradients->n + 1) * sizeof *gradients->met);
+    gm_sizes_begin_anew(gradients);
     for (size_t i = 0; i < m->n; i++)
         if ((i < a->from || i >= a->to) && gm_lives_is_role(l, m->v[i].allocation, GM_ROLE_PARAMETER))
             gm_sizes_has_another(gradients, m->v[i].bytes);
@@ -507,7 +508,7 @@ static void find_backup(struct gm_case *c, struct gm_set *set)
         if (bytes[s] < weights - weights / 10)
             continue;
         uint64_t alike = 0;
-        memset(sizes.met, 0, (sizes.n + 1) * sizeof *sizes.met);
+        gm_sizes_begin_anew(&sizes);
         for (size_t a = 0; a < l->h->allocation_count; a++)
             if (gm_lives_stack(l, a) == s && gm_lives_at_peak(l, a) && is_kept_beside(l, kept, a) &&
                 gm_sizes_has_another(&sizes, gm_requested(l->h, a)))
@@ -631,7 +632,7 @@ static bool are_data(struct gm_case *c, const struct members *m, const struct pa
     if (!gm_is_share(part->bytes, c->lives->at_peak, 0.05) || (n == 1 && is_flat(c->lives, &m->v[part->from])) ||
         n <= lookups(c->lives))
         return false;
-    memset(gradients->met, 0, gradients->n * sizeof *gradients->met);
+    gm_sizes_begin_anew(gradients);
     for (size_t i = part->from; i < part->to; i++) {
         trained += gm_sizes_has_another(gradients, m->v[i].bytes) || gm_sizes_has_another(gradients, m->v[i].bytes / 2)
                        ? m->v[i].bytes

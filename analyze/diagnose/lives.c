@@ -492,15 +492,12 @@ static bool find_cut_offs(struct gm_lives *l)
 {
     const struct gm_history *const h = l->h;
     const struct gm_roster *const roster = gm_lives_roster(l);
-    for (size_t i = 0; roster != NULL && i < roster->n; i++) {
-        const struct gm_roster_row *row = &roster->v[i], *like;
-        const uint32_t a = row->allocation;
-        if (h->freed[a] != GM_NEVER || row->round == 0)
-            continue;
-        like = gm_roster_find(roster, gm_lives_stack(l, a), row->round - 1, row->place);
-        if (like != NULL && h->freed[like->allocation] != GM_NEVER &&
-            h->freed[like->allocation] - h->born[like->allocation] > h->count - h->born[a] &&
-            !GM_VEC_PUSH(&l->cut_offs, ((struct gm_cut_off){a, like->allocation})))
+    for (uint32_t i = 0; roster != NULL && i < roster->n; i++) {
+        const uint32_t a = roster->v[i], round = h->freed[a] != GM_NEVER ? 0 : gm_lives_round_of(l, a),
+                       row = round == 0 ? GM_NEVER : gm_roster_like(l, i, round - 1),
+                       like = row == GM_NEVER ? GM_NEVER : roster->v[row];
+        if (like != GM_NEVER && h->freed[like] != GM_NEVER && h->freed[like] - h->born[like] > h->count - h->born[a] &&
+            !GM_VEC_PUSH(&l->cut_offs, ((struct gm_cut_off){a, like})))
             return false;
     }
     GM_SORT(l->cut_offs.v, l->cut_offs.n, by_allocation);
@@ -691,11 +688,7 @@ static bool make_roster(struct gm_roster *roster, const struct gm_lives *l)
         roster->first[s] += roster->first[s - 1];
     for (uint32_t a = 0; a < h->allocation_count; a++)
         if (gm_is_made(h, a))
-            roster->v[roster->first[(size_t)gm_lives_stack(l, a) + 1]++] =
-                (struct gm_roster_row){.round = gm_lives_round(l, h->born[a]), .allocation = a};
-    for (size_t s = 0; s < stacks; s++)
-        for (size_t i = roster->first[s] + 1; i < roster->first[s + 1]; i++)
-            roster->v[i].place = roster->v[i].round == roster->v[i - 1].round ? roster->v[i - 1].place + 1 : 0;
+            roster->v[roster->first[(size_t)gm_lives_stack(l, a) + 1]++] = a;
     return true;
 }
 
@@ -707,14 +700,25 @@ const struct gm_roster *gm_lives_roster(struct gm_lives *l)
     return is_there ? l->roster : NULL;
 }
 
-const struct gm_roster_row *gm_roster_find(const struct gm_roster *roster, uint32_t stack, uint32_t round,
-                                           uint32_t place)
+/* The first row of a stack that is of that round or of a later one, or the one after its last. */
+static size_t row_of_round(const struct gm_lives *l, uint32_t stack, uint32_t round)
 {
-    const struct gm_roster_row *of_stack = roster->v + roster->first[stack];
-    const size_t n = roster->first[stack + 1] - roster->first[stack];
-    size_t at = 0;
-    GM_BISECT(at, n, i, of_stack[i].round < round);
-    return place < n - at && of_stack[at + place].round == round ? &of_stack[at + place] : NULL;
+    size_t at = l->roster->first[stack];
+    GM_BISECT(at, l->roster->first[stack + 1], i, gm_lives_round_of(l, l->roster->v[i]) < round);
+    return at;
+}
+
+uint32_t gm_roster_like(const struct gm_lives *l, uint32_t row, uint32_t round)
+{
+    const uint32_t a = l->roster->v[row], stack = gm_lives_stack(l, a);
+    const size_t like = row_of_round(l, stack, round) + row - row_of_round(l, stack, gm_lives_round_of(l, a));
+    return like < l->roster->first[stack + 1] && gm_lives_round_of(l, l->roster->v[like]) == round ? (uint32_t)like
+                                                                                                   : GM_NEVER;
+}
+
+bool gm_roster_has(const struct gm_lives *l, uint32_t stack, uint32_t round)
+{
+    return row_of_round(l, stack, round) < row_of_round(l, stack, round + 1);
 }
 
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)

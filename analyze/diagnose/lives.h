@@ -62,14 +62,11 @@ struct gm_cut_offs GM_VEC(struct gm_cut_off); /* by allocation */
 
 enum { GM_GUIDE_BITS = 8 };
 
-/* The allocations in the order of the program's loop, by stack, round and place, but for those from before the trace.
- * The same one in another round is that of the same stack with as many of that stack before it in its round. */
-struct gm_roster_row {
-    uint32_t round, place, allocation;
-};
+/* The allocations in the order of the program's loop, by stack and round, but for those from before the trace. The same
+ * one in another round is that of the same stack with as many of that stack before it in its round. */
 struct gm_roster {
-    struct gm_roster_row *v;
-    size_t n;
+    uint32_t *v; /* allocations */
+    uint32_t n;
     uint32_t *first;      /* [gm_stack_id], and one more: the first row of the stack */
     pthread_mutex_t lock; /* of who makes it */
 };
@@ -132,6 +129,10 @@ static inline uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment)
     while (at < l->rounds.n && l->rounds.v[at] < m)
         at++;
     return at;
+}
+static inline uint32_t gm_lives_round_of(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_round(l, l->h->born[a]);
 }
 /* The first moment of the round after that one; GM_NEVER: there is none. */
 uint32_t gm_lives_round_end(const struct gm_lives *l, uint32_t round);
@@ -241,9 +242,10 @@ uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned othe
 
 /* Made when it is first asked for. NULL: no memory. */
 const struct gm_roster *gm_lives_roster(struct gm_lives *l);
-/* The row of that stack, round and place; NULL: there is none. */
-const struct gm_roster_row *gm_roster_find(const struct gm_roster *roster, uint32_t stack, uint32_t round,
-                                           uint32_t place);
+/* Of a roster that was made: the row of the same one as in `row`, but in that round. GM_NEVER: there is none. */
+uint32_t gm_roster_like(const struct gm_lives *l, uint32_t row, uint32_t round);
+/* Whether the stack makes something in that round. */
+bool gm_roster_has(const struct gm_lives *l, uint32_t stack, uint32_t round);
 
 /* The user's line, and, if it is another, the one that the run came from. NULL: no memory. */
 const char *gm_lives_place(struct gm_lives *l, uint32_t stack);
@@ -272,12 +274,12 @@ const char *gm_lives_backward(struct gm_lives *l, uint32_t moment, bool is_own);
 /* Whether an event [from, to) is known to be of that phase. */
 bool gm_lives_has_phase(const struct gm_lives *l, uint32_t from, uint32_t to, enum gm_phase phase);
 
-/* The sizes of all allocations of a role, ascending. */
-struct gm_sizes {
-    uint64_t *v;   /* GM_FREED */
-    uint32_t *met; /* [n] of each size, where it stands first: how many were asked for (gm_sizes_has_another) */
-    size_t n;
+/* The sizes of all allocations of a role, ascending, each once. */
+struct gm_size {
+    uint64_t bytes;
+    uint32_t there, met; /* how many have it; of how many was asked (gm_sizes_has_another) */
 };
+struct gm_sizes GM_VEC(struct gm_size); /* GM_FREED; zero-initialise */
 
 /* false: no memory. */
 bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role);
@@ -288,6 +290,7 @@ bool gm_sizes_of_first_gradients(struct gm_sizes *sizes, const struct gm_lives *
 bool gm_sizes_has(const struct gm_sizes *sizes, uint64_t size);
 /* Whether there is one of that size that was not met before. */
 bool gm_sizes_has_another(struct gm_sizes *sizes, uint64_t size);
+void gm_sizes_begin_anew(struct gm_sizes *sizes);
 
 /* Allocations of a mistake, and what mending it does to them. */
 struct gm_set {

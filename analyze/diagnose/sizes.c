@@ -5,35 +5,54 @@
 
 #include <stdlib.h>
 
-static void start(struct gm_sizes *sizes, const struct gm_lives *l)
+GM_ORDERING(by_bytes, struct gm_size, GM_UP(bytes));
+
+/* Each size once, ascending. */
+static void merge(struct gm_sizes *sizes)
 {
-    const size_t n = l->h->allocation_count + 1;
-    *sizes = (struct gm_sizes){.v = calloc(n, sizeof *sizes->v + sizeof *sizes->met)};
-    sizes->met = sizes->v == NULL ? NULL : (uint32_t *)(sizes->v + n);
+    size_t n = 0;
+    GM_SORT(sizes->v, sizes->n, by_bytes);
+    for (size_t i = 0; i < sizes->n; i++)
+        if (n > 0 && sizes->v[n - 1].bytes == sizes->v[i].bytes)
+            sizes->v[n - 1].there += sizes->v[i].there;
+        else
+            sizes->v[n++] = sizes->v[i];
+    sizes->n = n;
 }
 
-static bool sort(struct gm_sizes *sizes)
+/* false: no memory. There is room for as many as are different, twice, however many are of the same size. */
+static bool add(struct gm_sizes *sizes, uint64_t bytes)
 {
-    GM_SORT(sizes->v, sizes->n, gm_by_number);
-    return sizes->v != NULL;
+    if (sizes->n > 0 && sizes->v[sizes->n - 1].bytes == bytes) {
+        sizes->v[sizes->n - 1].there++;
+        return true;
+    }
+    if (sizes->n == sizes->capacity)
+        merge(sizes);
+    if (sizes->n >= sizes->capacity / 2 && !gm_grow(&sizes->v, &sizes->capacity, 2 * sizes->n + 64, sizeof *sizes->v))
+        return false;
+    sizes->v[sizes->n++] = (struct gm_size){.bytes = bytes, .there = 1};
+    return true;
 }
 
 static bool made_until(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role, uint32_t end)
 {
-    start(sizes, l);
-    for (size_t a = 0; sizes->v != NULL && a < l->h->allocation_count; a++)
+    bool ok = true;
+    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
         if (gm_lives_is_role(l, a, role) && l->h->born[a] <= end)
-            sizes->v[sizes->n++] = gm_requested(l->h, a);
-    return sort(sizes);
+            ok = add(sizes, gm_requested(l->h, a));
+    merge(sizes);
+    return ok;
 }
 
 bool gm_sizes_of_those(struct gm_sizes *sizes, const struct gm_lives *l, bool (*are)(const struct gm_lives *, size_t))
 {
-    start(sizes, l);
-    for (size_t a = 0; sizes->v != NULL && a < l->h->allocation_count; a++)
+    bool ok = true;
+    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
         if (are(l, a))
-            sizes->v[sizes->n++] = gm_requested(l->h, a);
-    return sort(sizes);
+            ok = add(sizes, gm_requested(l->h, a));
+    merge(sizes);
+    return ok;
 }
 
 bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role)
@@ -52,25 +71,27 @@ bool gm_sizes_of_first_gradients(struct gm_sizes *sizes, const struct gm_lives *
     return made_until(sizes, l, GM_ROLE_GRADIENT, gone != GM_NEVER ? gone : end);
 }
 
-/* Where it stands first, if it is there. */
-static size_t place_of(const struct gm_sizes *sizes, uint64_t size)
+/* NULL: there is none. */
+static struct gm_size *find(const struct gm_sizes *sizes, uint64_t bytes)
 {
     size_t at = 0;
-    GM_BISECT(at, sizes->n, i, sizes->v[i] < size);
-    return at;
+    GM_BISECT(at, sizes->n, i, sizes->v[i].bytes < bytes);
+    return at < sizes->n && sizes->v[at].bytes == bytes ? &sizes->v[at] : NULL;
 }
 
 bool gm_sizes_has(const struct gm_sizes *sizes, uint64_t size)
 {
-    const size_t at = place_of(sizes, size);
-    return at < sizes->n && sizes->v[at] == size;
+    return find(sizes, size) != NULL;
 }
 
 bool gm_sizes_has_another(struct gm_sizes *sizes, uint64_t size)
 {
-    const size_t at = place_of(sizes, size);
-    if (at == sizes->n || sizes->v[at] != size)
-        return false;
-    const size_t next = at + sizes->met[at]++;
-    return next < sizes->n && sizes->v[next] == size;
+    struct gm_size *of = find(sizes, size);
+    return of != NULL && of->met < of->there && ++of->met > 0;
+}
+
+void gm_sizes_begin_anew(struct gm_sizes *sizes)
+{
+    for (size_t i = 0; i < sizes->n; i++)
+        sizes->v[i].met = 0;
 }

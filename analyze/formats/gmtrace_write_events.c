@@ -24,8 +24,9 @@ struct event_writer {
     struct gm_address_map sizes, shapes;
     uint32_t pair_count[GM_FIELD_COUNT - 1], size_count, shape_count;
     struct recent contexts[RECENT];
-    size_t begin, end;               /* rows of the chunk */
-    struct GM_VEC(uint32_t) context; /* of each row of the chunk */
+    size_t begin, end;   /* rows of the chunk */
+    size_t numbered;     /* those before it have had their contexts numbered ... */
+    uint32_t context[2]; /* ... which are here by row % 2: of a row and of the one after it */
 };
 
 /* ---- numbers for what repeats ------------------------------------------------------------------------------------ */
@@ -164,14 +165,13 @@ static bool is_completed_next(const struct event_writer *x, size_t row)
     const struct gm_events *e = x->e;
     return row + 1 < x->end && e->action[row] == GM_ACTION_FREE_REQUESTED &&
            e->action[row + 1] == GM_ACTION_FREE_COMPLETED && gm_event_addr(e, row + 1) == gm_event_addr(e, row) &&
-           gm_event_size(e, row + 1) == gm_event_size(e, row) &&
-           x->context.v[row + 1 - x->begin] == x->context.v[row - x->begin];
+           gm_event_size(e, row + 1) == gm_event_size(e, row) && x->context[0] == x->context[1];
 }
 
 static bool put_free(struct event_writer *x, size_t *row, uint32_t slot)
 {
     struct gm_gmtrace_shape *shape = &x->state.shapes.v[x->state.slots.v[slot].shape];
-    uint32_t context = x->context.v[*row - x->begin];
+    uint32_t context = x->context[*row % 2];
     bool is_requested = x->e->action[*row] == GM_ACTION_FREE_REQUESTED, is_both = is_completed_next(x, *row);
     bool is_told = shape->free_context != context;
     put_op(x, (is_both ? GM_STEP_FREE : is_requested ? GM_STEP_REQUESTED : GM_STEP_COMPLETED) + (unsigned)is_told);
@@ -209,7 +209,7 @@ static bool put_alloc(struct event_writer *x, size_t row)
     struct gm_gmtrace_state *s = &x->state;
     uint64_t addr = gm_event_addr(x->e, row);
     uint32_t shape, slot, before;
-    if (!put_shape(x, row, x->context.v[row - x->begin], &shape))
+    if (!put_shape(x, row, x->context[row % 2], &shape))
         return false;
     uint32_t size_class = s->shapes.v[shape].size_class;
     unsigned above = list_place(x, size_class, addr);
@@ -235,7 +235,7 @@ static bool put_other(struct event_writer *x, size_t row)
 {
     uint32_t shape;
     put_op(x, GM_STEP_OTHER);
-    if (!put_shape(x, row, x->context.v[row - x->begin], &shape))
+    if (!put_shape(x, row, x->context[row % 2], &shape))
         return false;
     put_address(x, GM_EVNT_RAW, gm_event_addr(x->e, row), x->state.other_end);
     x->state.other = gm_event_addr(x->e, row);
@@ -248,13 +248,11 @@ static bool put_other(struct event_writer *x, size_t row)
 
 static bool fill_chunk(struct event_writer *x)
 {
-    if (!GM_VEC_ROOM(&x->context, x->end - x->begin))
-        return false;
-    for (size_t row = x->begin; row < x->end; row++)
-        if (!number_context(x, row, &x->context.v[row - x->begin]))
-            return false;
     gm_put_varint(&x->w->stream[GM_EVNT_COUNT], x->end - x->begin);
     for (size_t row = x->begin; row < x->end;) {
+        for (; x->numbered < x->end && x->numbered < row + 2; x->numbered++)
+            if (!number_context(x, x->numbered, &x->context[x->numbered % 2]))
+                return false;
         uint32_t slot = freed_slot(x, row);
         bool ok = true;
         if (slot != 0)
@@ -277,7 +275,6 @@ static void free_writer(struct event_writer *x)
         gm_map_free(&x->pairs[i]);
     gm_map_free(&x->sizes);
     gm_map_free(&x->shapes);
-    free(x->context.v);
 }
 
 enum gm_status gm_gmtrace_put_events(struct gm_gmtrace_writer *w)

@@ -260,8 +260,8 @@ bool gm_trace_part_levels(struct gm_trace_pass *pass)
     p->merged = (curve->column_count + COLUMNS - 1) / COLUMNS;
     p->columns = (curve->column_count + p->merged - 1) / p->merged;
     p->of_stream = malloc(streams * sizeof *p->of_stream);
-    p->streams.high = calloc(PARTS * COLUMNS, sizeof *p->streams.high);
-    p->pools.high = calloc(PARTS * COLUMNS, sizeof *p->pools.high);
+    p->streams.high = calloc(gm_min(streams, PARTS) * COLUMNS, sizeof *p->streams.high);
+    p->pools.high = calloc(gm_min(pass->history.pool_count + 1, PARTS) * COLUMNS, sizeof *p->pools.high);
     if (p->of_stream == NULL || p->streams.high == NULL || p->pools.high == NULL)
         return false;
     memset(p->of_stream, 0xFF, streams * sizeof *p->of_stream);

@@ -32,28 +32,32 @@ static size_t device_of(const struct work *w, const struct gm_remedy *remedy)
 
 /* ---- the requests of a trial ------------------------------------------------------------------------------------- */
 
+enum { DIGIT = 11 /* bits */ };
+
+static size_t digit_of(const struct gm_whatif_move *move, unsigned shift)
+{
+    return (2 * (uint64_t)move->moment + move->is_back) >> shift & ((1U << DIGIT) - 1);
+}
+
 /* By moment; at one moment those that give up first, so that nothing comes back for nothing. Of equal ones as they are.
- * Some findings have a row for every step of every gradient: they are counted, not compared. */
+ * Some findings have a row for every step of every gradient: they are dealt out by digits, not compared. */
 static bool sort_moves(struct gm_trial_requests *to, const struct gm_history *h)
 {
-    const size_t keys = 2 * (h->count + 1);
-    uint32_t *at = calloc(keys + 1, sizeof *at);
     struct gm_whatif_move *sorted = malloc((to->move_count + 1) * sizeof *sorted);
-    const bool ok = at != NULL && sorted != NULL;
-    for (size_t i = 0; ok && i < to->move_count; i++)
-        at[2 * (size_t)to->moves[i].moment + to->moves[i].is_back + 1]++;
-    for (size_t k = 0; ok && k < keys; k++)
-        at[k + 1] += at[k];
-    for (size_t i = 0; ok && i < to->move_count; i++)
-        sorted[at[2 * (size_t)to->moves[i].moment + to->moves[i].is_back]++] = to->moves[i];
-    free(at);
-    if (!ok) {
-        free(sorted);
-        return false;
+    for (unsigned shift = 0; sorted != NULL && (2 * (uint64_t)h->count + 1) >> shift != 0; shift += DIGIT) {
+        uint32_t at[(1 << DIGIT) + 1] = {0};
+        for (size_t i = 0; i < to->move_count; i++)
+            at[digit_of(&to->moves[i], shift) + 1]++;
+        for (size_t k = 0; k < 1 << DIGIT; k++)
+            at[k + 1] += at[k];
+        for (size_t i = 0; i < to->move_count; i++)
+            sorted[at[digit_of(&to->moves[i], shift)]++] = to->moves[i];
+        struct gm_whatif_move *const before = to->moves;
+        to->moves = sorted;
+        sorted = before;
     }
-    free(to->moves);
-    to->moves = sorted;
-    return true;
+    free(sorted);
+    return sorted != NULL;
 }
 
 static void change_size(struct gm_trial_requests *to, const struct gm_history *h, const struct gm_remedy_change *c)

@@ -4,7 +4,9 @@
 import base64
 import collections
 import fcntl
+import json
 import os
+import pathlib
 import pty
 import re
 import struct
@@ -50,6 +52,12 @@ def of_png(data):
     rows = [raw[y * (width + 1):(y + 1) * (width + 1)] for y in range(height)]
     assert all(row[0] == 0 for row in rows)  # no filter
     return [[tuple(colors[3 * i:3 * i + 3]) for i in row[1:]] for row in rows]
+
+
+def unpacked(data):
+    """What says how a PNG looks: palette and pixels."""
+    at = data.index(b"IDAT")
+    return data[:at - 4], zlib.decompress(data[at + 4:-16])
 
 
 def of_sixels(text):
@@ -220,6 +228,18 @@ class Drawn(Case):
         text = self.run_it("--no-charts", "--no-page", "--tree", "--chart", self.snapshot).stdout.decode()
         heads = [line[:22] for line in text.splitlines() if line.startswith("Device ")]
         self.assertEqual(heads, ["Device 0 at its peak: ", "Device 1 at its peak: ", "Device 0 over time, pe", "Device 1 over time, pe"])
+
+    def test_large_files_are_drawn_late(self):
+        """The same pictures, when the events are forgotten as while they are there."""
+        pictures = []
+        for padding in (0, 48 << 20):
+            with open(self.at("snapshot.json"), "w", encoding="ascii") as file:
+                file.write(json.dumps(small_snapshot()) + " " * padding)
+            self.run_it("-q", "snapshot.json")
+            run = self.at("results", self.latest())
+            pictures.append({path.name: unpacked(path.read_bytes()) for path in pathlib.Path(run).glob("*.png")})
+        self.assertGreater(len(pictures[0]), 8)
+        self.assertEqual(*pictures)
 
     def test_where_it_goes(self):
         self.assertEqual(self.run_it("-q", "--no-charts", "--tree", "--chart", self.snapshot).stdout, b"")
