@@ -338,7 +338,7 @@ void gm_normalise_name(struct gm_text *out, const char *name, bool is_python)
 void gm_normalise_file(struct gm_text *out, const char *filename)
 {
     static const char generated[] = "<eval_with_key>"; /* of torch.fx, with a number */
-    if (strstr(filename, "torchinductor_") != NULL)
+    if (gm_frame_is_compiled(filename))
         gm_text_add(out, "<compiled>");
     else if (strstr(filename, "ipykernel_") != NULL || strstr(filename, "ipython-input-") != NULL)
         gm_text_add(out, "<notebook>");

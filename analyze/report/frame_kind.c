@@ -14,10 +14,20 @@ bool gm_frame_is_python(const char *filename)
            gm_has_any(filename, made_up);
 }
 
+bool gm_frame_is_compiled(const char *filename)
+{
+    enum { HASH_LEAST = 40, FOLDER = 2 };
+    static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
+    const char *base = gm_path_base(filename);
+    return strstr(filename, "torchinductor_") != NULL ||
+           (base - filename > FOLDER && base[0] == 'c' && strncmp(base - FOLDER - 1, base + 1, FOLDER) == 0 &&
+            strspn(base, alphabet) >= HASH_LEAST && strcmp(base + strspn(base, alphabet), ".py") == 0);
+}
+
 static bool frame_is_torch(const char *filename)
 {
-    static const char *const folders[] = {"/torch/", "\\torch\\", "/torchinductor_", NULL};
-    return gm_has_any(filename, folders);
+    static const char *const folders[] = {"/torch/", "\\torch\\", NULL};
+    return gm_has_any(filename, folders) || gm_frame_is_compiled(filename);
 }
 
 static bool file_is_noise(const char *filename)

@@ -23,6 +23,9 @@ bool gm_name_is_noise(const char *name);
 
 /* A frame of Python code, whoever wrote it. */
 bool gm_frame_is_python(const char *filename);
+/* Code that torch.compile wrote: in a folder of that name, or in any that was chosen, under a hash that begins with its
+ * folder's name: "kr/ckr2cvpc....py". */
+bool gm_frame_is_compiled(const char *filename);
 /* A frame of the unwinder, of the interpreter or of operator dispatch that tells nothing: those that PyTorch's own
  * viewer hides, and more of the interpreter. Frames of Python code are never noise. */
 bool gm_frame_is_noise(const char *name, const char *filename);

@@ -62,7 +62,6 @@ static bool is_library(const char *path)
                                             "/torch/distributed/",
                                             "/torch/cuda/",
                                             "/torch/functional.py",
-                                            "/torchinductor_",
                                             "packages/triton/",
                                             "packages/einops/",
                                             "/contextlib.py",
@@ -77,7 +76,8 @@ static bool is_library(const char *path)
                                             "/transformers/utils/generic.py",
                                             NULL};
     char file[GM_NAME_MOST + 1];
-    return gm_has_any(gm_path_with_slashes(file, sizeof file, path), libraries) || is_of_standard_library(file);
+    return gm_has_any(gm_path_with_slashes(file, sizeof file, path), libraries) || gm_frame_is_compiled(file) ||
+           is_of_standard_library(file);
 }
 
 static bool is_machinery(const char *name)

@@ -61,6 +61,8 @@ TEST(files)
     check_file("C:\\work\\model\\attention.py", "attention.py");
     check_file("attention.py", "attention.py");
     check_file("/tmp/torchinductor_me/ab/cabc123.py", "<compiled>");
+    check_file("/scratch/me/kr/ckr2cvpc5n6mwd7hi7atinaaqvxsaeueng3bokencesdl.py", "<compiled>");
+    check_file("/scratch/me/kr/ckr2_plain_module.py", "ckr2_plain_module.py");
     check_file("/tmp/ipykernel_4242/123456.py", "<notebook>");
     check_file("<ipython-input-3-abcdef>", "<notebook>");
     check_file("/tmp/ipython-input-3-123456.py", "<notebook>");
