@@ -359,8 +359,9 @@ enum { LEAST_FEATURES = 4, SOON = 64 /* events */ };
 static bool is_replaced(const struct gm_lives *l, const struct gm_roster *roster, uint32_t row)
 {
     const struct gm_history *h = l->h;
-    const uint32_t a = roster->v[row], freed = h->freed[a],
-                   next = freed == GM_NEVER ? GM_NEVER : gm_roster_like(l, row, gm_lives_round_of(l, a) + 1);
+    const uint32_t a = roster->v[row], freed = h->freed[a], round = gm_lives_round_of(l, a);
+    const bool may_be = freed != GM_NEVER && gm_lives_round(l, freed) > round; /* or it went before, for most */
+    const uint32_t next = may_be ? gm_roster_like(l, row, round + 1) : GM_NEVER;
     return next != GM_NEVER && freed > h->born[roster->v[next]] && freed - h->born[roster->v[next]] <= SOON;
 }
 
@@ -420,9 +421,10 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
     uint64_t stacks_most = 0;
     c->failed |= roster == NULL;
     for (uint32_t i = 0; !c->failed && i < roster->n; i++) {
-        const uint32_t a = roster->v[i], round = gm_lives_round_of(l, a);
+        const uint32_t a = roster->v[i];
         if (l->taken[a] || gm_requested(h, a) < l->at_peak / 1000 || gm_lives_is_role(l, a, GM_ROLE_KV_CACHE))
             continue;
+        const uint32_t round = gm_lives_round_of(l, a);
         const uint32_t before = gm_lives_is_left(l, a) && round > 1 ? gm_roster_like(l, i, round - 1) : GM_NEVER;
         const bool is_last = before != GM_NEVER && is_replaced(l, roster, before);
         if (!is_last && !is_replaced(l, roster, i))
