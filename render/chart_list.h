@@ -46,7 +46,7 @@
 #define GM_FLEET_CHARTS(X)                                                                                             \
     X(FLEET_HEATMAP, fleet_heatmap, always,                                                                            \
       "Ranks down, iterations across: peak reserved, peak allocated and efficiency.")                                  \
-    X(FLEET_GROWTH, fleet_growth, always,                                                                              \
+    X(FLEET_GROWTH, fleet_growth, has_growths,                                                                         \
       "Peak reserved and allocated memory over iterations, and the call sites that grew.")
 
 #endif

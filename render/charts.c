@@ -5,6 +5,7 @@
 #include "render/charts.h"
 
 #include "analyze/report/comparison.h"
+#include "analyze/report/fleet_model.h"
 #include "render/devices.h"
 #include "render/paint.h"
 #include "render/png.h"
@@ -48,6 +49,11 @@ static bool has_timelines(const void *comparison)
 static bool has_series(const void *comparison)
 {
     return ((const struct gm_comparison *)comparison)->series_count > 0;
+}
+
+static bool has_growths(const void *fleet)
+{
+    return ((const struct gm_fleet *)fleet)->growth_count > 0;
 }
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  */
 #include "render/charts.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/bisect.h"
 
 #include "analyze/base/order.h"
@@ -195,7 +196,7 @@ static const double bar_x = 206, bar_width = 480, label_x = 694, bar_height = 15
 struct tally {
     struct gm_piece categories[MOST_CATEGORIES];
     size_t n;
-    uint64_t others, free, pending, total;
+    uint64_t others, free, pending, none, total; /* none: in segments, and in no block of the file */
 };
 
 static void count_block(struct tally *t, const struct gm_map_block *block)
@@ -227,13 +228,15 @@ GM_ORDERING(largest_first, struct gm_piece, GM_DOWN(bytes) || GM_BY(strcmp(a->na
 
 static void draw_legend(struct gm_page *page, struct tally *t)
 {
-    struct gm_piece parts[LEGEND_ROWS + 2];
+    struct gm_piece parts[LEGEND_ROWS + 3];
     const struct gm_map_block cached = {.state = 0}, pending = {.state = 2};
     size_t n = 0;
     qsort(t->categories, t->n, sizeof *t->categories, largest_first);
     parts[n++] = (struct gm_piece){"Free (cached)", t->free, map_fill(&cached)};
     if (t->pending > 0)
         parts[n++] = (struct gm_piece){"Pending", t->pending, map_fill(&pending)};
+    if (t->none > 0)
+        parts[n++] = (struct gm_piece){"In no block of the file", t->none, gm_solid(GM_TRACK)};
     for (size_t i = 0; i < t->n && i < LEGEND_ROWS; i++)
         parts[n++] = t->categories[i];
     gm_page_section(page, "What the colours mean", "bytes: in the segments shown");
@@ -357,9 +360,14 @@ static void draw_device(struct gm_page *page, const struct gm_report *report, co
         draw_row(d, map, &rows, &rows.v[i], page->y);
         page->y += pitch;
     }
-    for (size_t i = 0; i < rows.segments; i++)
+    for (size_t i = 0; i < rows.segments; i++) {
+        const uint64_t before = tally->total, bytes = map->segments[i].bytes;
         for (size_t b = 0; b < map->segments[i].block_count; b++)
             count_block(tally, &map->segments[i].blocks[b]);
+        const uint64_t gap = bytes - gm_min(bytes, tally->total - before);
+        tally->none = gm_sat_add(tally->none, gap);
+        tally->total = gm_sat_add(tally->total, gap);
+    }
     note_rest(page, map, &rows);
     page->y += 18;
 }

@@ -220,6 +220,7 @@ def check_two_devices(folder):
         value["segments"] += other["segments"]
         value["device_traces"] += other["device_traces"]
         write(f"{folder}/two/iter{iteration}/rank0.pickle", value)
+    assert "fleet_growth.png" not in run(PROGRAM, f"{folder}/two/iter1").files
     growth = run(PROGRAM, "--no-charts", "--memory", "1GiB", f"{folder}/two").fleet["growth"][0]
     assert growth["reserved"]["growing"] and growth["iterations_left"] == (1024 - 420) / 100, growth
 

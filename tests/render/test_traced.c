@@ -322,6 +322,9 @@ TEST(map)
     assert_non_null(find_text(d, "0x7f0000"));
     assert_non_null(find_text(d, "68.8%"));
     assert_non_null(find_text(d, "+ 2 more segments, none larger than these: 7.00 MiB"));
+    assert_null(find_text(d, "In no block of the file"));
+    const struct gm_map_segment torn = {0x7f0000, 64 * GM_MIB, "large", 0, blocks, 3};
+    assert_non_null(find_text(map_of(&torn, 1, 1), "In no block of the file"));
 }
 
 /* Short segments share rows; what there is no room for is said. */
