@@ -286,6 +286,11 @@ class Gmdry(unittest.TestCase):
         done, said = self.json_of([], telling(code=7))
         self.assertEqual((done.returncode, said["exit_code"], said["verdict"]), (3, 7, None))
         self.assertIn("exit code 7", done.stderr)
+        hint = "--data ones may do"
+        self.assertNotIn(hint, self.run_it([], telling(code=7)).stdout)
+        read = telling(code=7, log="reads\nread value 1 item - train.py:50\n")
+        self.assertIn(hint, self.run_it([], read).stdout)
+        self.assertIn("--data random may do", self.run_it(["--data", "ones"], read).stdout)
         self.assertNotIn("exact", self.run_it(["-q"], telling(code=7)).stdout)  # of what it might have needed nothing is known
         done = self.run_it([], ["/nowhere/at/all"])
         self.assertEqual(done.returncode, 3)

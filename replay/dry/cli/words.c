@@ -219,7 +219,10 @@ void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result)
     if (result->verdict == GM_DRY_FAIL)
         gm_text_printf(out, "%s over the limit", gm_size_format(other, most->peak_reserved - limit));
     else if (result->verdict == GM_DRY_NONE)
-        gm_text_printf(out, "the command failed with exit code %d, so it may need more", result->exit_code);
+        gm_text_printf(out, "the command failed with exit code %d, so it may need more%s", result->exit_code,
+                       told->sites.n == 0 || told->crash[0] != '\0' ? ""
+                       : result->options->data == GM_DRY_ONES       ? " (what it read is made up: --data random may do)"
+                                                                    : " (what it read is made up: --data ones may do)");
     else
         gm_text_printf(out, "fits with %s left", gm_size_format(other, left_of(result, most)));
     add_smallest(out, result);
