@@ -380,8 +380,9 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
         size = matrices_of(l, makes);
     collect_scores(c, &set, size, makes);
     gm_case_accuse(c, rule, &set, false,
-                   "attention written by hand makes the scores of all pairs of positions, their softmax and more of "
-                   "that size, several times larger than anything else in it");
+                   "attention makes the scores of all pairs of positions, their softmax and more of that size, several "
+                   "times larger than anything else in it: it is written by hand, or scaled_dot_product_attention fell "
+                   "back to its unfused code");
 }
 
 /* ---- the loss ---------------------------------------------------------------------------------------------------- */
@@ -984,7 +985,7 @@ static const struct gm_rule rules[] = {
      .find_in_lives = find_attention,
      .brief = "fused attention",
      .fix = "Call torch.nn.functional.scaled_dot_product_attention(q, k, v), with is_causal=True for a causal mask, "
-            "with types and masks that its fused kernels take",
+            "with types, strides and masks that its fused kernels take, or flex_attention with biases of positions",
      .snippet = "- out = softmax(q @ k.transpose(-2, -1) * scale + mask) @ v\n"
                 "+ out = F.scaled_dot_product_attention(q, k, v)  # or is_causal=True",
      .cost = "none; it is faster, too",
