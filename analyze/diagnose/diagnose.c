@@ -154,9 +154,10 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
     c->failed |= !gm_set_add_cut_off(c->lives, set) || (set->n > 0 && !gm_lives_blame(c->lives, set, &blame));
     if (!c->failed && set->n > 0 && (is_of_reserved || blame.bytes >= least_of_mistake(c))) {
         if (blame.bytes > 0)
-            gm_text_printf(&t, "%s at the peak (%s %%), in %s block%s, most of it made in %s: ",
-                           gm_size_format(bytes, blame.bytes), gm_share_format(share, blame.bytes, c->lives->at_peak),
-                           gm_count_format(blocks, blame.blocks), gm_plural(blame.blocks), blame.site);
+            gm_text_printf(
+                &t, "%s at the peak (%s %%), in %s block%s, %s of it made in %s: ", gm_size_format(bytes, blame.bytes),
+                gm_share_format(share, blame.bytes, c->lives->at_peak), gm_count_format(blocks, blame.blocks),
+                gm_plural(blame.blocks), blame.is_most ? "most" : "the largest part", blame.site);
         else
             gm_text_printf(&t, "Made in %s: ", blame.site);
         const struct gm_library_option *option = gm_library_option_for(c->lives, rule->id, blame.stack);

@@ -343,12 +343,15 @@ static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
         return;
     if (!collect_graphs(c, &set, false))
         set.n = 0;
-    gm_case_accuse(c, rule, &set, false,
-                   c->lives->has_backward
-                       ? "no backward pass uses what this forward pass makes, which stays until all of it goes at "
-                         "once, as a graph does"
-                       : "no backward pass is in the trace, yet what the forward pass makes stays until all of it goes "
-                         "at once, as a graph does");
+    const char *caller = gm_lives_caller(c->lives, &set, true);
+    struct gm_finding *f = gm_case_accuse(
+        c, rule, &set, false,
+        c->lives->has_backward ? "no backward pass uses what this forward pass makes, which stays until all of it goes "
+                                 "at once, as a graph does"
+                               : "no backward pass is in the trace, yet what the forward pass makes stays until all of "
+                                 "it goes at once, as a graph does");
+    if (f != NULL && caller != NULL && !c->lives->has_backward) /* else a part of that call may be trained */
+        f->site = caller;
 }
 
 /* ---- features ---------------------------------------------------------------------------------------------------- */

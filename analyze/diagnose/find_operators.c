@@ -379,10 +379,14 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
     if (makes != NULL && size == 0)
         size = matrices_of(l, makes);
     collect_scores(c, &set, size, makes);
-    gm_case_accuse(c, rule, &set, false,
-                   "attention makes the scores of all pairs of positions, their softmax and more of that size, several "
-                   "times larger than anything else in it: it is written by hand, or scaled_dot_product_attention fell "
-                   "back to its unfused code");
+    const char *function = gm_lives_function(c->lives, &set);
+    struct gm_finding *f = gm_case_accuse(
+        c, rule, &set, false,
+        "attention makes the scores of all pairs of positions, their softmax and more of that size, several times "
+        "larger than anything else in it: it is written by hand, or scaled_dot_product_attention fell back to its "
+        "unfused code");
+    if (f != NULL && function != NULL)
+        f->site = function;
 }
 
 /* ---- the loss ---------------------------------------------------------------------------------------------------- */

@@ -1049,6 +1049,7 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
     }
     const bool ok = bytes != NULL && is_met != NULL;
     blame->stack = most;
+    blame->is_most = ok && bytes[most] >= blame->bytes / 2;
     if (ok && set->n > 0) {
         uint32_t frames[DEPTH_MOST];
         const size_t n = python_frames(l, most, frames);
@@ -1057,20 +1058,33 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
     return ok;
 }
 
-const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside)
+/* Of a function: the innermost line of the stack that has most, but for functions that make a softmax and no more. */
+static const char *caller(struct gm_lives *l, const struct gm_set *set, bool is_outside, bool is_function)
 {
     GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
     uint32_t common[DEPTH_MOST], most = 0;
     bool is_library;
     for (size_t i = 0; bytes != NULL && i < set->n; i++) {
         const uint32_t stack = gm_lives_stack(l, set->v[i].allocation);
-        bytes[stack] += gm_requested(l->h, set->v[i].allocation);
+        bytes[stack] += (l->by[stack] & GM_BY_NOBODY) != 0 ? 0 : gm_requested(l->h, set->v[i].allocation);
         most = bytes[stack] > bytes[most] ? stack : most;
     }
     const size_t all = bytes == NULL || set->n == 0 ? 0 : python_frames(l, most, common);
-    size_t n = all == 0 ? 0 : common_frames(l, bytes, common, all);
+    size_t n = all == 0 || is_function ? all : common_frames(l, bytes, common, all);
+    while (is_function && n > 1 && (l->frame_by[common[n - 1]] & (GM_BY_SOFTMAX | GM_BY_ATTENTION)) == GM_BY_SOFTMAX)
+        n--;
     const char *label = line_of(l, common, all, &n, is_outside, &is_library);
     return label == NULL ? label : with_origin(l, label, common, n - 1, true);
+}
+
+const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside)
+{
+    return caller(l, set, is_outside, false);
+}
+
+const char *gm_lives_function(struct gm_lives *l, const struct gm_set *set)
+{
+    return caller(l, set, false, true);
 }
 
 /* How many frames all that is made from the one to the other has in common, from the outermost on, and those. */

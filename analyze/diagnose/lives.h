@@ -315,6 +315,7 @@ struct gm_blame {
     uint64_t all;           /* allocations, at any time */
     size_t stacks;          /* different ones */
     uint32_t stack;         /* that has most */
+    bool is_most;           /* it has half of the bytes */
     const char *site;       /* of the stack that has most: the user's line, and from where it was called */
 };
 /* false: no memory. */
@@ -342,6 +343,8 @@ uint64_t gm_rows_of_product(const struct gm_lives *l, uint64_t before, uint64_t 
 /* The innermost line that nine tenths of their bytes were called from, and the program's own that called it; outside of
  * modules, or anywhere. NULL: there is none. */
 const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside);
+/* The line that most of them come from; of a function that makes a softmax and no more, the one that calls it. */
+const char *gm_lives_function(struct gm_lives *l, const struct gm_set *set);
 
 /* Of parts of a set that go at one moment each, as layers do: the line that most of them (by bytes) were called from as
  * a whole. NULL: there is none. */

@@ -412,9 +412,10 @@ void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
             gm_doc_tell(d, "Nothing stands out.");
         if (report->diagnosis.is_healthy && n > 0 && items[n - 1].is_choice)
             gm_doc_tell(d, "No known mistake was found. What would need less memory has a price.");
-        if (n > 0 && items[0].fix != NULL && items[0].saving.alone == GM_REPORT_NONE && report->advice != NULL &&
-            report->advice->reason != NULL)
-            gm_doc_tell(d, "What would be saved is not known: %s.", report->advice->reason);
+        const struct gm_settings_advice *advice = report->advice;
+        const char *reason = advice == NULL ? NULL : advice->reason != NULL ? advice->reason : advice->reason_of_fixes;
+        if (n > 0 && items[0].fix != NULL && items[0].saving.alone == GM_REPORT_NONE && reason != NULL)
+            gm_doc_tell(d, "What would be saved is not known: %s.", reason);
         say_fixes(d, &report->diagnosis, false);
         say_fixes(d, &report->diagnosis, true);
         const size_t told = say_details(d, items, 0, n, FIRST);

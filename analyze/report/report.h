@@ -273,6 +273,7 @@ struct gm_advice_trial {
 struct gm_settings_advice {
     enum gm_advice_verdict verdict;
     const char *reason;               /* why it was not judged: a clause; else NULL */
+    const char *reason_of_fixes;      /* why what fixes save was not, where that is: likewise */
     const char *command;              /* that judges it; else NULL */
     const char *recorded;             /* settings, as in gm_advice_trial */
     struct gm_advice_device *devices; /* those with events */

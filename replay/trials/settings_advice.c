@@ -548,5 +548,6 @@ enum gm_status gm_advice_remedies(struct gm_report *report, struct gm_kept *kept
         a.has_no_memory |= gm_remedies_replay(remedies + i, n, &a.search, peaks, err) == GM_E_NOMEM;
         is_in_vain = remedies[i]->saving.alone == UINT64_MAX || gm_remedy_is_in_vain(remedies[i]);
     }
+    a.advice->reason_of_fixes = a.reason;
     return end(&a, err);
 }
