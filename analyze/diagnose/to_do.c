@@ -223,6 +223,16 @@ static bool is_of_lasting(const struct gm_finding *f, const struct gm_group_row 
            (site == NULL || strcmp(f->site, site->label) != 0);
 }
 
+/* A good grade asks for nothing, and what is stranded tells why a poor one is, of the same bytes. */
+static bool is_plain_grade(const struct gm_case *c, const struct gm_finding *f)
+{
+    const struct gm_diagnosis *diagnosis = &c->report->diagnosis;
+    bool is_told = gm_grade_of(gm_totals_efficiency(&c->report->totals)) == GM_GRADE_GOOD;
+    for (size_t i = 0; i < diagnosis->finding_count; i++)
+        is_told |= strcmp(diagnosis->findings[i].id, "stranded-memory") == 0;
+    return is_told && strcmp(f->id, "allocator-efficiency") == 0;
+}
+
 static void rank_guessed(struct gm_case *c, struct gm_finding *list)
 {
     const struct gm_diagnosis *diagnosis = &c->report->diagnosis;
@@ -243,7 +253,7 @@ static void rank_guessed(struct gm_case *c, struct gm_finding *list)
             best.brief = told.brief;
             best.rank = told.rank;
             best.remedy = f->remedy != NULL ? f->remedy : told.remedy;
-        } else if (!is_of_lasting(f, site)) {
+        } else if (!is_of_lasting(f, site) && !is_plain_grade(c, f)) {
             insert(list, &c->to_do_count, f);
         }
     }
