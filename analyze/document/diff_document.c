@@ -310,6 +310,8 @@ static void add_site(struct gm_text *out, const struct gm_diff_site *row)
     char delta[GM_NUMBER_TEXT];
     gm_text_printf(out, "%-6s %12s  ", gm_diff_kind_name(row->row.kind), gm_delta_bytes_format(delta, row->row.delta));
     gm_diff_site_name(&name, row);
+    if (row->via != NULL)
+        gm_text_printf(&name, ", by %s", row->via);
     out->failed = out->failed || name.failed;
     gm_site_row(out, name.data == NULL ? "" : name.data, GM_LINE - LABEL - 21);
     gm_text_free(&name);

@@ -71,6 +71,19 @@ class Diff(Case):
         (row,) = self.numbers(plain, cast)["call_sites"]
         self.assertEqual((row["kind"], row["site"], row["delta_bytes"]), ("shrunk", "forward  app/model.py", -32 * MIB))
 
+    def test_operators_of_one_line(self):
+        """Two rows of one name say which operators they are, on the screen, too."""
+        def recorded(*mib):
+            allocator = Recorded()
+            for size, operator in zip(mib, ("exp", "div")):
+                allocator.alloc(size * MIB, [frame(f"at::_ops::{operator}::call(at::Tensor const&)", "??", 0),
+                                             frame("softmax", "/app/model.py", 5), frame("main", "/app/train.py", 3)])
+            return allocator.snapshot()
+        write(self.at("base.pickle"), recorded(8, 8))
+        write(self.at("new.pickle"), recorded(32, 16))
+        said = self.diff("--no-charts", "base.pickle", "new.pickle").stdout.decode()
+        self.assertRegex(said, r"softmax  app/model\.py\S*, by exp\n.*softmax  app/model\.py\S*, by div\n")
+
     def pair(self):
         return (write(self.at("base.pickle"), made(40, settings={"PYTORCH_CUDA_ALLOC_CONF": ""})),
                 write(self.at("new.pickle"), made(60, lines=5, root="/home/me/checkout", extra=12,
