@@ -374,7 +374,8 @@ enum twice { OF_FILE, SECOND_COPY, OWN_STATES };
 static bool is_state(const struct gm_case *c, const struct members *m, const struct part *part, bool may_be_own)
 {
     const size_t a = m->v[part->from].allocation;
-    return may_be_own || (!gm_lives_is_by_torch(c->lives, a) && gm_lives_is_beside_step(c->lives, a));
+    return may_be_own ||
+           (!gm_lives_is_by_torch(c->lives, a) && gm_lives_is_beside_step(c->lives, gm_lives_stack(c->lives, a)));
 }
 
 static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *set)
@@ -505,7 +506,7 @@ static void find_backup(struct gm_case *c, struct gm_set *set)
         bytes[gm_lives_stack(l, a)] += is_kept_beside(l, kept, a) ? gm_requested(l->h, a) : 0;
     }
     for (uint32_t s = 0; !c->failed && s < stacks; s++) {
-        if (bytes[s] < weights - weights / 10)
+        if (bytes[s] < weights - weights / 10 || gm_lives_is_beside_step(l, s))
             continue;
         uint64_t alike = 0;
         gm_sizes_begin_anew(&sizes);

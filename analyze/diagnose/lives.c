@@ -735,11 +735,11 @@ bool gm_lives_is_by_torch(struct gm_lives *l, size_t a)
            (gm_file_kind(string_of(&l->names, l->snapshot->frames.filename[frames[n - 1]])) & GM_FILE_IS_TORCH) != 0;
 }
 
-bool gm_lives_is_beside_step(const struct gm_lives *l, size_t a)
+bool gm_lives_is_beside_step(const struct gm_lives *l, uint32_t stack)
 {
     const struct gm_frames *f = &l->snapshot->frames;
     uint32_t frames[DEPTH_MOST], others[DEPTH_MOST];
-    const size_t n = python_frames(l, gm_lives_stack(l, a), frames);
+    const size_t n = python_frames(l, stack, frames);
     for (uint32_t s = 0; n > 0 && s < l->snapshot->stacks.count; s++) {
         const size_t m = (l->by[s] & GM_BY_OPTIMIZER) == 0 ? 0 : python_frames(l, s, others);
         if (m > 0 && (l->frame_by[others[m - 1]] & GM_BY_OPTIMIZER) == 0 &&

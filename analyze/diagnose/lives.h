@@ -231,7 +231,7 @@ static inline bool gm_lives_has_modules(const struct gm_lives *l)
 
 /* Whether the file of its innermost line has code that the step of an optimizer runs, as an optimizer of the program's
  * own has that makes its states before. */
-bool gm_lives_is_beside_step(const struct gm_lives *l, size_t a);
+bool gm_lives_is_beside_step(const struct gm_lives *l, uint32_t stack);
 
 /* Which call of a module it was made in, so many modules deep (1: the outermost); the same for all calls of one line.
  * 0: in none. */

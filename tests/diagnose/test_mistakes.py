@@ -1308,16 +1308,18 @@ class Mistakes(unittest.TestCase):
 
     def test_weights_that_are_kept_aside(self):
         """The best ones so far: made when some steps are done, and kept until there are better ones."""
-        def best(sizes):
+        def best(sizes, file="train.py"):
             kept = []
 
             def after(t, r):
+                t.free(t.alloc(1, [("step", "mine.py", 51), ("wrapper", TORCH + "optim/optimizer.py", 493), ("<module>", "train.py", 23)]))
                 if r % 2 == 1:
-                    made = [t.alloc(mib, [("keep", "train.py", 30), ("<module>", "train.py", 25)]) for mib in sizes]
+                    made = [t.alloc(mib, [("keep", file, 30), ("<module>", "train.py", 25)]) for mib in sizes]
                     t.free(*kept)
                     kept[:] = made
             return train(6, width=40, after=after)
         self.expect(best([32] * 4), "second-copy-of-weights", 120, 260, "train.py:30")
+        self.expect_none(best([32] * 4, "mine.py"), "second-copy-of-weights")  # beside a step: states
         self.expect_none(best([32] * 3), "second-copy-of-weights")
         self.expect_none(best([33] * 4), "second-copy-of-weights")
 
@@ -1497,7 +1499,7 @@ class Mistakes(unittest.TestCase):
             def forward(t, r):
                 if r == 0:
                     first.append(t.alloc(128, [("_ddp_init_helper", parallel, 9), ("<module>", "train.py", 12)]))
-                if r == 1:
+                if r == 3:
                     t.free(*first)
                     for _ in range(2):
                         t.alloc(64, [("_pre_forward", parallel, 20), ("forward", parallel, 19)] + FORWARD[1:])
