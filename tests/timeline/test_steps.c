@@ -279,6 +279,64 @@ TEST(optimizer_steps)
     }
 }
 
+/* Forward and back; gradients that are there already are added to. */
+static void pass_of(const uint64_t *gradients, uint64_t *made)
+{
+    const uint64_t a = alloc(MIB(100), FORWARD("model.py", 10)), b = alloc(MIB(100), FORWARD("model.py", 11));
+    const uint64_t activations[] = {b, a};
+    for (int k = 0; k < 2; k++) {
+        const uint64_t g = alloc(MIB(50), BACKWARD);
+        release(activations[k], MIB(100));
+        if (gradients != NULL)
+            release(g, MIB(50));
+        else
+            made[k] = g;
+    }
+}
+
+/* Optimizers that make their states once (fused ones), or nothing (SGD), of which no annotation tells: two passes add
+ * up to a step, up to where a line gives the gradients up. */
+TEST(optimizers_that_make_nothing)
+{
+    for (int has_states = 0; has_states < 2; has_states++) {
+        uint64_t ends[6], g[2], states = has_states ? 2 : 0;
+        for (int i = 0; i < 6; i++) {
+            pass_of(NULL, g);
+            pass_of(g, NULL);
+            for (uint64_t k = 0; i == 0 && k < states; k++)
+                alloc(MIB(50), ADAM);
+            ends[i] = run.count - 1;
+            for (int k = 0; k < 2; k++) {
+                event("free_requested", g[k], MIB(50), MAIN(8));
+                event("free_completed", g[k], MIB(50), MAIN(8));
+            }
+        }
+        const struct gm_steps *steps = find_steps();
+        assert_string_equal(steps->source, "backward passes");
+        assert_int_equal(steps->row_count, 6);
+        for (size_t i = 0; i < steps->row_count; i++) {
+            assert_int_equal(steps->rows[i].last_event, ends[i]);
+            assert_false(steps->rows[i].is_partial);
+        }
+    }
+}
+
+/* An optimizer of the program's own ends steps that nobody sees the end of: what repeats tells. */
+TEST(own_optimizer_of_gradients)
+{
+    uint64_t g[2];
+    for (int i = 0; i < 6; i++) {
+        pass_of(NULL, g);
+        for (int k = 0; k < 6; k++)
+            release(alloc(MIB(50), MAIN(7)), MIB(50));
+        for (int k = 0; k < 2; k++)
+            release(g[k], MIB(50));
+    }
+    const char *source = find_steps()->source;
+    assert_non_null(source);
+    assert_string_equal(source, "repeating allocations");
+}
+
 /* Functions of the program instead of modules, torch.autograd.grad() instead of backward(), and an update by hand: the
  * thread that called it goes on after backward, while a hook is a part of it. */
 TEST(gradients_without_backward)

@@ -7,6 +7,7 @@
     zoo.py --floor                      exit code 1 if it is worse than tests/zoo/floor.txt
     zoo.py --late                       ... of the kept recordings as if they had begun later
     zoo.py --frames                     ... as if they had frames of C++, too, as PyTorch records where nothing else is asked
+    zoo.py --unnamed                    ... without annotations, as PyTorch before 2.5 records
 
 README.md says what a program's header means and what counts. Exit code 3: a program cannot be recorded."""
 import argparse
@@ -336,6 +337,14 @@ def with_frames(path, out):
     return True
 
 
+def without_annotations(path, out):
+    """Writes it as PyTorch before 2.5 does: nobody says where an optimizer's steps are."""
+    snapshot = pickled(path, out)
+    snapshot.pop("external_annotations", None)
+    write(snapshot, out)
+    return True
+
+
 # ---- the score
 
 
@@ -463,6 +472,7 @@ def main():
     parser.add_argument("--floor", action="store_true", help="exit code 1 if it is worse than tests/zoo/floor.txt")
     parser.add_argument("--late", action="store_true", help="the kept recordings as if they had begun later")
     parser.add_argument("--frames", action="store_true", help="the kept recordings as if they had frames of C++, too")
+    parser.add_argument("--unnamed", action="store_true", help="the kept recordings without annotations")
     parser.add_argument("--all", action="store_true", help="rows of the held-back half, too")
     parser.add_argument("--json", metavar="FILE", help="the table for programs")
     parser.add_argument("names", nargs="*")
@@ -479,8 +489,10 @@ def main():
     else:
         recordings = kept(options.names)
     accepted = classes()
+    forms = [(way, changed) for way, changed in (("late", begun_late), ("frames", with_frames), ("unnamed", without_annotations))
+             if getattr(options, way)]
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for changed in [begun_late] * options.late + [with_frames] * options.frames:
+        for _, changed in forms:
             new = {name: (os.path.join(folder, f"{changed.__name__}.{name}.pickle"), truth) for name, (_, truth) in recordings.items()}
             counts = list(pool.map(lambda name: changed(recordings[name][0], new[name][0]), new))
             recordings = {name: new[name] for name, does in zip(new, counts) if does}
@@ -499,7 +511,7 @@ def main():
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"schema": "gmanalyze.zoo/1", "totals": totals(verdicts), "recordings": [v.as_json() for v in verdicts]}, file, indent=1)
-    return int(options.floor and is_below_floor(totals(verdicts), ["late"] * options.late + ["frames"] * options.frames))
+    return int(options.floor and is_below_floor(totals(verdicts), [way for way, _ in forms]))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which steps the trace has, from the best source: profiler steps say so themselves; optimizer steps, by annotation or
- * by the stacks of their allocations, end one each; else the period of the allocations. Where annotations cover only
- * part of the run (they may be another thread's) the stacks, which show every step, are believed.
+ * by the stacks of their allocations, end one each; then backward passes; else the period of the allocations. Where
+ * annotations cover only part of the run (they may be another thread's) the stacks, which show every step, are
+ * believed.
  */
 #include "analyze/base/bisect.h"
 
@@ -178,8 +179,9 @@ static bool from_profiler(struct gm_step_work *w)
  * Without stacks, these sizes tell alone. */
 enum {
     MOST_PLACES = 16,
-    BRIEF = 8, /* moments, as in phase_events.c */
-    FEW_OF = 8 /* one part in so many of what piles up in other steps */
+    DEEPEST = 64, /* frames of a stack that are compared, outermost first */
+    BRIEF = 8,    /* moments, as in phase_events.c */
+    FEW_OF = 8    /* one part in so many of what piles up in other steps */
 };
 struct place {
     uint32_t name;   /* of the annotation, 0 of a burst */
@@ -211,13 +213,13 @@ static void free_ends(struct ends *e)
     free(e->kind);
 }
 
-/* The Python lines that call the optimizer, as a number; 0: there are none. */
-static uint32_t caller_of_optimizer(struct gm_step_work *w, uint32_t stack)
+/* The Python lines that call what has one of these marks, as a number; 0: there are none. */
+static uint32_t caller_of(struct gm_step_work *w, uint32_t stack, unsigned marks)
 {
     size_t depth, i;
     const struct gm_frame_id *frames = gm_stack_frames(w->pass->snapshot, (struct gm_stack_id){stack}, &depth);
     uint32_t caller = 0;
-    for (i = depth; i > 0 && (gm_frame_marks(&w->classes, frames[i - 1]) & GM_MARK_OPTIMIZER) == 0; i--)
+    for (i = depth; i > 0 && (gm_frame_marks(&w->classes, frames[i - 1]) & marks) == 0; i--)
         if (gm_frame_marks(&w->classes, frames[i - 1]) & GM_MARK_PYTHON)
             caller = (caller ^ frames[i - 1].v) * 0x9E3779B1U + 1;
     return i > 0 ? caller : 0;
@@ -233,7 +235,7 @@ static uint32_t optimizer_of(struct gm_step_work *w, struct ends *e, uint32_t na
         if (w->has_stacks && gm_kind_at(w, i) != GM_STACK_OPTIMIZER)
             continue;
         if (now.caller == 0)
-            now.caller = caller_of_optimizer(w, w->allocs.stack[i]);
+            now.caller = caller_of(w, w->allocs.stack[i], GM_MARK_OPTIMIZER);
         if (a != GM_NEVER && h->freed[a] <= last + 1)
             now.asked += (gm_requested(h, a) + 1) * 0x9E3779B97F4A7C15U >> 8;
     }
@@ -312,6 +314,18 @@ static uint32_t end_of_burst(const struct gm_history *h, uint32_t begin, uint32_
     return end;
 }
 
+/* Whether an optimizer is made or loaded. */
+static bool sets_up_optimizer(struct gm_step_work *w, uint32_t stack)
+{
+    const uint8_t both = GM_MARK_OPTIMIZER | GM_MARK_SETUP;
+    size_t depth;
+    const struct gm_frame_id *frames = gm_stack_frames(w->pass->snapshot, (struct gm_stack_id){stack}, &depth);
+    for (size_t i = 0; i < depth; i++)
+        if ((gm_frame_marks(&w->classes, frames[i]) & both) == both)
+            return true;
+    return false;
+}
+
 /* Bursts of allocations of an optimizer, but for those in the middle of a backward. */
 static bool ends_of_bursts(struct gm_step_work *w, struct ends *e)
 {
@@ -329,7 +343,8 @@ static bool ends_of_bursts(struct gm_step_work *w, struct ends *e)
         uint32_t next = i < allocs->count ? allocs->event[i] : (uint32_t)h->count;
         uint32_t first = allocs->event[begin], last = allocs->event[i - 1];
         uint32_t end = end_of_burst(h, first, last, next);
-        if (!is_in_backward(w, first, last) && !add_end(e, end, optimizer_of(w, e, 0, first, end)))
+        if (!is_in_backward(w, first, last) && !sets_up_optimizer(w, allocs->stack[begin]) &&
+            !add_end(e, end, optimizer_of(w, e, 0, first, end)))
             return false;
         begin = SIZE_MAX;
     }
@@ -399,18 +414,180 @@ static void keep_outer(const struct gm_step_work *w, struct ends *e)
     e->n = kept;
 }
 
+/* ---- from backward passes, where optimizers make nothing, or only their states, once ---------------------------- */
+
+/* A backward pass. Between two of them there is work of a forward pass. */
+struct backward {
+    uint32_t end;
+    uint32_t kind;    /* the line that calls it, as a number; 0: nobody knows */
+    size_t kept;      /* how much of what it made is there after it: gradients */
+    bool is_followed; /* by what may be an optimizer of the program's own */
+};
+struct backwards GM_VEC(struct backward);
+
+static void free_backwards(struct backwards *found)
+{
+    free(found->v);
+}
+
+/* Whether autograd made it, or what autograd calls on its threads: hooks, a forward pass that is computed again. */
+static bool is_of_autograd(struct gm_step_work *w, size_t i)
+{
+    const uint32_t stack = w->allocs.stack[i];
+    return gm_stack_is_of_backward(w, stack) || (gm_kind_at(w, i) == GM_STACK_FORWARD && w->classes.has_caller &&
+                                                 !gm_stack_is_of_caller(&w->classes, stack));
+}
+
+/* Whether code of the program, on a later line of a function that called backward() at allocation `first`, goes on to
+ * allocate after the last one of the pass, as an optimizer of its own does. */
+static bool is_followed(struct gm_step_work *w, size_t first, size_t last)
+{
+    uint32_t line[DEEPEST], call[DEEPEST];
+    if (last + 1 >= w->allocs.count || gm_kind_at(w, last + 1) != GM_STACK_PLAIN)
+        return false;
+    const size_t n = gm_python_frames(w, w->allocs.stack[last + 1], line, DEEPEST);
+    const size_t m = gm_python_frames(w, w->allocs.stack[first], call, DEEPEST);
+    return gm_steps_back_at(&w->pass->snapshot->frames, line, n, call, m) != SIZE_MAX;
+}
+
+/* The last event of a backward pass with that last allocation: of an optimizer's work, if it follows; else of what
+ * threads of autograd give up, before a line of the program gives up something. */
+static uint32_t end_of_backward(struct gm_step_work *w, size_t last)
+{
+    const struct gm_history *h = &w->pass->history;
+    const struct gm_alloc_list *allocs = &w->allocs;
+    const struct gm_stack_id *stack = h->snapshot->events.stack + h->first;
+    size_t burst = last, i = last + 1;
+    for (; i < allocs->count && gm_kind_at(w, i) != GM_STACK_FORWARD && !is_of_autograd(w, i); i++)
+        burst = gm_kind_at(w, i) == GM_STACK_OPTIMIZER ? i : burst;
+    const uint32_t next = burst + 1 < allocs->count ? allocs->event[burst + 1] : (uint32_t)h->count;
+    uint32_t end = allocs->event[burst];
+    if (burst > last)
+        return end_of_burst(h, allocs->event[last + 1], end, next);
+    for (uint32_t e = end + 1; e < next; e++) {
+        const uint32_t a = h->of_event[e];
+        if (a != GM_NEVER && stack[e].v > GM_STACK_EMPTY && stack[e].v != gm_stack_of(h, a) &&
+            (gm_stack_class(&w->classes, stack[e].v) & GM_STACK_KIND) != GM_STACK_BACKWARD)
+            break;
+        end = e;
+    }
+    return end;
+}
+
+/* Whether one of allocations (from, i) is of a forward pass: it is there when i comes. */
+static bool has_forward(struct gm_step_work *w, size_t from, size_t i)
+{
+    const struct gm_history *h = &w->pass->history;
+    while (++from < i) {
+        const uint32_t a = h->of_event[w->allocs.event[from]];
+        if (a != GM_NEVER && h->let_go[a] > w->allocs.event[i] && gm_kind_at(w, from) != GM_STACK_OPTIMIZER)
+            return true;
+    }
+    return false;
+}
+
+static bool add_backward(struct gm_step_work *w, size_t first, size_t last, struct backwards *found)
+{
+    const struct gm_history *h = &w->pass->history;
+    struct backward b = {.end = end_of_backward(w, last),
+                         .kind = caller_of(w, w->allocs.stack[first], GM_MARK_BACKWARD)};
+    b.is_followed = b.kind == 0 || is_followed(w, first, last);
+    for (size_t i = first; i <= last; i++) {
+        const uint32_t a = h->of_event[w->allocs.event[i]];
+        b.kept += a != GM_NEVER && h->let_go[a] > b.end + 1 && is_of_autograd(w, i);
+    }
+    return GM_VEC_PUSH(found, b);
+}
+
+static bool find_backwards(struct gm_step_work *w, struct backwards *found)
+{
+    size_t first = SIZE_MAX, last = SIZE_MAX; /* of the pass */
+    for (size_t i = 0; i < w->allocs.count; i++) {
+        if (!is_of_autograd(w, i) || (first == SIZE_MAX && gm_kind_at(w, i) != GM_STACK_BACKWARD))
+            continue;
+        if (first != SIZE_MAX && i > last + 1 && has_forward(w, last, i)) {
+            if (!add_backward(w, first, last, found))
+                return false;
+            first = i;
+        }
+        first = first == SIZE_MAX ? i : first;
+        last = i;
+    }
+    return first == SIZE_MAX || add_backward(w, first, last, found);
+}
+
+/* Whether code of an optimizer allocates, or frees: zero_grad() does. */
+static bool runs_optimizer(struct gm_step_work *w)
+{
+    const struct gm_history *h = &w->pass->history;
+    for (size_t i = 0; i < h->count; i++)
+        if ((gm_stack_class(&w->classes, h->snapshot->events.stack[h->first + i].v) & GM_STACK_KIND) ==
+            GM_STACK_OPTIMIZER)
+            return true;
+    return false;
+}
+
+/* A backward pass that makes gradients anew begins a step; one that adds to those that are there goes on with it. Where
+ * only the first makes some, or none, nobody can tell, and each is taken for a step. */
+static bool ends_of_backwards(struct gm_step_work *w, struct ends *e)
+{
+    GM_FREED_BY(free_backwards) struct backwards found = {0};
+    size_t most = 0, anew = 0;
+    bool is_followed = false;
+    if (!find_backwards(w, &found))
+        return false;
+    for (size_t i = 0; i < found.n; i++) {
+        most = found.v[i].kept > most ? found.v[i].kept : most;
+        is_followed |= found.v[i].is_followed;
+    }
+    for (size_t i = 1; i < found.n; i++)
+        anew += found.v[i].kept * FEW_OF > most;
+    if (is_followed && !runs_optimizer(w))
+        return true; /* what repeats tells where its steps end */
+    for (size_t i = 0; i < found.n; i++)
+        if ((i + 1 == found.n || anew == 0 || found.v[i + 1].kept * FEW_OF > most) &&
+            !add_end(e, found.v[i].end, found.v[i].kind))
+            return false;
+    return true;
+}
+
+/* Whether an optimizer makes anything but what lasts, its states: then it does so in each step. */
+static bool makes_temporaries(struct gm_step_work *w, const struct ends *bursts)
+{
+    const struct gm_history *h = &w->pass->history;
+    size_t n = 0;
+    for (size_t i = 0; i < bursts->n; i++) {
+        size_t made = 0, gone = 0;
+        for (size_t k = gm_alloc_at(&w->allocs, bursts->end[i] + 1);
+             k-- > 0 && gm_kind_at(w, k) == GM_STACK_OPTIMIZER;) {
+            const uint32_t a = h->of_event[w->allocs.event[k]];
+            made++;
+            gone += a != GM_NEVER && h->let_go[a] <= bursts->end[i] + 1;
+        }
+        n += 2 * gone > made;
+    }
+    return n > 0;
+}
+
 static bool from_optimizer(struct gm_step_work *w)
 {
-    GM_FREED_BY(free_ends) struct ends named = {0}, bursts = {0};
+    GM_FREED_BY(free_ends) struct ends named = {0}, bursts = {0}, backwards = {0};
     if (!ends_of_ranges(w, &named) || !ends_of_bursts(w, &bursts) || !keep_one_kind(&named) || !keep_one_kind(&bursts))
         return false;
-    bool by_stacks = bursts.n > 2 * named.n;
-    struct ends *e = by_stacks ? &bursts : &named;
+    if (w->has_stacks && named.n == 0 && !makes_temporaries(w, &bursts) &&
+        (!ends_of_backwards(w, &backwards) || !keep_one_kind(&backwards)))
+        return false;
+    bool by_stacks = bursts.n > 2 * named.n,
+         by_backwards = backwards.n > bursts.n && backwards.n > 2 * named.n &&
+                        (bursts.n == 0 || backwards.end[backwards.n - 1] > bursts.end[bursts.n - 1]);
+    struct ends *e = by_backwards ? &backwards : by_stacks ? &bursts : &named;
     if (!w->has_stacks)
         keep_outer(w, e);
     if (e->n == 0)
         return true;
-    w->source = by_stacks ? "stacks of optimizer steps" : "Optimizer.step annotations";
+    w->source = by_backwards ? "backward passes"
+                : by_stacks  ? "stacks of optimizer steps"
+                             : "Optimizer.step annotations";
     w->certainty = 100;
     return spans_from_ends(w, e->end, e->n);
 }
