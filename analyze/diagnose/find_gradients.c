@@ -57,6 +57,14 @@ static bool is_of_trained(const struct gm_lives *l, size_t a, const uint32_t *en
     return h->freed[a] > end && (h->freed[a] - h->born[a] > BRIEF || h->freed[a] > gm_next_made(h, end) + 1);
 }
 
+/* A weight, be it only of the rounds of one task, as a prompt that is trained is. */
+static bool may_be_weight(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
+           (gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && gm_lives_goes(l, a) && !gm_lives_is_of_backward(l, a) &&
+            gm_lives_round(l, l->h->freed[a]) > gm_lives_round(l, l->h->born[a]) + 1);
+}
+
 /* In each round the birth of the last gradient that is made anew: what backward does from there on is done for
  * nobody. `anew`: how many there are after the first round of weights that have none which is left behind: theirs are
  * added to that one. */
@@ -66,7 +74,7 @@ static uint32_t *last_of_trained(const struct gm_lives *l, size_t *anew)
     uint32_t *last = calloc(l->rounds.n + 1, sizeof *last);
     GM_FREED uint32_t *ends = ends_of_backward(l);
     GM_FREED struct gm_sizes weights = {.v = NULL};
-    const bool ok = gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER) && ends != NULL && last != NULL;
+    const bool ok = gm_sizes_of_those(&weights, l, may_be_weight) && ends != NULL && last != NULL;
     *anew = 0;
     for (size_t a = 0; ok && a < h->allocation_count; a++)
         if (is_left_behind(l, a))
@@ -107,6 +115,24 @@ static bool is_workspace(const struct gm_lives *l, size_t a)
     return is;
 }
 
+/* A workspace of the product whose result was made right before it and outlives it: nothing is made meanwhile. */
+static bool is_of_product(const struct gm_lives *l, size_t a)
+{
+    const struct gm_history *h = l->h;
+    const uint32_t before = h->born[a] < 2 ? GM_NEVER : gm_made_by(h, h->born[a] - 2);
+    return before != GM_NEVER && h->freed[before] > h->freed[a] && h->freed[a] <= gm_next_made(h, h->born[a]);
+}
+
+/* Whether a block of twice its size is made while it is there: autocast's gradient of a weight is cast. */
+static bool is_cast(const struct gm_lives *l, size_t a)
+{
+    const struct gm_history *h = l->h;
+    uint32_t e = gm_next_made(h, h->born[a]);
+    while (e + 1 < h->freed[a] && e < h->count && gm_requested(h, gm_made_by(h, e)) != 2 * gm_requested(h, a))
+        e = gm_next_made(h, e + 1);
+    return e + 1 < h->freed[a] && e < h->count;
+}
+
 /* What the forward pass kept only for gradients that are left behind, as the input of a layer, goes when one of these
  * has been made: its node makes at most one more. Where a gradient of what is trained came since something went last,
  * it is the input of that layer, too. Gradients under autocast are half as large at first. */
@@ -124,8 +150,8 @@ static void add_inputs(struct gm_set *set, const struct gm_lives *l, const struc
         if (gm_made_by(h, e) != GM_NEVER && !gm_lives_is_of_backward(l, a)) {
             since = BRIEF;
             has_trained = false;
-        } else if (gm_made_by(h, e) != GM_NEVER && size >= l->at_peak / 5000 &&
-                   (gm_sizes_has(left, size) || gm_sizes_has(left, 2 * size))) {
+        } else if (gm_made_by(h, e) != GM_NEVER && size >= l->at_peak / 5000 && !is_of_product(l, a) &&
+                   (gm_sizes_has(left, size) || (gm_sizes_has(left, 2 * size) && is_cast(l, a)))) {
             since = 0;
             left_last = size;
         } else if (gm_made_by(h, e) != GM_NEVER) {
