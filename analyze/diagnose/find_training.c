@@ -185,6 +185,15 @@ static const char *forward_line(struct gm_case *c)
     return line;
 }
 
+/* Whether all of it goes, and before it is made anew: zero_grad() right before backward(), as most programs have it. */
+static bool is_zeroed_late(const struct gm_set *set)
+{
+    size_t i = 0;
+    while (i < set->n && set->v[i].gone != GM_REMEDY_NEVER && set->v[i].again == GM_REMEDY_NEVER)
+        i++;
+    return i == set->n;
+}
+
 /* Bytes that would not be there at the peak. */
 static uint64_t useless_at_peak(const struct gm_lives *l, const struct gm_set *set)
 {
@@ -221,7 +230,9 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
             else if (l->h->born[a] == 0)
                 gm_set_drop(&set, a);
         }
-    if (!gm_is_share(useless_at_peak(l, &set), l->at_peak, 1.0 / GM_LEAST_SHARE))
+    const uint64_t useless = useless_at_peak(l, &set);
+    const bool is_usual = is_zeroed_late(&set) && !gm_is_share(useless, l->at_peak, 1.0 / GM_USUAL_MISTAKE);
+    if (!gm_is_share(useless, l->at_peak, 1.0 / GM_LEAST_SHARE))
         set.n = 0;
     bool are_two = false;
     uint32_t freer;
@@ -239,6 +250,8 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
         f->site = line;
     else if (backward != NULL && freed != NULL && !is_forward && strcmp(freed, backward) != 0)
         f->site = gm_case_printf(c, "%s, which frees what %s made", freed, backward);
+    if (f != NULL && f->remedy != NULL)
+        f->remedy->is_usual = is_usual;
     if (f != NULL && are_two)
         f->brief = "zero_grad(), or del a model";
 }
@@ -598,7 +611,8 @@ static const struct gm_rule rules[] = {
      .when =
          "gradients are there after the round that made them, go before the next backward pass, or are zeroed, or "
          "replaced, by it, and hold 1 % of a peak at which nothing reads them; not where they are accumulated, which "
-         "rounds without an optimizer step tell, or gradients that go only after several backward passes; or the "
+         "rounds without an optimizer step tell, or gradients that go only after several backward passes; info, where "
+         "they go right before the next backward pass, as most programs zero them, and are, and save, less than a tenth; or the "
          "peak of a trace without a backward pass is in a forward pass, and gradients are older than the trace",
      .what_to_do = "`optimizer.zero_grad(set_to_none=True)` right after `optimizer.step()`; not where they are "
                    "accumulated"},

@@ -81,6 +81,7 @@ struct gm_remedy {
     uint64_t stays;         /* bytes of it that are there all the same, elsewhere; what saves less is in vain */
     bool has_price;         /* it costs time or accuracy: a choice, not a mistake that is mended */
     bool grows;             /* what it mends takes more the longer the program runs, however little it is yet */
+    bool is_usual;          /* what it mends is as most programs are written, and it has little of the peak */
     struct gm_remedy_saving saving;
 };
 
@@ -126,14 +127,14 @@ static inline bool gm_remedy_is_in_vain(const struct gm_remedy *r)
 }
 
 /* Of the peak: what has a price and saves that much is told although nothing is wrong; and a mistake that costs less
- * than that is not why the peak is what it is. */
-enum { GM_LARGE_CHOICE = 5, GM_MINOR_MISTAKE = 20 };
+ * than that is not why the peak is what it is. Of what most programs do, more has to be worth a warning. */
+enum { GM_LARGE_CHOICE = 5, GM_MINOR_MISTAKE = 20, GM_USUAL_MISTAKE = 10 };
 
 static inline bool gm_remedy_is_minor(const struct gm_remedy *r)
 {
     const uint64_t at_end = r->is_of_end && r->saving.at_end != UINT64_MAX ? r->saving.at_end : 0;
     return !r->has_price && !r->grows && r->settings == NULL && r->saving.alone != UINT64_MAX &&
-           gm_max(r->saving.alone, at_end) < r->saving.before / GM_MINOR_MISTAKE &&
+           gm_max(r->saving.alone, at_end) < r->saving.before / (r->is_usual ? GM_USUAL_MISTAKE : GM_MINOR_MISTAKE) &&
            (at_end == 0 || at_end < r->saving.end_before / 2 /* most of what others have to wait for */);
 }
 

@@ -720,6 +720,24 @@ class Mistakes(unittest.TestCase):
             self.assertEqual(found["gradients-through-forward"]["severity"], severity)
             self.assertEqual("healthy" in found, severity == "info")
 
+    def test_gradients_zeroed_right_before_backward(self):
+        """As tutorials have it: a warning where they are a tenth of the peak."""
+        def severity(of_others):
+            t, kept = Trace(), []
+            for _ in range(4):
+                t.alloc(32, WEIGHTS)
+            t.alloc(of_others, WEIGHTS)
+            for _ in range(4):
+                hidden = [t.alloc(48, FORWARD) for _ in range(4)]
+                t.free(*kept)
+                root, kept = t.alloc(1 / 1024, ROOT), []
+                while hidden:
+                    kept.append(t.alloc(32, AUTOGRAD))
+                    t.free(hidden.pop(), t.alloc(1 / 1024, AUTOGRAD))
+                t.free(root, t.alloc(1 / 1024, STEP))
+            return diagnosed(t)["gradients-through-forward"]["severity"]
+        self.assertEqual((severity(512), severity(1152)), ("warning", "info"))
+
     def test_gradients_that_no_step_is_known_to_use(self):
         """An optimizer that only its first step makes something of; the loop comes after one that made the weights."""
         def at(line):
