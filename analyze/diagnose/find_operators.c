@@ -76,7 +76,13 @@ static uint64_t scores_of(const struct gm_lives *l, unsigned by, bool is_for_pea
 /* Of no code whose name tells: a few blocks of one size in a row, much larger than those before and after, which are
  * about as large as one another, twice before a backward pass: rows become a matrix of pairs and rows again, layer by
  * layer. */
-enum { PAIRS = 8 /* a feed-forward network's inner size is less */, ALIKE = 4, LAYERS = 2, MOST_IN_ROW = 8 };
+enum {
+    PAIRS = 8,           /* a feed-forward network's inner size is less, */
+    PAIRS_OF_LAYERS = 5, /* but that is known where layers with a weight are modules */
+    ALIKE = 4,
+    LAYERS = 2,
+    MOST_IN_ROW = 8
+};
 enum { TINY = 512 /* parts of the size */, BRIEF = 2 /* events: a workspace */ };
 
 /* Whether what is made just before is so long that a sum of each of its numbers with each other one is that matrix, as
@@ -103,11 +109,11 @@ static void add_to_row(struct row *row, uint64_t bytes, uint64_t before, uint64_
     row->least = bytes > size / 4 && bytes < row->least ? bytes : row->least;
 }
 
-static bool is_matrix(const struct row *row, uint64_t after)
+static bool is_matrix(const struct row *row, uint64_t after, uint64_t pairs)
 {
     return !row->is_counted && !is_sum_of_pairs(row->vector, row->least) && row->blocks >= 2 &&
            row->blocks <= MOST_IN_ROW && 3 * row->masks <= row->blocks && row->before > 0 &&
-           row->least / PAIRS >= row->before && row->least / PAIRS >= after && row->before / ALIKE <= after &&
+           row->least / pairs >= row->before && row->least / pairs >= after && row->before / ALIKE <= after &&
            after / ALIKE <= row->before;
 }
 
@@ -236,7 +242,7 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
             row.masks += bytes <= size / 4;
             add_to_row(&row, bytes, before, size);
         } else {
-            const bool is_one = is_matrix(&row, bytes);
+            const bool is_one = is_matrix(&row, bytes, has_layers ? PAIRS_OF_LAYERS : PAIRS);
             for (uint32_t i = 0; is_one && i < row.blocks; i++)
                 makes[row.stacks[i]] = true;
             found += is_one;
@@ -306,11 +312,11 @@ static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
     size_t count = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size &&
-            !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE))
+            !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
             size = gm_requested(l->h, a);
     for (size_t a = 0; a < l->h->allocation_count; a++)
         count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size);
-    return count >= 2 && gm_is_share(size, l->at_peak, 0.03) && are_matrices(l, size, makes) &&
+    return count >= 2 && gm_is_share(count * size, l->at_peak, 0.06) && are_matrices(l, size, makes) &&
                    !are_rows(l, size, makes) && are_of_layers(l, size, makes) && !are_multiplied(l, size)
                ? size
                : 0;
@@ -999,8 +1005,7 @@ static const struct gm_rule rules[] = {
          "made before, but for casts of weights, two in a row (a fused kernel makes one, its output), and no sum of "
          "each number with each other one of what is made just before; or, of any code, two blocks of the largest size "
          "in a row, which no layer with a weight and no resizing makes, 8 times as large as those before and after "
-         "them, "
-         "twice, if most of that very size stands so, there are weights, and a backward pass of what is trained uses "
+         "them, or 5 times between modules, twice, if most of that very size stands so, there are weights, and a backward pass of what is trained uses "
          "them and does not go on with a weight's gradient; between layers with weights also with a bias or a mask of "
          "a quarter in the row",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},

@@ -1604,6 +1604,7 @@ class Mistakes(unittest.TestCase):
                     t.free(t.alloc(1, AUTOGRAD), block)
             return t
         self.expect(biased(8, 1), "unfused-attention", 1900, 2100, "net.py:7")
+        self.expect(biased(24, 1), "unfused-attention", 1900, 2100, "net.py:7")  # five times as large, between modules
         self.expect_none(biased(32, 1), "unfused-attention")
         self.expect(biased(8, 1, 7), "unfused-attention", 1900, 2100)
         self.expect_none(biased(8, 1, 7, "interpolate"), "unfused-attention")  # maps that are made larger for a while
@@ -3546,6 +3547,35 @@ class Mistakes(unittest.TestCase):
             made = [t.alloc(32, AUTOGRAD) for _ in range(1 if r else 4)]
             return made if r else []
         self.expect_none(train(5, gradients=zeroed), "frozen-gradients")
+
+    def test_frozen_weights_under_a_prompt_of_each_task(self):
+        """What is trained is no weight to the end; a workspace, and what goes on backwards, are no gradients."""
+        def tuned(is_frozen, workspace, onward):
+            t, tune = Trace(), [("tune", "tune.py", 8), ("<module>", "tune.py", 20)]
+            for _ in range(4):
+                t.alloc(20, WEIGHTS)
+            for task in range(3):
+                prompt = t.alloc(6, tune)
+                for step in range(3):
+                    inputs = [t.alloc(60, [FORWARD[0], FORWARD[1], ("tune", "tune.py", 10), tune[1]]) for _ in range(4)]
+                    root = t.alloc(1 / 1024, [*ROOT[:2], ("tune", "tune.py", 11), tune[1]])
+                    for x in reversed(inputs):
+                        gradient = None if is_frozen else t.alloc(20, AUTOGRAD)
+                        beyond = t.alloc(onward, AUTOGRAD)
+                        t.free(t.alloc(workspace, AUTOGRAD))
+                        more = [t.alloc(2, AUTOGRAD), t.alloc(2, AUTOGRAD)]
+                        t.free(x, beyond, *more)
+                        if gradient and (task or step):
+                            t.free(gradient)
+                    trained = t.alloc(6, AUTOGRAD)
+                    states = [t.alloc(6, [*STEP[:2], ("tune", "tune.py", 12), tune[1]]) for _ in range(0 if step else 2)]
+                    t.free(root, t.alloc(1 / 1024, [*STEP[:2], ("tune", "tune.py", 12), tune[1]]), trained)
+                    kept = states if states else kept
+                t.free(prompt, *kept)
+            return t
+        for sizes in (3, 30), (20, 30), (3, 10):
+            self.expect(tuned(False, *sizes), "frozen-gradients", 70, 120, "tune.py:11")
+        self.expect_none(tuned(True, 20, 10), "frozen-gradients")
 
     def test_inputs_that_only_frozen_weights_need(self):
         """They would not be kept either, unless the input of a layer is that of its adapter, too."""
