@@ -162,6 +162,7 @@ static bool are_of_training(const struct gm_lives *l, const struct gm_set *set)
 struct beside {
     uint64_t used, later; /* bytes that a backward pass gives up, from one of the set to the next: it is no graph that
                              lives on, but tensors that somebody holds; and from the last one on, so far */
+    uint64_t ended;       /* bytes of the latter where that backward pass begins: a retained graph has its end, too */
     size_t kept, passing; /* blocks in the same call of a model, and until the next: of the set; gone sooner, without
                              a backward pass: a graph would have kept most */
     size_t between, open; /* of those that pass: from one of the set to the next; from the last one on, so far */
@@ -212,6 +213,7 @@ static struct beside look_beside(const struct gm_lives *l, const struct gm_set *
         const bool is_large = gm_requested(h, a) >= largest / TELLING;
         const uint64_t in = is_backward ? 0 : gm_lives_module_call(l, gm_lives_stack(l, a), 1);
         const bool is_new = is_backward || gm_lives_round(l, e + 1) != round;
+        all.ended += is_open && is_backward ? call.later : 0;
         is_open &= !is_new;
         if (is_new || (in != 0 && in != now))
             end_call(&all, &call);
@@ -370,7 +372,7 @@ static enum shape shape_of(struct gm_case *c, const struct gm_set *set, const st
     const struct beside beside = look_beside(l, set, kinds);
     const bool is_branch = kind == PILED && spread->stacks >= GRAPH_STACKS &&
                            (spread->is_of_number || spread->of_modules >= GRAPH_STACKS) && number_of(c, set) != 0;
-    if (beside.used < spread->bytes / CONSUMED &&
+    if (beside.used + (kind == STALE ? beside.ended : 0) < spread->bytes / CONSUMED &&
         beside.kept * DENSE >= (is_branch ? beside.between : beside.passing) && is_graph(spread) &&
         (kind == PILED || l->has_backward))
         return GRAPH;

@@ -1023,13 +1023,23 @@ bool gm_lives_has_phase(const struct gm_lives *l, uint32_t from, uint32_t to, en
     return has;
 }
 
+/* Whether the peak would be without it, or a part of it. */
+static bool is_spared_at_peak(const struct gm_lives *l, const struct gm_remedy_change *change)
+{
+    return gm_lives_at_peak(l, change->allocation) &&
+           (change->bytes != GM_REMEDY_AS_RECORDED || (change->gone <= l->peak && l->peak < change->again));
+}
+
 bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame)
 {
     const struct gm_history *h = l->h;
     GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
     GM_FREED bool *is_met = calloc(h->allocation_count + 1, sizeof *is_met); /* one may be changed several times */
     uint32_t most = 0;
+    bool is_spared = false; /* any of them: then those that it keeps are not what it is about */
     *blame = (struct gm_blame){.all = set->n};
+    for (size_t i = 0; i < set->n && !is_spared; i++)
+        is_spared = is_spared_at_peak(l, &set->v[i]);
     for (size_t i = 0; bytes != NULL && is_met != NULL && i < set->n; i++) {
         const uint32_t a = set->v[i].allocation, stack = gm_lives_stack(l, a);
         if (is_met[a])
@@ -1038,7 +1048,7 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
         blame->stacks += bytes[stack] == 0;
         bytes[stack] += 1;
         if (gm_lives_at_peak(l, a)) {
-            bytes[stack] += gm_requested(h, a);
+            bytes[stack] += is_spared && !is_spared_at_peak(l, &set->v[i]) ? 0 : gm_requested(h, a);
             blame->bytes += gm_requested(h, a);
             blame->blocks++;
         }
