@@ -542,6 +542,31 @@ class Mistakes(unittest.TestCase):
         self.expect(adversary(True), "retain-graph", 140, 150, "train.py:62")
         self.expect_none(adversary(False), "retain-graph")
 
+    def test_output_and_what_is_made_of_it_after_backward_are_no_graph(self):
+        """The backward pass gives up what the loss made of the output; the line is of what is there at the peak."""
+        def score(keeps):
+            t, old = Trace(), []
+            t.alloc(32, WEIGHTS)
+            for _ in range(6):
+                hidden = [t.alloc(60, [("forward", "net.py", line), *FORWARD[1:]]) for line in range(10, 13)]
+                logits = t.alloc(100, [("forward", "net.py", 14), *FORWARD[1:]])
+                t.free(*old[:1])  # the variable is set anew
+                logs, root = t.alloc(100, [("log_softmax", TORCH + "nn/functional.py", 5), ("<module>", "train.py", 21)]), t.alloc(1 / 1024, ROOT)
+                made = [t.alloc(100, AUTOGRAD), t.alloc(100, AUTOGRAD)]
+                t.free(logs, *made)
+                for block in reversed(hidden):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+                t.free(root, t.alloc(1 / 1024, STEP), *([] if keeps else [logits]))
+                probs = t.alloc(100, [("<module>", "train.py", 24)])
+                t.free(*old[1:])
+                old = [logits, probs] if keeps else [probs]
+                if not keeps:
+                    t.free(old.pop())
+            return t
+        self.expect(score(True), "stale-reference", 95, 205, "train.py:24")
+        self.expect_none(score(True), "retain-graph")
+        self.expect_none(score(False), "stale-reference")
+
     def test_first_and_last_tensor_of_a_step_are_no_graph(self):
         """The stem's maps and the scores of the last step; what was between them the backward pass has used."""
         def log(keeps):
