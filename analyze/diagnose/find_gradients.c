@@ -62,6 +62,7 @@ static bool may_be_weight(const struct gm_lives *l, size_t a)
 {
     return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
            (gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && gm_lives_goes(l, a) && !gm_lives_is_of_backward(l, a) &&
+            (gm_lives_by(l, a) & GM_BY_MODULE) == 0 &&
             gm_lives_round(l, l->h->freed[a]) > gm_lives_round(l, l->h->born[a]) + 1);
 }
 
