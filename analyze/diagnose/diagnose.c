@@ -107,12 +107,13 @@ void gm_case_free_set(struct gm_case *c, struct gm_set *set)
 struct gm_remedy *gm_case_remedy_with(struct gm_case *c, const struct gm_set *set)
 {
     struct gm_remedy *remedy = gm_case_remedy(c, c->view.device->device);
-    const struct gm_remedy_change *changes = gm_arena_array(&c->report->arena, set->v, set->n, sizeof *changes);
+    const size_t n = c->asked == NULL ? set->n : 0; /* who asks ahead replays nothing */
+    const struct gm_remedy_change *changes = gm_arena_array(&c->report->arena, set->v, n, sizeof *changes);
     c->failed |= changes == NULL;
     if (remedy == NULL || changes == NULL)
         return NULL;
     remedy->changes = changes;
-    remedy->count = set->n;
+    remedy->count = n;
     return remedy;
 }
 
