@@ -808,6 +808,8 @@ static const struct gm_rule rules[] = {
      .fix = "Call backward() or autograd.grad() without create_graph=True where no second derivative is taken",
      .snippet = "- loss.backward(create_graph=True)\n"
                 "+ loss.backward()",
+     .means = "The backward pass was asked for a graph of itself, so that a second derivative could be taken. Nobody "
+              "takes one, and that graph, with all that the forward pass kept, outlives the step.",
      .when =
          "what a backward pass makes beside gradients, at least a quarter of their bytes and of what forward passes "
          "kept for it, is there after it, and holds 1 % of the peak; so is half of what the forward pass kept for it, "
@@ -820,6 +822,8 @@ static const struct gm_rule rules[] = {
      .fix = "Call requires_grad_(False) on what is not trained, or run it under torch.no_grad()",
      .snippet = "  base = load_base()\n"
                 "+ base.requires_grad_(False)",
+     .means = "Parameters that no optimizer steps still require gradients: each has one, which is added to and never "
+              "freed, and the backward pass keeps the inputs of their layers for nothing.",
      .when = "gradients of the first backward pass are never freed, while others of weights without such a gradient "
              "are made in later rounds, too, and hold 2 % of the peak; what a backward pass gives up right after such "
              "a gradient is the input of its layer, which only that needs, unless one of what is trained came in "
@@ -833,6 +837,8 @@ static const struct gm_rule rules[] = {
             "a view of the flat tensor",
      .snippet = "- model = DistributedDataParallel(model)\n"
                 "+ model = DistributedDataParallel(model, gradient_as_bucket_view=True)",
+     .means = "Communication copies all gradients into flat buffers. If the gradients are not views into these, they "
+              "are there twice.",
      .when =
          "what lasts of communication, or what one line makes that lasts, where weights lie elsewhere, is as large as "
          "all gradients at a time (within 2 %), or as those that are there when that line has made it, and it goes "
@@ -847,6 +853,8 @@ static const struct gm_rule rules[] = {
                 "+ table = nn.Embedding(rows, width, sparse=True)\n"
                 "+ optimizer = torch.optim.SparseAdam(table.parameters())",
      .cost = "an optimizer that takes sparse gradients",
+     .means = "Looking up a few rows of a table makes a gradient as large as the table, mostly zeros, and optimizers "
+              "keep states of that size for it.",
      .when = "gradients of tables are 5 % of the peak, and those of a size at least 8 times what was looked up. They "
              "are known by the lists of indices that its backward pass sorts, or, if no optimizer keeps states of its "
              "size, by the name of a lookup, where fewer gradients of weights come after it in its pass than there are "

@@ -670,6 +670,7 @@ static const struct gm_rule rules[] = {
      .snippet = "- out = model(x)\n"
                 "+ with torch.inference_mode():\n"
                 "+     out = model(x)",
+     .means = "A forward pass whose result is only looked at keeps all that a backward pass would need.",
      .when =
          "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
          "each are freed at once, not by one layer after the other; not lists of the sizes of weights, nor what two "
@@ -701,6 +702,8 @@ static const struct gm_rule rules[] = {
      .snippet = "- cache = torch.cat([cache, k], dim=2)\n"
                 "+ cache = torch.empty(batch, heads, longest, width)  # once, before\n"
                 "+ cache[:, :, i] = k",
+     .means = "A cache that grows by `torch.cat` is copied for each token: the old one and the new one are there at "
+              "once, and each size leaves a hole that fits no other.",
      .when =
          "one stack makes at least 8 longer and longer tensors, most of them by as much as the one before, each while "
          "a shorter one is there, whoever made that, which goes then",
@@ -714,6 +717,8 @@ static const struct gm_rule rules[] = {
      .snippet = "- cache = torch.empty(shape, dtype=torch.float16)\n"
                 "+ cache = torch.empty(shape, dtype=torch.float8_e4m3fn)",
      .cost = "accuracy with 8 bits",
+     .means = "The server holds its weights easily; what fills the device are keys and values of the sequences that it "
+              "may serve.",
      .severity = "info",
      .when =
          "the role KV cache holds 40 % of the peak; the saving is that of half the bytes; the text also tells three "
@@ -730,6 +735,7 @@ static const struct gm_rule of_features[] = {
      .fix = "Keep only what is needed of a feature (its mean, a copy on the host), and clear it after its use",
      .snippet = "- features[name] = output\n"
                 "+ features[name] = output.mean().item()",
+     .means = "A hook, or a module's attribute, holds what layers put out, until the next round replaces it.",
      .when =
          "at least 4 tensors of a round are freed, one after the other, just after the next round has made the same "
          "ones, or, in training, outlive their round although its backward pass has used what was made between "

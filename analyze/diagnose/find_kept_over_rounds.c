@@ -755,6 +755,7 @@ static const struct gm_rule rules[] = {
      .fix = "Keep numbers, not tensors: value.item(), and bound what is collected",
      .snippet = "- history.append(value)\n"
                 "+ history.append(value.item())",
+     .means = "Every round leaves a little behind: little enough for hours, and then memory runs out.",
      .when =
          "what was made in a round of the loop is there three rounds later, or two at the end, of at least 10 rounds, "
          "at most a 20th of what a round needs else (a 50th where nothing is trained); or of at least 10: here and "
@@ -770,6 +771,8 @@ static const struct gm_rule rules[] = {
      .fix = "Add up loss.item() or loss.detach(), and evaluate under torch.inference_mode()",
      .snippet = "- total += loss\n"
                 "+ total += loss.item()",
+     .means = "A sum or a list holds the loss itself and not its number. Its graph holds the activations of its step, "
+              "and so those of all steps are there.",
      .severity = "warning, or info of batches that wait for one backward pass",
      .when = "what was made in a round of the loop (a step, or a pass of a loop of Python) is there three rounds "
              "later, or two at the end, of at least 3 rounds, or is left in as many bytes by each of 3 that all train, "
@@ -788,6 +791,7 @@ static const struct gm_rule rules[] = {
      .snippet = "- outputs.append(out)\n"
                 "+ outputs.append(out.cpu())",
      .cost = "a copy to the host for each",
+     .means = "Results are collected where they were made, on the device, round after round.",
      .when =
          "the same, if it is no such graph; or at least 8 tensors of one stack outside of modules, or outputs of calls "
          "of one that keep no graph and are there when 6 large tensors have been made after the call, that are there "
@@ -800,6 +804,8 @@ static const struct gm_rule rules[] = {
      .fix = "Call backward() without retain_graph=True, and del what holds the graph at the end of the step",
      .snippet = "- loss.backward(retain_graph=True)\n"
                 "+ loss.backward()",
+     .means = "The graph of a step is still there when the next one builds its own: it was asked to stay, or something "
+              "that carries it is.",
      .when = "in training, what several stacks (or 3 of which one stack makes 2) made in a round is freed in the next "
              "one only after the same stack made its successor, twice or more often; or most (6 or more, three in "
              "four) of what a forward pass made is there after its backward pass, and no backward pass frees it, twice "
@@ -813,6 +819,8 @@ static const struct gm_rule rules[] = {
      .snippet = "  for batch in loader:\n"
                 "      out = model(batch)\n"
                 "+     del out",
+     .means = "A variable of the loop still holds the last round's result while this round's is made: at the peak "
+              "there are two.",
      .when = "the same of single tensors, in any run; also of outputs of several layers that go at once",
      .what_to_do = "`del logits` at the end of the loop's body"},
 };

@@ -361,6 +361,7 @@ static const struct gm_rule rules[] = {
      .snippet = "- loader = DataLoader(data, batch_size=n)\n"
                 "+ loader = DataLoader(data, batch_sampler=by_tokens(data, max_tokens))",
      .cost = "little: it is one batch",
+     .means = "The peak is that of one batch, which is much larger than the others.",
      .when = "of at least 4 rounds one, not the first, peaks a quarter above the next one, near which most others are",
      .what_to_do = "Limit the size of a batch (`max_tokens`), not the number of its items"},
     {.id = "giant-tensor",
@@ -371,6 +372,8 @@ static const struct gm_rule rules[] = {
      .fix = "Make it in pieces, or do not make it: chunk the operation, or use one that needs no such tensor",
      .snippet = "- y = f(x)\n"
                 "+ y = torch.cat([f(part) for part in x.split(n)])",
+     .means = "One operation makes something much larger than what it works on: all pairs, a one-hot row for each "
+              "index, all at once.",
      .severity = "critical, or warning where it sets the peak; info if a backward pass uses it, a weight or a resizing "
                  "made it, or what it is made of is half as large",
      .when =

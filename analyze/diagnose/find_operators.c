@@ -999,13 +999,16 @@ static const struct gm_rule rules[] = {
      .snippet = "- out = softmax(q @ k.transpose(-2, -1) * scale + mask) @ v\n"
                 "+ out = F.scaled_dot_product_attention(q, k, v)  # or is_causal=True",
      .cost = "none; it is faster, too",
+     .means = "Softmax(QKᵀ) is written out, or the fused kernel was refused, so that scores of sequence times sequence "
+              "are in memory, and with gradients stay there until the backward pass. A fused kernel never has them.",
      .when =
          "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
          "largest size, at least twice at the peak, is 4 times its other sizes of that round and larger than what was "
          "made before, but for casts of weights, two in a row (a fused kernel makes one, its output), and no sum of "
          "each number with each other one of what is made just before; or, of any code, two blocks of the largest size "
          "in a row, which no layer with a weight and no resizing makes, 8 times as large as those before and after "
-         "them, or 5 times between modules, twice, if most of that very size stands so, there are weights, and a backward pass of what is trained uses "
+         "them, or 5 times between modules, twice, if most of that very size stands so, there are weights, and a "
+         "backward pass of what is trained uses "
          "them and does not go on with a weight's gradient; between layers with weights also with a bias or a mask of "
          "a quarter in the row",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
@@ -1020,6 +1023,8 @@ static const struct gm_rule rules[] = {
                 "+ loss = sum(checkpoint(part_loss, a, b, use_reentrant=False)\n"
                 "+            for a, b in zip(h.split(n), y.split(n))) / len(y)",
      .cost = "none, or a little time",
+     .means = "Logits are tokens times vocabulary, and the loss makes several copies of them: in 32 bits, their "
+              "logarithms, shifted and contiguous, and the gradient of each.",
      .severity = "warning, or info where the forward pass makes no more than logits and their logarithms",
      .when =
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
@@ -1041,6 +1046,8 @@ static const struct gm_rule rules[] = {
      .snippet = "- y = 0.5 * x * (1 + torch.tanh(c * (x + 0.044715 * x**3)))\n"
                 "+ y = F.gelu(x, approximate=\"tanh\")  # or torch.compile",
      .cost = "none; it is faster, too",
+     .means = "Each line of an activation or a norm that is written out keeps a tensor of its own for the backward "
+              "pass. A fused operator keeps its input only.",
      .when =
          "all that one call of a function of the program makes itself, numbers for each row aside, has one size (or "
          "half, twice, a quarter or four times that), and 2 to 8 of them are kept beside its result; a backward pass "
@@ -1058,6 +1065,8 @@ static const struct gm_rule rules[] = {
      .snippet = "- with torch.autocast(\"cuda\", torch.bfloat16):\n"
                 "+ model.bfloat16()  # or autocast(..., cache_enabled=False)",
      .cost = "accuracy of the weights; or a cast for each use",
+     .means = "Autocast casts each weight when it is used, and keeps the cast until its region ends: half as much as "
+              "the weights, once more.",
      .severity = "warning, or info where something is trained and the backward pass lets go of them",
      .when = "at the peak there are at least 4 tensors half as large as the weights, hardly more than one for each, of "
              "60 % of their bytes; or of 60 % of the weights without gradients each is read by way of a tensor half as "
@@ -1074,6 +1083,8 @@ static const struct gm_rule rules[] = {
          "tensor.record_stream(stream)",
      .snippet = "- x.record_stream(side)\n"
                 "+ torch.cuda.current_stream().wait_stream(side)",
+     .means = "A tensor that another stream used (`record_stream`) goes back only when that stream has passed the "
+              "point where it was freed. Until then each new one is made beside it.",
      .when = "what is freed but waits for another stream is 5 % of the peak",
      .what_to_do = "`torch.cuda.current_stream().wait_stream(side)` instead of `record_stream`"},
 };

@@ -482,6 +482,7 @@ static const struct gm_rule rules[] = {
      .fix = "Split the batch, or the layers, by the memory that they take, and collect results on the host",
      .snippet = "- first, rest = layers[:n].to(0), layers[n:].to(1)\n"
                 "+ first, rest = layers[:m].to(0), layers[m:].to(1)  # half the bytes",
+     .means = "The program fits its devices together, and not the one that has most to do.",
      .when =
          "the highest peak of requested bytes of a device is 128 MiB and a quarter above the mean of the devices that "
          "have a twentieth of it, or make a fiftieth as many allocations; if memory ran out, on that device, too",

@@ -237,6 +237,8 @@ static const struct gm_rule rules[] = {
      .fix = "Make what stays before what is large and passes, or keep it on the host",
      .snippet = "- big = activations(); keep = torch.zeros(n, device=\"cuda\")\n"
                 "+ keep = torch.zeros(n, device=\"cuda\"); big = activations()",
+     .means = "Tensors that live long were made among large ones that did not. They sit in segments that are otherwise "
+              "empty, and can neither be given back nor serve a larger request.",
      .severity =
          "warning, or info after an error, where a trace was looked at without that, and of growth that was not "
          "replayed",

@@ -278,6 +278,8 @@ static const struct gm_rule rules[] = {
                 "      step(batch)\n"
                 "-     torch.cuda.empty_cache()",
      .cost = "none; it is faster",
+     .means = "`torch.cuda.empty_cache()` in a loop gives memory back that the next round takes again. It costs time, "
+              "and saves nothing.",
      .when = "in at least 3 rounds, and half of them, memory goes back to the driver, which never refused any",
      .what_to_do = "No `torch.cuda.empty_cache()` in a loop"},
     {.id = "cache-of-finished-phase",
@@ -288,6 +290,7 @@ static const struct gm_rule rules[] = {
      .snippet = "  train()\n"
                 "+ torch.cuda.empty_cache()\n"
                 "  serve()",
+     .means = "A phase that is over left a cache that has no pieces of the sizes which the next phase asks for.",
      .when =
          "at some moment other code begins, and the stacks that made 98 % of all so far, of which one is a module's, "
          "if there are modules, or which made three times what is cached, have run for the last time; a tenth of peak "
@@ -308,6 +311,8 @@ static const struct gm_rule rules[] = {
      .snippet = "- model = model.cuda()\n"
                 "+ model = fully_shard(model)  # over N ranks; or a smaller type",
      .cost = "communication, accuracy, or money",
+     .means =
+         "Weights, gradients and states are most of what was there when memory ran out, and none of it is a mistake.",
      .when = "out of memory, by capacity or with nine tenths of what is reserved in use, parameters, gradients and "
              "optimizer state were half of what was live, and no mistake was found",
      .what_to_do = "Sharding, smaller types, offloading, a larger card"},

@@ -269,6 +269,8 @@ static const struct gm_rule rules[] = {
      .snippet = "- length = max(lengths)\n"
                 "+ length = next(n for n in (256, 512, 1024, 2048) if n >= max(lengths))",
      .cost = "none for the setting; padding is computed, too",
+     .means = "Each round asks for other sizes than the one before, so that what it frees does not serve the next, and "
+              "reserved memory grows beyond what is live.",
      .when =
          "of what a round makes again half has another size than in the round before, in at least 3 rounds; that is "
          "a quarter of what all make again, and 3 times what a replay with another setting saves, a tenth of peak "

@@ -186,6 +186,7 @@ static const struct gm_rule rules[] = {
      .snippet = "- streams = [torch.cuda.Stream() for _ in range(16)]\n"
                 "+ streams = [torch.cuda.Stream() for _ in range(2)]",
      .cost = "products that no longer run at the same time",
+     .means = "cuBLAS keeps a workspace for each stream that it was ever called on, until the program ends.",
      .when = "workspaces of cuBLAS (or what is made and freed at once) of 1 MiB or more, of one size, on at least 3 "
              "streams; the saving is that of one stream for all",
      .what_to_do = "Fewer streams, or `CUBLAS_WORKSPACE_CONFIG=:4096:2`"},
@@ -198,6 +199,8 @@ static const struct gm_rule rules[] = {
      .snippet = "- with torch.cuda.graph(second):\n"
                 "+ with torch.cuda.graph(second, pool=first.pool()):",
      .cost = "graphs that share a pool may not run at the same time",
+     .means = "What a CUDA graph freed while it was captured stays in its private pool. Graphs that never run at the "
+              "same time can share one.",
      .when = "at least 2 private pools, and what was freed in all but the largest of them is 16 MiB or more",
      .what_to_do = "`torch.cuda.graph(graph, pool=first.pool())`"},
 };

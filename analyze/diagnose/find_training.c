@@ -608,11 +608,14 @@ static const struct gm_rule rules[] = {
                 "- optimizer.step()\n"
                 "+ loss = model(x); loss.backward()\n"
                 "+ optimizer.step(); optimizer.zero_grad(set_to_none=True)",
+     .means = "Gradients are freed right before the next backward pass, or zeroed in place, and so are there while the "
+              "forward pass makes its activations. Nothing reads them then.",
      .when =
          "gradients are there after the round that made them, go before the next backward pass, or are zeroed, or "
          "replaced, by it, and hold 1 % of a peak at which nothing reads them; not where they are accumulated, which "
          "rounds without an optimizer step tell, or gradients that go only after several backward passes; info, where "
-         "they go right before the next backward pass, as most programs zero them, and are, and save, less than a tenth; or the "
+         "they go right before the next backward pass, as most programs zero them, and are, and save, less than a "
+         "tenth; or the "
          "peak of a trace without a backward pass is in a forward pass, and gradients are older than the trace",
      .what_to_do = "`optimizer.zero_grad(set_to_none=True)` right after `optimizer.step()`; not where they are "
                    "accumulated"},
@@ -624,6 +627,8 @@ static const struct gm_rule rules[] = {
      .snippet = "- optimizer = AdamW(params)\n"
                 "+ optimizer = AdamW(params, fused=True)",
      .cost = "foreach=False: a slower step; fused=True: none",
+     .means = "The multi-tensor form of an optimizer, or of clipping, makes a temporary for all gradients at once. In "
+              "many steps that is the peak.",
      .when =
          "what the code of torch.optim or of gradient clipping makes and frees within a step, at least 4 tensors of "
          "a stack at once, or as many of gradients' sizes that other code makes there and no backward pass of the "
@@ -638,6 +643,8 @@ static const struct gm_rule rules[] = {
      .snippet = "- x = layer(x)\n"
                 "+ x = checkpoint(layer, x, use_reentrant=False)",
      .cost = "time: each layer's forward runs twice, about a third more",
+     .means = "What the forward pass keeps for the backward pass is most of the peak. That is as it should be; it can "
+              "be computed again instead of kept.",
      .severity = "info",
      .when =
          "activations hold half of the peak, a quarter of it those of layers that repeat at least 3 times, or of one "
@@ -654,6 +661,8 @@ static const struct gm_rule rules[] = {
      .snippet = "- optimizer = torch.optim.AdamW(params)\n"
                 "+ optimizer = CPUOffloadOptimizer(params, torch.optim.AdamW)",
      .cost = "time: gradients go to the host, and weights back; or accuracy",
+     .means = "Adam keeps two numbers for each weight. That is as it should be; there are optimizers, types and places "
+              "that need less.",
      .severity = "info",
      .when = "optimizer state holds 30 % of the peak, with sets of the weights' sizes beside them where no code of "
              "`torch.optim` ran; the saving is that of all its bytes",

@@ -699,6 +699,7 @@ static const struct gm_rule rules[] = {
                 "+ state = torch.load(path, map_location=\"cpu\", mmap=True)\n"
                 "  model.load_state_dict(state)\n"
                 "+ del state",
+     .means = "A state dict was loaded onto the device, and copied into a model that was there already.",
      .when = "most of what was read from files and lies there at the peak has the size of a weight each that was not "
              "(or half or twice, a quarter or four times that), or most of those weights have theirs among it, or both "
              "are as large (within 2 %); or two lines made tensors whose sizes agree so, one by one, before the first "
@@ -714,6 +715,7 @@ static const struct gm_rule rules[] = {
      .snippet = "- teacher = copy.deepcopy(model)\n"
                 "+ teacher = copy.deepcopy(model).cpu()",
      .cost = "a copy to the device where it is used",
+     .means = "An average, a teacher, a reference model or a backup has every weight once more.",
      .when =
          "the same, of two lines that stay, and not by turns, of a copy that is made at any time, or "
          "of one line and most weights that were made before; a third of all weights and without gradients of "
@@ -732,6 +734,7 @@ static const struct gm_rule rules[] = {
                 "  for batch in data.split(n):\n"
                 "+     batch = batch.to(\"cuda\", non_blocking=True)",
      .cost = "a copy for each batch, which overlaps",
+     .means = "All data were moved to the device before the first step, of which a step reads a batch.",
      .severity = "warning, or info where nothing is trained",
      .when = "in training, what a line makes before the first backward pass and in no later round, in no module, is "
              "never freed, and holds 5 % of the peak, less than an eighth of it with gradients of its sizes in that "

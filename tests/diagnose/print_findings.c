@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of all findings, as it stands in docs/findings.md. Fails if a fix has no brief form, or none as a diff.
+ * All findings, as they stand in docs/findings.md: what there is to mend as sections, the rest as a table. Fails if a
+ * fix has no brief form, none as a diff, or no words on what it mends.
  */
 #include "analyze/diagnose/diagnose.h"
 #include "analyze/diagnose/rules.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { LINES = 4, COLUMNS = 72, BRIEF = 28 };
 
-/* Below what there is to do, line by line. NULL: nothing. */
+/* As a block. NULL: nothing. */
 static bool print_snippet(const char *snippet)
 {
     size_t n = 0;
+    puts("\n```diff");
     for (const char *line = snippet, *end; line != NULL; line = end == NULL ? NULL : end + 1, n++) {
         end = strchr(line, '\n');
         const size_t length = end == NULL ? strlen(line) : (size_t)(end - line);
         if (strchr("-+ ", line[0]) == NULL || line[1] != ' ' || length > COLUMNS || strchr(line, '`') != NULL)
             return false;
-        printf("<br>`%.*s`", (int)length, line);
+        printf("%.*s\n", (int)length, line);
     }
-    return n <= LINES;
+    puts("```");
+    return 1 <= n && n <= LINES;
 }
 
 /* What mends it where a library's code made what it is about. */
@@ -32,30 +36,51 @@ static bool print_options(const struct gm_rule *rule)
     for (size_t i = 0; (option = gm_library_option_at(i)) != NULL; i++) {
         if (strcmp(option->id, rule->id) != 0)
             continue;
-        printf("<br>%s (where code of %s made it)", option->fix, option->in);
+        printf("\nWhere code of `%s` made it: %c%s.\n", option->in, tolower((unsigned char)option->fix[0]),
+               option->fix + 1);
         if (strlen(option->brief) > BRIEF || !print_snippet(option->snippet))
             return false;
     }
     return true;
 }
 
+static const char *severity_of(const struct gm_rule *rule)
+{
+    return rule->severity != NULL ? rule->severity : "warning";
+}
+
+/* NULL: printed; else what is wrong with the rule. */
+static const char *print_section(const struct gm_rule *rule)
+{
+    printf("### `%s`\n\n**%s.** %s\n\nSeverity: %s. What to do: %s.\n", rule->id, rule->title, rule->means,
+           severity_of(rule), rule->what_to_do);
+    if (!print_snippet(rule->snippet) || !print_options(rule))
+        return "no snippet of 1 to 4 lines of a diff";
+    printf("\nTold when: %s.\n\n", rule->when);
+    return NULL;
+}
+
 int main(void)
 {
     const struct gm_rule *rule;
-    puts("| id | severity | when | what to do |\n|---|---|---|---|");
+    puts("## Mistakes, and choices\n");
     for (size_t i = 0; (rule = gm_rule_at(i)) != NULL; i++) {
         const char *const brief = rule->brief != NULL ? rule->brief : "";
-        if ((rule->brief != NULL) != (rule->fix != NULL) || strlen(brief) > BRIEF) {
-            fprintf(stderr, "%s: no fix, or none that fits the headline: \"%s\"\n", rule->id, brief);
+        const char *wrong = NULL;
+        if ((rule->brief != NULL) != (rule->fix != NULL) || strlen(brief) > BRIEF)
+            wrong = "no fix, or none that fits the headline";
+        else if ((rule->snippet != NULL) != (rule->fix != NULL) || (rule->means != NULL) != (rule->fix != NULL))
+            wrong = "no snippet or no words beside its fix";
+        else if (rule->means != NULL)
+            wrong = print_section(rule);
+        if (wrong != NULL) {
+            fprintf(stderr, "%s: %s\n", rule->id, wrong);
             return 1;
         }
-        printf("| `%s` | %s | %s | %s", rule->id, rule->severity != NULL ? rule->severity : "warning", rule->when,
-               rule->what_to_do);
-        if ((rule->snippet != NULL) != (rule->fix != NULL) || !print_snippet(rule->snippet) || !print_options(rule)) {
-            fprintf(stderr, "%s: no snippet beside its fix, or none of 1 to 4 lines of a diff\n", rule->id);
-            return 1;
-        }
-        puts(" |");
     }
+    puts("## Other findings\n\n| id | severity | when | what to do |\n|---|---|---|---|");
+    for (size_t i = 0; (rule = gm_rule_at(i)) != NULL; i++)
+        if (rule->means == NULL)
+            printf("| `%s` | %s | %s | %s |\n", rule->id, severity_of(rule), rule->when, rule->what_to_do);
     return fflush(stdout) == 0 ? 0 : 1;
 }
