@@ -74,7 +74,7 @@ static unsigned told_by_frame(struct gm_names *names, size_t frame)
     char file[GM_NAME_MOST + 1];
     const bool is_python = gm_frame_is_python(path);
     (void)gm_path_with_slashes(file, sizeof file, path);
-    unsigned by = is_python ? 0 : GM_BY_NOBODY;
+    unsigned by = !is_python ? GM_BY_NOBODY : (gm_file_kind(path) & GM_FILE_IS_TORCH) != 0 ? GM_BY_TORCH : 0;
     for (size_t i = 0; i < sizeof tells / sizeof *tells; i++)
         if (is_python == (strstr(tells[i].in, "::") == NULL) &&
             strstr(strpbrk(tells[i].in, "/.") != NULL ? file : name, tells[i].in) != NULL)
@@ -94,12 +94,14 @@ static bool read_stacks(struct gm_lives *l)
     for (size_t f = 0; f < s->frames.count; f++)
         l->frame_by[f] = told_by_frame(&l->names, f);
     for (size_t i = 0; i < s->stacks.count; i++) {
-        unsigned nobody = GM_BY_NOBODY;
+        unsigned nobody = GM_BY_NOBODY, torch = 0;
         for (uint64_t f = s->stacks.start[i]; f < s->stacks.start[i + 1]; f++) {
-            l->by[i] |= l->frame_by[s->stacks.frame_ids[f].v];
-            nobody &= l->frame_by[s->stacks.frame_ids[f].v];
+            const unsigned by = l->frame_by[s->stacks.frame_ids[f].v];
+            torch = (nobody & ~by) != 0 ? by & GM_BY_TORCH : torch; /* the first of Python */
+            nobody &= by;
+            l->by[i] |= by;
         }
-        l->by[i] = (l->by[i] & ~(unsigned)GM_BY_NOBODY) | nobody;
+        l->by[i] = (l->by[i] & ~(unsigned)(GM_BY_NOBODY | GM_BY_TORCH)) | nobody | torch;
         l->by_any |= l->by[i];
     }
     return true;
@@ -725,14 +727,6 @@ bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)
 {
     const struct gm_history *h = l->h;
     return gm_lives_is_left(l, a) && gm_lives_is_early(l, h->born[a]);
-}
-
-bool gm_lives_is_by_torch(struct gm_lives *l, size_t a)
-{
-    uint32_t frames[DEPTH_MOST];
-    const size_t n = python_frames(l, gm_lives_stack(l, a), frames);
-    return n > 0 &&
-           (gm_file_kind(string_of(&l->names, l->snapshot->frames.filename[frames[n - 1]])) & GM_FILE_IS_TORCH) != 0;
 }
 
 bool gm_lives_is_beside_step(const struct gm_lives *l, uint32_t stack)

@@ -45,8 +45,9 @@ enum {
     GM_BY_CAPTURE = 1048576, /* begins or makes a CUDA graph */
     GM_BY_FUSABLE = 2097152, /* an optimizer that takes fused=True */
     GM_BY_FUNCTION =
-        4194304,             /* a torch.autograd.Function, which autograd's threads run, or a transform of torch.func */
-    GM_BY_SEQUENCE = 8388608 /* runs modules one after the other */
+        4194304, /* a torch.autograd.Function, which autograd's threads run, or a transform of torch.func */
+    GM_BY_SEQUENCE = 8388608, /* runs modules one after the other */
+    GM_BY_TORCH = 16777216    /* the innermost line of Python is PyTorch's own */
 };
 
 /* What mistakes that were found have of an allocation: nothing; a part of its bytes, so that it may be kept for too
@@ -215,7 +216,10 @@ static inline bool gm_lives_is_early(const struct gm_lives *l, uint32_t moment)
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a);
 
 /* Whether the innermost line of Python that made it is PyTorch's own. */
-bool gm_lives_is_by_torch(struct gm_lives *l, size_t a);
+static inline bool gm_lives_is_by_torch(const struct gm_lives *l, size_t a)
+{
+    return (gm_lives_by(l, a) & GM_BY_TORCH) != 0;
+}
 
 /* Whether any line is known. */
 static inline bool gm_lives_has_stacks(const struct gm_lives *l)
