@@ -67,6 +67,7 @@ static enum gm_status analyse(struct work *work, const struct gm_job *job, const
                               struct gm_full_csv *csv, struct gm_error *err)
 {
     const struct gm_analysis analysis = analysis_of(job, context);
+    work->judged->reader = (struct gm_history_reader){gm_analyzed_read_history, work->result};
     enum gm_status status =
         gm_analysis_begin(work->judged, snapshot_of(work), &analysis, csv == NULL ? NULL : gm_full_csv_sink(csv), err);
     if (csv != NULL && gm_full_csv_status(csv, NULL) != GM_OK)

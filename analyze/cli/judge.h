@@ -18,7 +18,9 @@ struct gm_judged {
     struct gm_kept kept; /* the histories; none of a part of a trace */
     struct gm_followed followed;
     bool needs_replay;
-    unsigned threads; /* for replays, set by the caller before all else; 0: one */
+    /* Set by the caller before all else: */
+    unsigned threads;                /* for replays; 0: one */
+    struct gm_history_reader reader; /* of a long trace, if `threads` are several; no `read`: nobody */
 };
 
 /* All that charts are made of. Of `timeline` the classifier and `keep` are filled in; `device`: this one only, -1: all;

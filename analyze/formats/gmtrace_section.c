@@ -48,9 +48,9 @@ void gm_put_id(struct gm_text *t, uint32_t id, uint32_t *newest, uint64_t first)
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
 enum gm_status gm_gmtrace_writer_open(struct gm_gmtrace_writer *w, const struct gm_snapshot *snapshot, int level,
-                                      struct gm_text *out, struct gm_error *err)
+                                      size_t rows, struct gm_text *out, struct gm_error *err)
 {
-    *w = (struct gm_gmtrace_writer){.s = snapshot, .out = out, .begin = out->length, .err = err};
+    *w = (struct gm_gmtrace_writer){.s = snapshot, .rows = rows, .out = out, .begin = out->length, .err = err};
     w->zstd = ZSTD_createCCtx();
     if (w->zstd == NULL)
         return gm_no_memory(w->err);

@@ -334,10 +334,11 @@ static enum gm_status write(struct gm_gmtrace_writer *w)
     return gm_gmtrace_writer_end(w);
 }
 
-static enum gm_status write_at(int level, const struct gm_snapshot *snapshot, struct gm_text *out, struct gm_error *err)
+static enum gm_status write_at(int level, size_t rows, const struct gm_snapshot *snapshot, struct gm_text *out,
+                               struct gm_error *err)
 {
     struct gm_gmtrace_writer w;
-    enum gm_status status = gm_gmtrace_writer_open(&w, snapshot, level, out, err);
+    enum gm_status status = gm_gmtrace_writer_open(&w, snapshot, level, rows, out, err);
     GM_THEN(status, write(&w));
     gm_gmtrace_writer_close(&w);
     return status;
@@ -346,11 +347,11 @@ static enum gm_status write_at(int level, const struct gm_snapshot *snapshot, st
 enum gm_status gm_write_gmtrace(const struct gm_snapshot *snapshot, struct gm_text *out, struct gm_error *err)
 {
     enum { LEVEL = 19, LEVEL_LARGE = 9, LARGE = 2 << 20 }; /* events */
-    return write_at(snapshot->events.count > LARGE ? LEVEL_LARGE : LEVEL, snapshot, out, err);
+    return write_at(snapshot->events.count > LARGE ? LEVEL_LARGE : LEVEL, GM_GMTRACE_CHUNK_ROWS, snapshot, out, err);
 }
 
 enum gm_status gm_write_gmtrace_quickly(const struct gm_snapshot *snapshot, struct gm_text *out, struct gm_error *err)
 {
-    enum { LEVEL = 6 };
-    return write_at(LEVEL, snapshot, out, err);
+    enum { LEVEL = 6, ROWS = 1 << 16 /* what is not compressed yet takes a megabyte, not eight */ };
+    return write_at(LEVEL, ROWS, snapshot, out, err);
 }

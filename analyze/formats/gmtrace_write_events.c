@@ -3,6 +3,7 @@
  * Events: each is compared with what a reader could guess (analyze/formats/gmtrace_state.h), and the step that says
  * least is written.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/formats/gmtrace_state.h"
 #include "analyze/formats/gmtrace_write_parts.h"
 
@@ -280,11 +281,11 @@ static void free_writer(struct event_writer *x)
 enum gm_status gm_gmtrace_put_events(struct gm_gmtrace_writer *w)
 {
     struct event_writer x = {.w = w, .e = &w->s->events};
-    bool ok = gm_gmtrace_state_begin(&x.state);
+    bool ok = gm_gmtrace_state_begin(&x.state) && (x.e->count <= w->rows || GM_VEC_ROOM(&x.state.slots, w->rows));
     enum gm_status status = GM_OK;
     for (; ok && status == GM_OK && x.end < x.e->count; x.begin = x.end) {
         size_t left = x.e->count - x.begin;
-        x.end = x.begin + (left < GM_GMTRACE_CHUNK_ROWS ? left : GM_GMTRACE_CHUNK_ROWS);
+        x.end = x.begin + gm_min(left, w->rows);
         ok = fill_chunk(&x);
         if (ok)
             status = gm_gmtrace_section(w, "EVNT", GM_EVNT_STREAMS, 1u << GM_EVNT_ODD, 0,

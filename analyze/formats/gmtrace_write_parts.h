@@ -19,15 +19,16 @@ struct gm_gmtrace_writer {
     size_t begin; /* where in *out the file begins */
     struct gm_error *err;
     ZSTD_CCtx *zstd;
+    size_t rows;    /* events in a section, at most */
     uint64_t spent; /* what a reader has to spend so far, see GM_GMTRACE_FREE */
     uint32_t crc;   /* of the file so far */
     struct gm_text stream[GM_EVNT_STREAMS];
     struct gm_text payload, packed, planes;
 };
 
-/* Writes the header; the writer is to be closed in any case. `level`: zstd's. */
+/* Writes the header; the writer is to be closed in any case. `level`: zstd's. `rows`: up to GM_GMTRACE_CHUNK_ROWS. */
 enum gm_status gm_gmtrace_writer_open(struct gm_gmtrace_writer *w, const struct gm_snapshot *snapshot, int level,
-                                      struct gm_text *out, struct gm_error *err);
+                                      size_t rows, struct gm_text *out, struct gm_error *err);
 void gm_gmtrace_writer_close(struct gm_gmtrace_writer *w);
 
 /* Writes the first `streams` streams as a section and empties them. Bit i of `bytes` says that stream i is no row of

@@ -42,6 +42,14 @@ enum gm_status gm_analyzed_keep_page(struct gm_result *result, struct gm_error *
     return is_wanted ? gm_page_trace_make(&a->page, &result->loaded[0]->snapshot, err) : GM_OK;
 }
 
+void gm_analyzed_read_history(void *result, struct gm_history *history)
+{
+    struct gm_error ignored;
+    (void)history;
+    if (gm_analyzed_keep_page(result, &ignored) != GM_OK)
+        gm_page_trace_free(&gm_analyzed_of(result)->page);
+}
+
 static enum gm_status add_page(struct gm_result *result, struct gm_error *err)
 {
     struct gm_analyzed *a = gm_analyzed_of(result);

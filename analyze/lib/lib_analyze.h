@@ -28,5 +28,8 @@ static inline struct gm_analyzed *gm_analyzed_of(const struct gm_result *result)
 }
 /* The trace for memory.html, once, before the snapshot is forgotten. */
 enum gm_status gm_analyzed_keep_page(struct gm_result *result, struct gm_error *err);
+/* The same while passes run: the `read` of a gm_history_reader, with the result as its self. If there is no memory
+ * then, it can still be made. */
+void gm_analyzed_read_history(void *result, struct gm_history *history);
 
 #endif
