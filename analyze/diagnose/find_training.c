@@ -35,14 +35,16 @@ static struct round *look_at_rounds(const struct gm_lives *l)
     struct round *rounds = calloc(n + 1, sizeof *rounds);
     for (size_t r = 0; rounds != NULL && r < n; r++)
         rounds[r].backward = GM_NEVER;
-    for (uint32_t e = 0; rounds != NULL && e < l->h->count; e++) {
+    for (uint32_t e = 0, r = 0; rounds != NULL && e < l->h->count; e++) {
         const uint32_t a = gm_made_by(l->h, e);
         const bool is_made = a != GM_NEVER;
         const bool is_backward =
             (l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD) || (is_made && l->role[a] == GM_ROLE_GRADIENT);
         if (!is_backward && !is_made)
             continue;
-        struct round *round = &rounds[gm_lives_round(l, e + 1)];
+        while (r < l->rounds.n && l->rounds.v[r] <= e)
+            r++;
+        struct round *round = &rounds[r];
         if (is_backward && round->backward == GM_NEVER)
             round->backward = round->seen = e;
         /* zero_grad() is the optimizer's code, too, but makes nothing */
@@ -325,15 +327,17 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
     c->failed |= !gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT) || bursts == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         const struct burst *burst = &bursts[gm_lives_stack(l, a)];
-        const bool is_list = burst->blocks_most >= LEAST_AT_ONCE && gm_is_share(burst->most, gradients, 0.5) &&
-                             (gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_sizes_has(&sizes, gm_requested(l->h, a)) &&
+        if (burst->blocks_most < LEAST_AT_ONCE || !is_brief(l, a))
+            continue;
+        const bool is_list = gm_is_share(burst->most, gradients, 0.5) && (gm_lives_by(l, a) & GM_BY_MODULE) == 0 &&
+                             gm_sizes_has(&sizes, gm_requested(l->h, a)) &&
                              rounds[gm_lives_round(l, l->h->born[a])].backward < l->h->born[a];
         const bool is_of_step = (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_CLIPPING)) != 0;
         const uint32_t end = gm_lives_round_end(l, gm_lives_round(l, l->h->born[a]));
-        if (is_list && !is_of_step && is_brief(l, a) && /* it may be of a graph, if one of its round uses it up */
+        if (is_list && !is_of_step && /* it may be of a graph, if one of its round uses it up */
             gm_lives_has_phase(l, l->h->born[a], end < l->h->freed[a] ? end : l->h->freed[a], GM_PHASE_BACKWARD))
             continue;
-        if (!is_brief(l, a) || (!is_list && (!is_of_step || burst->blocks_most < LEAST_AT_ONCE)))
+        if (!is_list && !is_of_step)
             continue;
         const bool is_by_torch = gm_lives_is_by_torch(l, a) && is_of_step;
         const bool is_unfusable = is_by_torch && (gm_lives_by(l, a) & (GM_BY_FUSABLE | GM_BY_CLIPPING)) == 0;

@@ -304,9 +304,9 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found, size_t step
     if (first_of == NULL)
         return false;
     memset(first_of, 0xff, ((size_t)l->snapshot->stacks.count + 1) * sizeof *first_of);
-    for (uint32_t e = (uint32_t)l->h->count; e > 0; e--)
-        if (stack_at(l, e - 1) != GM_NEVER)
-            first_of[stack_at(l, e - 1)] = e - 1;
+    for (size_t a = l->h->allocation_count; a > 0; a--)
+        if (gm_is_made(l->h, a - 1))
+            first_of[gm_lives_stack(l, a - 1)] = l->h->born[a - 1] - 1;
     if (count > 0) {
         taken[0].first = l->rounds.v[0];
         taken[0].last = l->rounds.v[l->rounds.n - 1];

@@ -84,6 +84,22 @@ static void collect(struct churn *c, struct lives *lives)
     }
 }
 
+/* The one of n numbers that `before` others come before, if they are sorted: byte by byte, from the highest. */
+static uint64_t find_nth(const uint64_t *v, size_t n, size_t before)
+{
+    uint64_t found = 0;
+    for (unsigned shift = 64; shift > 0;) {
+        size_t counts[256] = {0}, byte = 0;
+        for (size_t i = 0; i < n; i++)
+            if (shift == 64 || (v[i] ^ found) >> shift == 0)
+                counts[v[i] >> (shift - 8) & 255]++;
+        for (shift -= 8; before >= counts[byte]; byte++)
+            before -= counts[byte];
+        found |= (uint64_t)byte << shift;
+    }
+    return found;
+}
+
 /* The median life of each row; the lower of the two middle ones. */
 static bool find_medians(struct churn *c, struct gm_site_stat *rows, size_t n)
 {
@@ -100,12 +116,9 @@ static bool find_medians(struct churn *c, struct gm_site_stat *rows, size_t n)
     for (size_t i = 0; i < n; i++)
         lives[i].v = v;
     collect(c, lives);
-    for (size_t i = 0; i < n; i++) {
-        if (lives[i].n == 0)
-            continue;
-        qsort(v + lives[i].first, lives[i].n, sizeof *v, gm_by_number);
-        rows[i].median_life_us = v[lives[i].first + (lives[i].n - 1) / 2];
-    }
+    for (size_t i = 0; i < n; i++)
+        if (lives[i].n > 0)
+            rows[i].median_life_us = find_nth(v + lives[i].first, lives[i].n, (lives[i].n - 1) / 2);
     return true;
 }
 
