@@ -152,7 +152,8 @@ static bool reconstruct(struct gm_trace_pass *pass)
 static bool look_at_events(struct gm_trace_pass *pass)
 {
     gm_trace_ask_roles(pass);
-    return hide(pass) && categorize(pass) && gm_trace_find_steps(pass);
+    return hide(pass) && categorize(pass) && gm_trace_find_steps(pass) &&
+           (pass->options->is_brief || gm_trace_calls(pass));
 }
 
 /* What needs only the history, and the window. */
@@ -173,8 +174,8 @@ static bool conclude(struct gm_trace_pass *pass, struct gm_memory_summary *memor
     bool ok = gm_trace_curves(pass) && gm_trace_peak(pass) && (options->has_peaks_only || gm_trace_ooms(pass)) &&
               gm_trace_reconciliation(pass);
     if (!options->is_brief)
-        ok = ok && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_calls(pass) &&
-             gm_trace_modules(pass) && gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) &&
+        ok = ok && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_modules(pass) &&
+             gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) &&
              gm_trace_memory(pass, memory) && gm_trace_serving(pass) && gm_trace_dims(pass) && gm_trace_join(pass);
     return ok;
 }
