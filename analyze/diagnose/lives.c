@@ -572,7 +572,7 @@ bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct g
         !find_cut_offs(l))
         return false;
     look_at_phases(l, has_oom);
-    const struct gm_settled settled = gm_history_settled(l->h);
+    const struct gm_settled settled = kept->settled;
     if (l->peak < settled.begin && kept->from == 0 && kept->to >= l->h->count) {
         l->peak = settled.peak; /* of the equal ones that of which most was recorded */
         l->at_peak = settled.requested;

@@ -22,6 +22,7 @@ static bool keep_passes(struct gm_kept *kept, struct gm_trace_pass *passes, size
         device->step_count = passes[d].kept_step_count;
         device->from = passes[d].from;
         device->to = passes[d].to;
+        device->settled = passes[d].settled;
         passes[d].kept_steps = NULL;
         device->history = passes[d].history;
         device->category = passes[d].category;
@@ -152,6 +153,8 @@ static bool reconstruct(struct gm_trace_pass *pass)
 static bool look_at_events(struct gm_trace_pass *pass)
 {
     gm_trace_ask_roles(pass);
+    if (pass->options->keep != NULL)
+        pass->settled = gm_history_settled(&pass->history);
     return hide(pass) && categorize(pass) && gm_trace_find_steps(pass) &&
            (pass->options->is_brief || gm_trace_calls(pass));
 }

@@ -59,6 +59,7 @@ struct gm_kept_device {
     } * steps;                /* all of them, in order, disjoint */
     size_t step_count;
     uint32_t from, to; /* the moments of --from and --to; all of the trace where it has no such place */
+    struct gm_settled settled;
 };
 struct gm_kept { /* one for each device of the report, in its order; zero-initialise */
     struct gm_kept_device *v;

@@ -56,6 +56,7 @@ struct gm_trace_pass {
     uint8_t *phase; /* [history.count] enum gm_phase of each event, from steps.c; NULL: phases are not known */
     struct gm_kept_step *kept_steps; /* if options->keep is set: all steps */
     size_t kept_step_count;
+    struct gm_settled settled; /* likewise */
     struct gm_named_range *ranges;
     struct gm_range_change *range_changes; /* the innermost annotation around the events; gm_trace_range_at */
     size_t range_change_count;
