@@ -352,6 +352,6 @@ enum gm_status gm_write_gmtrace(const struct gm_snapshot *snapshot, struct gm_te
 
 enum gm_status gm_write_gmtrace_quickly(const struct gm_snapshot *snapshot, struct gm_text *out, struct gm_error *err)
 {
-    enum { LEVEL = 6, ROWS = 1 << 16 /* what is not compressed yet takes a megabyte, not eight */ };
+    enum { LEVEL = 3, ROWS = 1 << 16 /* so that what waits to be compressed stays small */ };
     return write_at(LEVEL, ROWS, snapshot, out, err);
 }
