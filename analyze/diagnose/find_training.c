@@ -15,64 +15,34 @@ enum {
     APART = 1024,      /* events from one gradient of a backward pass to the next, at most */
 };
 
-/* Where the backward pass of each round begins, how far it was looked at, and whether an optimizer stepped in it. */
-struct round {
-    uint32_t backward, seen;
-    bool has_step;
-};
-
 /* Rounds in which an optimizer is known to step, and the first of them; whether gradients go after a later backward
- * pass than their own. */
+ * pass than their own; how far the backward pass of each round was looked at. */
 struct steps {
     size_t count;
     uint32_t first;
+    uint32_t *seen;
     bool is_accumulating;
 };
-
-static struct round *look_at_rounds(const struct gm_lives *l)
-{
-    const size_t n = l->rounds.n + 1;
-    struct round *rounds = calloc(n + 1, sizeof *rounds);
-    for (size_t r = 0; rounds != NULL && r < n; r++)
-        rounds[r].backward = GM_NEVER;
-    for (uint32_t e = 0, r = 0; rounds != NULL && e < l->h->count; e++) {
-        const uint32_t a = gm_made_by(l->h, e);
-        const bool is_made = a != GM_NEVER;
-        const bool is_backward =
-            (l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD) || (is_made && l->role[a] == GM_ROLE_GRADIENT);
-        if (!is_backward && !is_made)
-            continue;
-        while (r < l->rounds.n && l->rounds.v[r] <= e)
-            r++;
-        struct round *round = &rounds[r];
-        if (is_backward && round->backward == GM_NEVER)
-            round->backward = round->seen = e;
-        /* zero_grad() is the optimizer's code, too, but makes nothing */
-        round->has_step |= is_made && ((l->phase != NULL && l->phase[e] == GM_PHASE_OPTIMIZER) ||
-                                       (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0);
-    }
-    return rounds;
-}
 
 /* What the backward pass of a round makes for the weight of that gradient: to add it, and it goes at once, or to take
  * its place; without the gradient it would be it. GM_NEVER: there is none. Gradients come in the same order in each
  * round. */
-static uint32_t next_of(const struct gm_lives *l, struct round *round, size_t a)
+static uint32_t next_of(const struct gm_lives *l, uint32_t *seen, size_t a)
 {
     const struct gm_history *h = l->h;
-    for (uint32_t e = round->seen; e < h->count && e - round->seen < APART; e++) {
+    for (uint32_t e = *seen; e < h->count && e - *seen < APART; e++) {
         const uint32_t other = gm_made_by(h, e);
         if (other == GM_NEVER || gm_requested(h, other) != gm_requested(h, a) || !gm_lives_is_of_engine(l, other) ||
             gm_lives_is_lasting(l, other))
             continue;
-        round->seen = e + 1;
+        *seen = e + 1;
         return other;
     }
     return GM_NEVER;
 }
 
 /* The next round with a backward pass; the last one if there is none. */
-static uint32_t next_backward(const struct gm_lives *l, const struct round *rounds, uint32_t r)
+static uint32_t next_backward(const struct gm_lives *l, const struct gm_round *rounds, uint32_t r)
 {
     while (++r < l->rounds.n && rounds[r].backward == GM_NEVER) {}
     return r;
@@ -81,13 +51,13 @@ static uint32_t next_backward(const struct gm_lives *l, const struct round *roun
 /* Whether gradients of that round are added to those of the next: an optimizer is known to step in others; or it is
  * known of one at most, where some make their states and nothing later, but gradients go, and not before each backward
  * pass. */
-static bool is_without_step(const struct round *rounds, uint32_t r, const struct steps *steps)
+static bool is_without_step(const struct gm_round *rounds, uint32_t r, const struct steps *steps)
 {
     return !rounds[r].has_step &&
            (steps->count > 1 || (steps->count > 0 && r < steps->first) || steps->is_accumulating);
 }
 
-static struct steps find_steps(const struct gm_lives *l, const struct round *rounds)
+static struct steps find_steps(const struct gm_lives *l, const struct gm_round *rounds)
 {
     struct steps steps = {.count = 0};
     for (uint32_t r = 0; r <= l->rounds.n; r++) {
@@ -103,7 +73,7 @@ static struct steps find_steps(const struct gm_lives *l, const struct round *rou
 }
 
 /* A gradient is of no use from the end of a round to where the next backward pass makes it. */
-static void add_gradient(struct gm_set *set, const struct gm_lives *l, struct round *rounds, size_t a,
+static void add_gradient(struct gm_set *set, const struct gm_lives *l, const struct gm_round *rounds, size_t a,
                          const struct steps *steps)
 {
     const struct gm_history *h = l->h;
@@ -120,7 +90,7 @@ static void add_gradient(struct gm_set *set, const struct gm_lives *l, struct ro
                 gm_set_end(set, a, gone);
             continue;
         }
-        const uint32_t other = next_of(l, &rounds[next], a);
+        const uint32_t other = next_of(l, &steps->seen[next], a);
         if (other != GM_NEVER && h->freed[other] > freed && gm_lives_round(l, freed) == next && r == born) {
             gm_set_end(set, a, gone);
         } else if (!is_without_step(rounds, r, steps)) { /* else they are accumulated */
@@ -218,12 +188,16 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     if (!gm_case_may_accuse(c, is_gradient))
         return;
-    GM_FREED struct round *rounds = look_at_rounds(l);
-    const struct steps steps = rounds == NULL ? (struct steps){.count = 0} : find_steps(l, rounds);
+    GM_FREED uint32_t *seen = malloc((l->rounds.n + 1) * sizeof *seen);
+    const struct gm_round *rounds = gm_lives_rounds(c->lives);
+    struct steps steps = rounds == NULL ? (struct steps){.count = 0} : find_steps(l, rounds);
     bool has_backward = false;
-    c->failed |= rounds == NULL;
-    for (size_t r = 0; rounds != NULL && r <= l->rounds.n; r++)
+    c->failed |= rounds == NULL || seen == NULL;
+    for (size_t r = 0; !c->failed && r <= l->rounds.n; r++) {
         has_backward |= rounds[r].backward != GM_NEVER;
+        seen[r] = rounds[r].backward;
+    }
+    steps.seen = seen;
     const bool is_forward = !has_backward && has_forward(l);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (is_gradient(l, a) && l->taken[a] != GM_TAKEN) {
@@ -267,7 +241,7 @@ struct burst {
 };
 
 /* The largest list of each stack: what lies side by side of what autograd did not make. */
-static struct burst *find_bursts(const struct gm_lives *l, const struct round *rounds)
+static struct burst *find_bursts(const struct gm_lives *l, const struct gm_round *rounds)
 {
     struct burst *bursts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bursts);
     for (uint32_t e = 0; bursts != NULL && e < l->h->count; e++) {
@@ -320,7 +294,7 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
     GM_FREED struct gm_sizes sizes = {.v = NULL};
     if (!gm_case_may_accuse(c, may_be_transient))
         return;
-    GM_FREED struct round *rounds = look_at_rounds(l);
+    const struct gm_round *rounds = gm_lives_rounds(l);
     GM_FREED struct burst *bursts = rounds == NULL ? NULL : find_bursts(l, rounds);
     const uint64_t gradients = gm_lives_sum_at_peak(l, is_gradient);
     bool has_unfusable = false;

@@ -622,6 +622,7 @@ void gm_lives_free(struct gm_lives *l)
     if (l->roster != NULL) {
         free(l->roster->v);
         free(l->roster->first);
+        free(l->roster->rounds);
         pthread_mutex_destroy(&l->roster->lock);
     }
     free(l->roster);
@@ -700,6 +701,41 @@ const struct gm_roster *gm_lives_roster(struct gm_lives *l)
     const bool is_there = l->roster->v != NULL || make_roster(l->roster, l);
     pthread_mutex_unlock(&l->roster->lock);
     return is_there ? l->roster : NULL;
+}
+
+static struct gm_round *look_at_rounds(const struct gm_lives *l)
+{
+    const size_t n = l->rounds.n + 1;
+    struct gm_round *rounds = calloc(n + 1, sizeof *rounds);
+    for (size_t r = 0; rounds != NULL && r < n; r++)
+        rounds[r].backward = GM_NEVER;
+    for (uint32_t e = 0, r = 0; rounds != NULL && e < l->h->count; e++) {
+        const uint32_t a = gm_made_by(l->h, e);
+        const bool is_made = a != GM_NEVER;
+        const bool is_backward =
+            (l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD) || (is_made && l->role[a] == GM_ROLE_GRADIENT);
+        if (!is_backward && !is_made)
+            continue;
+        while (r < l->rounds.n && l->rounds.v[r] <= e)
+            r++;
+        struct gm_round *round = &rounds[r];
+        if (is_backward && round->backward == GM_NEVER)
+            round->backward = e;
+        /* zero_grad() is the optimizer's code, too, but makes nothing */
+        round->has_step |= is_made && ((l->phase != NULL && l->phase[e] == GM_PHASE_OPTIMIZER) ||
+                                       (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0);
+    }
+    return rounds;
+}
+
+const struct gm_round *gm_lives_rounds(struct gm_lives *l)
+{
+    struct gm_roster *shared = l->roster;
+    pthread_mutex_lock(&shared->lock);
+    if (shared->rounds == NULL)
+        shared->rounds = look_at_rounds(l);
+    pthread_mutex_unlock(&shared->lock);
+    return shared->rounds;
 }
 
 /* The first row of a stack that is of that round or of a later one, or the one after its last. */

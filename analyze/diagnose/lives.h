@@ -70,6 +70,10 @@ struct gm_roster {
     uint32_t n;
     uint32_t *first;      /* [gm_stack_id], and one more: the first row of the stack */
     pthread_mutex_t lock; /* of who makes it */
+    struct gm_round {
+        uint32_t backward; /* the event at which its backward pass begins; GM_NEVER: it has none */
+        bool has_step;     /* an optimizer stepped in it */
+    } * rounds;            /* gm_lives_rounds */
 };
 
 struct gm_lives {
@@ -246,6 +250,8 @@ uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned othe
 
 /* Made when it is first asked for. NULL: no memory. */
 const struct gm_roster *gm_lives_roster(struct gm_lives *l);
+/* [rounds.n + 1] likewise. */
+const struct gm_round *gm_lives_rounds(struct gm_lives *l);
 /* Of a roster that was made: the row of the same one as in `row`, but in that round. GM_NEVER: there is none. */
 uint32_t gm_roster_like(const struct gm_lives *l, uint32_t row, uint32_t round);
 /* Whether the stack makes something in that round. */
