@@ -16,11 +16,10 @@ enum {
 };
 
 /* Rounds in which an optimizer is known to step, and the first of them; whether gradients go after a later backward
- * pass than their own; how far the backward pass of each round was looked at. */
+ * pass than their own. */
 struct steps {
     size_t count;
     uint32_t first;
-    uint32_t *seen;
     bool is_accumulating;
 };
 
@@ -72,9 +71,10 @@ static struct steps find_steps(const struct gm_lives *l, const struct gm_round *
     return steps;
 }
 
-/* A gradient is of no use from the end of a round to where the next backward pass makes it. */
-static void add_gradient(struct gm_set *set, const struct gm_lives *l, const struct gm_round *rounds, size_t a,
-                         const struct steps *steps)
+/* A gradient is of no use from the end of a round to where the next backward pass makes it. `seen`: [round] how far its
+ * backward pass was looked at. */
+static void add_gradient(struct gm_set *set, const struct gm_lives *l, const struct gm_round *rounds, uint32_t *seen,
+                         size_t a, const struct steps *steps)
 {
     const struct gm_history *h = l->h;
     const uint32_t born = gm_lives_round(l, h->born[a]), freed = h->freed[a];
@@ -90,7 +90,7 @@ static void add_gradient(struct gm_set *set, const struct gm_lives *l, const str
                 gm_set_end(set, a, gone);
             continue;
         }
-        const uint32_t other = next_of(l, &steps->seen[next], a);
+        const uint32_t other = next_of(l, &seen[next], a);
         if (other != GM_NEVER && h->freed[other] > freed && gm_lives_round(l, freed) == next && r == born) {
             gm_set_end(set, a, gone);
         } else if (!is_without_step(rounds, r, steps)) { /* else they are accumulated */
@@ -190,19 +190,18 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
         return;
     GM_FREED uint32_t *seen = malloc((l->rounds.n + 1) * sizeof *seen);
     const struct gm_round *rounds = gm_lives_rounds(c->lives);
-    struct steps steps = rounds == NULL ? (struct steps){.count = 0} : find_steps(l, rounds);
+    const struct steps steps = rounds == NULL ? (struct steps){.count = 0} : find_steps(l, rounds);
     bool has_backward = false;
     c->failed |= rounds == NULL || seen == NULL;
     for (size_t r = 0; !c->failed && r <= l->rounds.n; r++) {
         has_backward |= rounds[r].backward != GM_NEVER;
         seen[r] = rounds[r].backward;
     }
-    steps.seen = seen;
     const bool is_forward = !has_backward && has_forward(l);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (is_gradient(l, a) && l->taken[a] != GM_TAKEN) {
             if (!is_forward)
-                add_gradient(&set, l, rounds, a, &steps);
+                add_gradient(&set, l, rounds, seen, a, &steps);
             else if (l->h->born[a] == 0)
                 gm_set_drop(&set, a);
         }
