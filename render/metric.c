@@ -16,6 +16,14 @@ double gm_text_pixels(enum gm_text_size size)
     return pixels[size];
 }
 
+struct gm_origin gm_text_origin(const struct gm_text_item *text, double width)
+{
+    const double half_capital = 0.365; /* of the em */
+    const double shift = text->anchor == GM_ANCHOR_START ? 0 : text->anchor == GM_ANCHOR_MIDDLE ? width / 2 : width;
+    return (struct gm_origin){round(text->x * GM_DISPLAY_SCALE - shift),
+                              round((text->y + half_capital * gm_text_pixels(text->size)) * GM_DISPLAY_SCALE)};
+}
+
 /* Advance widths of U+0020 to U+007E in hundredths of an em, measured from DejaVu Sans and rounded up. */
 static const unsigned char advances[95] = {
     32,  41, 46, 84, 64, 96, 78, 28, 40, 40, 50, 84, 32, 37, 32, 34, /*   ! " # $ % & ' ( ) * + , - . / */

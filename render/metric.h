@@ -9,6 +9,13 @@
 #include "render/display.h"
 
 double gm_text_pixels(enum gm_text_size size); /* em height in logical units */
+
+/* Where a line begins that is `width` wide, all in pixels of the picture: on whole ones. */
+struct gm_origin {
+    double x, baseline;
+};
+struct gm_origin gm_text_origin(const struct gm_text_item *text, double width);
+
 double gm_text_width(const char *text, enum gm_text_size size, enum gm_weight weight);
 
 /* The text, or a copy owned by the display list that is cut at the end and ends with an ellipsis, at most `width`

@@ -1,22 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The painter: shapes by hand, straight into the indices that a PNG has. Text by pango, and what of it is not put there
- * glyph by glyph (glyphs.c) by cairo: into a strip of 16-bit pixels, to which what lies there is brought and from which
- * what has changed is taken.
+ * The painter: shapes and the usual texts by hand, straight into the indices that a PNG has. Others by the typesetter,
+ * which is made when the first one comes.
  */
 #include "render/paint.h"
 
 #include "analyze/base/arithmetic.h"
 #include "render/metric.h"
 #include "render/theme.h"
+#include "render/typeset.h"
 
-#include <cairo.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 enum { TILE = 12, TALLEST = 8000 }; /* tile of a hatch and tallest page, in pixels */
+
+struct gm_painter {
+    pthread_mutex_t lock; /* guards the rest */
+    struct gm_canvas *idle;
+    struct gm_typesetter *typesetter; /* NULL until needed */
+};
+
+enum gm_status gm_painter_new(struct gm_painter **painter, struct gm_error *err)
+{
+    *painter = NULL;
+    struct gm_painter *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return gm_no_memory(err);
+    if (pthread_mutex_init(&p->lock, NULL) != 0) {
+        free(p);
+        return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "a mutex could not be made");
+    }
+    *painter = p;
+    return GM_OK;
+}
+
+void gm_painter_free(struct gm_painter *painter)
+{
+    if (painter == NULL)
+        return;
+    while (painter->idle != NULL) {
+        struct gm_canvas *canvas = painter->idle;
+        painter->idle = canvas->next;
+        gm_png_scratch_free(&canvas->scratch);
+        free(canvas->rows);
+        free(canvas);
+    }
+    gm_typesetter_free(painter->typesetter);
+    pthread_mutex_destroy(&painter->lock);
+    free(painter);
+}
+
+struct gm_canvas *gm_painter_take(struct gm_painter *painter)
+{
+    pthread_mutex_lock(&painter->lock);
+    struct gm_canvas *canvas = painter->idle;
+    if (canvas != NULL)
+        painter->idle = canvas->next;
+    pthread_mutex_unlock(&painter->lock);
+    return canvas != NULL ? canvas : calloc(1, sizeof *canvas);
+}
+
+void gm_painter_give_back(struct gm_painter *painter, struct gm_canvas *canvas)
+{
+    pthread_mutex_lock(&painter->lock);
+    canvas->next = painter->idle;
+    painter->idle = canvas;
+    pthread_mutex_unlock(&painter->lock);
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
 /* Where a hatch has its second colour, within its tile. */
 static bool is_hatched(enum gm_hatch hatch, int x, int y)
@@ -159,98 +215,18 @@ static void paint_area(const struct bitmap *b, const struct gm_area_item *area)
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-/* A part of the picture, in pixels: [x1, x2) by [y1, y2). */
-struct box {
-    size_t x1, x2, y1, y2;
-};
-
-/* Of ink at x, y; a little more, for edges. */
-static struct box box_of(const struct bitmap *b, const PangoRectangle *ink, double x, double y)
+static enum gm_status paint_text(const struct bitmap *b, struct gm_painter *painter, struct gm_canvas *canvas,
+                                 const struct gm_text_item *text, struct gm_error *err)
 {
-    const double left = x + (double)ink->x / PANGO_SCALE, top = y + (double)ink->y / PANGO_SCALE;
-    return (struct box){clamp(left - 2, b->to.width), clamp(left + (double)ink->width / PANGO_SCALE + 3, b->to.width),
-                        clamp(top - 2, b->to.height), clamp(top + (double)ink->height / PANGO_SCALE + 3, b->to.height)};
-}
-
-enum { GROUP = 8 /* pixels that are looked at together: most are like those before them */ };
-
-static void to_strip(struct gm_canvas *canvas, const struct bitmap *b, const struct box *box)
-{
-    for (size_t y = box->y1; y < box->y2; y++) {
-        const uint8_t *row = gm_pixels_row(&b->to, y);
-        uint16_t *out = canvas->strip[y - box->y1];
-        for (size_t x = box->x1, end; x < box->x2; x = end) {
-            end = x + GROUP < box->x2 ? x + GROUP : box->x2;
-            if (end - x == GROUP && x > box->x1 && memcmp(row + x, row + x - GROUP, GROUP) == 0)
-                memcpy(out + x, out + x - GROUP, GROUP * sizeof *out);
-            else
-                for (size_t i = x; i < end; i++)
-                    out[i] = b->palette->pixels[row[i]];
-        }
-        memcpy(canvas->before[y - box->y1] + box->x1, out + box->x1, (box->x2 - box->x1) * sizeof *out);
-    }
-}
-
-static void from_strip(const struct gm_canvas *canvas, const struct bitmap *b, const struct box *box)
-{
-    for (size_t y = box->y1; y < box->y2; y++) {
-        const uint16_t *now = canvas->strip[y - box->y1], *before = canvas->before[y - box->y1];
-        uint8_t *row = gm_pixels_row(&b->to, y);
-        for (size_t x = box->x1, end; x < box->x2; x = end) {
-            end = x + GROUP < box->x2 ? x + GROUP : box->x2;
-            if (end - x == GROUP && memcmp(now + x, before + x, GROUP * sizeof *now) == 0)
-                continue;
-            for (size_t i = x; i < end; i++)
-                if (now[i] != before[i])
-                    row[i] = gm_palette_index(b->palette, now[i]);
-        }
-    }
-}
-
-static void set_color(cairo_t *cr, uint32_t color)
-{
-    cairo_set_source_rgb(cr, (double)(color >> 16 & 0xff) / 255, (double)(color >> 8 & 0xff) / 255,
-                         (double)(color & 0xff) / 255);
-}
-
-static void paint_text(cairo_t *cr, const struct bitmap *b, struct gm_painter *painter, struct gm_canvas *canvas,
-                       const struct gm_text_item *text)
-{
-    static const PangoEllipsizeMode modes[] = {
-        [GM_ELLIPSIS_END] = PANGO_ELLIPSIZE_END,
-        [GM_ELLIPSIS_MIDDLE] = PANGO_ELLIPSIZE_MIDDLE,
-        [GM_ELLIPSIS_START] = PANGO_ELLIPSIZE_START,
-    };
-    const double room = text->max_width * GM_DISPLAY_SCALE;
-    if (room < 1)
-        return;
-    PangoLayout *layout = gm_canvas_layout(painter, canvas, text);
-    pango_layout_set_ellipsize(layout, modes[text->ellipsis]);
-    pango_layout_set_width(layout, (int)(room * PANGO_SCALE));
-    pango_layout_set_text(layout, text->text, -1);
-    PangoLayoutLine *line = pango_layout_get_line_readonly(layout, 0);
-    if (line == NULL)
-        return;
-    PangoRectangle ink, extents;
-    pango_layout_line_get_extents(line, &ink, &extents);
-    double width = (double)extents.width / PANGO_SCALE;
-    double shift = text->anchor == GM_ANCHOR_START ? 0 : text->anchor == GM_ANCHOR_MIDDLE ? width / 2 : width;
-    const double half_capital = 0.365; /* of the em */
-    const double x = round(text->x * GM_DISPLAY_SCALE - shift);
-    const double baseline = round((text->y + half_capital * gm_text_pixels(text->size)) * GM_DISPLAY_SCALE);
-    if (gm_canvas_write(canvas, &b->to, line, x, baseline, text->color))
-        return;
-    const struct box box = box_of(b, &ink, x, baseline);
-    set_color(cr, text->color);
-    for (struct box part = box; part.y1 < box.y2; part.y1 += GM_STRIP_ROWS) {
-        part.y2 = part.y1 + GM_STRIP_ROWS < box.y2 ? part.y1 + GM_STRIP_ROWS : box.y2;
-        to_strip(canvas, b, &part);
-        cairo_surface_mark_dirty(cairo_get_target(cr));
-        cairo_move_to(cr, x, baseline - (double)part.y1);
-        pango_cairo_show_layout_line(cr, line);
-        cairo_surface_flush(cairo_get_target(cr));
-        from_strip(canvas, b, &part);
-    }
+    enum gm_status status = GM_OK;
+    if (text->max_width * GM_DISPLAY_SCALE < 1 || gm_letters_put(canvas, &b->to, text))
+        return GM_OK;
+    pthread_mutex_lock(&painter->lock);
+    if (painter->typesetter == NULL)
+        status = gm_typesetter_new(&painter->typesetter, err);
+    GM_THEN(status, gm_typeset(painter->typesetter, &b->to, b->palette, text, err));
+    pthread_mutex_unlock(&painter->lock);
+    return status;
 }
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
@@ -283,8 +259,8 @@ static void enter_colors(struct gm_palette *palette, const struct gm_display *di
     }
 }
 
-static void paint_items(cairo_t *cr, const struct bitmap *bitmap, struct gm_painter *painter, struct gm_canvas *canvas,
-                        const struct gm_display *display)
+static enum gm_status paint_items(const struct bitmap *bitmap, struct gm_painter *painter, struct gm_canvas *canvas,
+                                  const struct gm_display *display, struct gm_error *err)
 {
     memset(bitmap->to.rows, 0, (bitmap->to.width + 1) * bitmap->to.height); /* paper, and no filter */
     for (size_t i = 0; i < display->items.n; i++) {
@@ -300,10 +276,11 @@ static void paint_items(cairo_t *cr, const struct bitmap *bitmap, struct gm_pain
             paint_area(bitmap, &item->area);
             break;
         case GM_ITEM_TEXT:
-            paint_text(cr, bitmap, painter, canvas, &item->text);
+            GM_TRY(paint_text(bitmap, painter, canvas, &item->text, err));
             break;
         }
     }
+    return GM_OK;
 }
 
 /* Makes room for `bytes` bytes of rows: at first as much as the usual charts need, since a buffer that has to grow
@@ -333,21 +310,8 @@ enum gm_status gm_paint(struct gm_pixels *pixels, struct gm_painter *painter, st
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "a chart's page is %.0f pixels tall", tall);
     if (!reserve(canvas, (GM_PICTURE_WIDTH + 1) * (size_t)tall))
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
-    cairo_surface_t *surface =
-        cairo_image_surface_create_for_data((unsigned char *)canvas->strip, CAIRO_FORMAT_RGB16_565, GM_PICTURE_WIDTH,
-                                            GM_STRIP_ROWS, sizeof canvas->strip[0]);
-    cairo_t *cr = cairo_create(surface);
-    cairo_set_antialias(cr, CAIRO_ANTIALIAS_NONE); /* of the boxes that pango draws for unknown characters */
     *pixels = (struct gm_pixels){canvas->rows, GM_PICTURE_WIDTH, (size_t)tall};
     enter_colors(&canvas->palette, display);
     memset(canvas->inks, 0, sizeof canvas->inks);
-    paint_items(cr, &(struct bitmap){*pixels, &canvas->palette}, painter, canvas, display);
-    cairo_status_t status = cairo_status(cr);
-    cairo_destroy(cr);
-    cairo_surface_finish(surface);
-    cairo_surface_destroy(surface);
-    if (status != CAIRO_STATUS_SUCCESS)
-        return gm_fail(err, status == CAIRO_STATUS_NO_MEMORY ? GM_E_NOMEM : GM_E_INTERNAL, GM_NO_OFFSET,
-                       "a chart could not be painted: %s", cairo_status_to_string(status));
-    return GM_OK;
+    return paint_items(&(struct bitmap){*pixels, &canvas->palette}, painter, canvas, display, err);
 }

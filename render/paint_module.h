@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What pictures need of libraries, as a table that a shared object of its own provides (fonts.c, paint.c, png.c): the
- * forty of them take longer to load than a small snapshot takes to read, so a program opens them when a
- * picture is first wanted, while it reads.
+ * What draws pictures, as a table that a shared object of its own provides (paint.c, letters.c, png.c): with the
+ * letters and what compresses, which a program without pictures need not load.
  */
 #ifndef GM_RENDER_PAINT_MODULE_H
 #define GM_RENDER_PAINT_MODULE_H

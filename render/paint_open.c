@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The painter, opened: a program is linked with this in place of fonts.c, paint.c and png.c.
+ * The painter, opened: a program is linked with this in place of paint.c, letters.c and png.c.
  */
 #include "analyze/base/beside.h"
 #include "render/paint_module.h"
 
 #include <pthread.h>
 
-/* Once it is open it stays so: some of its libraries cannot be unloaded. */
+/* Once it is open it stays so. */
 static const struct gm_paint_module *module;
 static struct gm_error failure;
 

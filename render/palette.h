@@ -44,4 +44,21 @@ static inline uint8_t gm_palette_index(struct gm_palette *palette, uint16_t pixe
     return (uint8_t)(index >= 0 ? index : gm_palette_meet(palette, pixel));
 }
 
+/* Of two shares of 255. */
+static inline uint32_t gm_product_of(uint32_t a, uint32_t b)
+{
+    return (a * b + 0x80) * 0x101 >> 16;
+}
+
+/* What a colour makes of a pixel: 0xAARRGGBB, the colour already multiplied by how much of the pixel it covers. */
+static inline uint8_t gm_palette_over(struct gm_palette *palette, uint8_t under, uint32_t argb)
+{
+    const uint32_t color = gm_color_of_pixel(palette->pixels[under]), rest = 255 - (argb >> 24);
+    uint32_t covered = 0;
+    for (int shift = 0; shift < 24; shift += 8)
+        covered |= ((argb >> shift & 0xff) + gm_product_of(color >> shift & 0xff, rest)) << shift;
+    const uint16_t now = gm_pixel_of(covered);
+    return now == palette->pixels[under] ? under : gm_palette_index(palette, now);
+}
+
 #endif

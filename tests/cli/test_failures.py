@@ -303,13 +303,14 @@ class Outputs(Case):
             self.assertEqual(file.read(), "mine")
 
     def test_what_draws_is_not_there(self):
-        """Pango and cairo are behind a file of their own; without it there are no charts, and all else. SQLite likewise."""
+        """It is in a file of its own; without it there are no charts, and all else. SQLite likewise; pango and cairo, too,
+        but they are for texts with other than the usual letters only."""
         os.makedirs(self.at("place/bin"))
         os.makedirs(self.at("place/lib/gmanalyze"))
         program, module = shutil.copy(BINARY, self.at("place/bin")), self.at("place/lib/gmanalyze/gmpaint.so")
 
-        def run(*arguments):
-            return subprocess.run([program, *arguments, "-o", self.at("results"), self.at("snapshot.pickle")],
+        def run(*arguments, snapshot="snapshot.pickle"):
+            return subprocess.run([program, *arguments, "-o", self.at("results"), self.at(snapshot)],
                                   capture_output=True, check=False)
 
         for content, words in (None, "there is no"), (b"no library", "gmpaint.so: file too short"):
@@ -323,6 +324,14 @@ class Outputs(Case):
         done = run("--no-charts", "--export", "sqlite")  # nor is there gmsqlite.so
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assert_one_error(done, "--export sqlite")
+        shutil.copy(os.path.join(os.path.dirname(BINARY), "../lib/gmanalyze/gmpaint.so"), module)
+        self.assertEqual(run().returncode, 0)
+        allocator = Recorded()
+        allocator.alloc(MIB, [frame("\u044f", "train.py", 1)])
+        write(self.at("other.pickle"), allocator.snapshot())
+        done = run(snapshot="other.pickle")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assert_one_error(done, "usual letters")
 
     def test_read_only_results(self):
         os.mkdir(self.at("locked"), 0o555)

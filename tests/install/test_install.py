@@ -15,7 +15,7 @@ IS_SANITIZED = len(sys.argv) > 3  # no Python loads such a library by itself
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MANIFEST = os.path.join(BUILD, "install_manifest.txt")
 PROGRAMS = ["gmanalyze", "gmdiff", "gmdry", "gmfleet", "gmreplay", "gmtrace"]
-FILES = ["lib/gmanalyze/gmpaint.so", "lib/gmanalyze/libgmdry.so", "lib/gmanalyze/gmdry-cudnn",
+FILES = ["lib/gmanalyze/gmpaint.so", "lib/gmanalyze/gmtext.so", "lib/gmanalyze/libgmdry.so", "lib/gmanalyze/gmdry-cudnn",
          "share/gmanalyze/default.categories",
          "share/gmanalyze/default.roles", "share/gmanalyze/gm_record.py", "share/gmanalyze/demo.gmtrace",
          "share/man/man1/gm_record.1", "share/doc/gmanalyze/copyright", "share/doc/gmanalyze/LICENSE", "share/doc/gmanalyze/README.md",

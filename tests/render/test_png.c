@@ -4,6 +4,7 @@
  * colours exact, and texts no wider than the layout believed.
  */
 #include "render/charts.h"
+#include "render/fonts.h"
 #include "render/metric.h"
 #include "render/paint.h"
 #include "render/theme.h"
@@ -153,70 +154,128 @@ TEST(areas)
     gm_display_free(&d);
 }
 
-/* The text as pango and cairo draw it themselves, in the pixels that palettes are of. */
-static cairo_surface_t *drawn_plainly(struct gm_painter *painter, struct gm_canvas *canvas,
-                                      const struct gm_text_item *text, int height)
+/* A picture of a text alone, by the atlas or by pango and cairo. */
+static struct gm_pixels draw_alone(struct gm_painter *painter, struct gm_canvas *canvas,
+                                   struct gm_typesetter *typesetter, const struct gm_text_item *text)
 {
-    cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_RGB16_565, GM_PICTURE_WIDTH, height);
-    cairo_t *cr = cairo_create(surface);
-    cairo_set_antialias(cr, CAIRO_ANTIALIAS_NONE);
-    cairo_set_source_rgb(cr, 1, 1, 1);
-    cairo_paint(cr);
-    cairo_set_source_rgb(cr, (double)(text->color >> 16) / 255, (double)(text->color >> 8 & 0xff) / 255,
-                         (double)(text->color & 0xff) / 255);
-    PangoLayout *layout = gm_canvas_layout(painter, canvas, text);
-    pango_layout_set_width(layout, -1);
-    pango_layout_set_text(layout, text->text, -1);
-    cairo_move_to(cr, text->x * GM_DISPLAY_SCALE,
-                  round((text->y + 0.365 * gm_text_pixels(text->size)) * GM_DISPLAY_SCALE));
-    pango_cairo_show_layout_line(cr, pango_layout_get_line_readonly(layout, 0));
-    cairo_destroy(cr);
-    cairo_surface_flush(surface);
-    return surface;
+    struct gm_pixels p;
+    assert_int_equal(gm_paint(&p, painter, canvas, &(struct gm_display){.height = 60}, NULL), GM_OK);
+    gm_palette_enter(&canvas->palette, text->color);
+    if (typesetter == NULL)
+        assert_true(gm_letters_put(canvas, &p, text));
+    else
+        assert_int_equal(gm_typeset(typesetter, &p, &canvas->palette, text, NULL), GM_OK);
+    return p;
 }
 
-/* Letters that are kept and put on indices look as if cairo had drawn the line, but for a pixel where two of them
- * touch. */
+static uint32_t color_at(const struct gm_canvas *canvas, const struct gm_pixels *p, size_t x, size_t y)
+{
+    return canvas->palette.colors[gm_pixels_row(p, y)[x]];
+}
+
+/* What the atlas has looks as pango and cairo draw it: the same letters at the same places, but for pixels that two
+ * letters share. */
+static void check_alike(struct gm_painter *painter, struct gm_typesetter *typesetter, const struct gm_text_item *text)
+{
+    struct gm_canvas *ours = gm_painter_take(painter), *theirs = gm_painter_take(painter);
+    assert_true(ours != NULL && theirs != NULL);
+    const struct gm_pixels p = draw_alone(painter, ours, NULL, text);
+    const struct gm_pixels q = draw_alone(painter, theirs, typesetter, text);
+    size_t inked = 0, others = 0;
+    for (size_t y = 0; y < p.height; y++)
+        for (size_t x = 0; x < p.width; x++) {
+            const uint32_t color = color_at(ours, &p, x, y);
+            inked += color != GM_PAPER;
+            others += color != color_at(theirs, &q, x, y);
+        }
+    assert_true(inked > 500);
+    if (others > inked / 100)
+        fail_msg("\"%s\": %zu of %zu pixels are others", text->text, others, inked);
+    gm_painter_give_back(painter, ours);
+    gm_painter_give_back(painter, theirs);
+}
+
 TEST(letters)
 {
     static const char *const texts[] = {
-        "W i d e l y   s p a c e d :   0 1 2 3 4 5 6 7 8 9 % \xe2\x80\xa6 \xc2\xb7",
-        "forward  torchtitan/models/llama3/model/attention.py:188",
-        "\xd0\xbf\xd1\x80\xd1\x8f\xd0\xbc\xd0\xbe\xd0\xb9 \xf3\xb0\x80\x80 \xd7\xa9\xd7\x9c"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const struct gm_text_item text = {.text = texts[i],
-                                          .x = 40,
-                                          .y = 30,
-                                          .max_width = 800,
-                                          .color = 0x234567,
-                                          .weight = i == 0 ? GM_BOLD : GM_REGULAR};
-        struct gm_display d = {.height = 60};
-        gm_display_text(&d, &text);
-        struct gm_canvas *canvas = gm_painter_take(*state);
-        struct gm_pixels p;
-        assert_non_null(canvas);
-        assert_int_equal(gm_paint(&p, *state, canvas, &d, NULL), GM_OK);
-        cairo_surface_t *surface = drawn_plainly(*state, canvas, &text, (int)p.height);
-        size_t inked = 0, others = 0;
-        for (size_t y = 0; y < p.height; y++)
-            for (size_t x = 0; x < p.width; x++) {
-                uint16_t pixel;
-                memcpy(&pixel,
-                       cairo_image_surface_get_data(surface) + y * (size_t)cairo_image_surface_get_stride(surface) +
-                           2 * x,
-                       sizeof pixel);
-                const uint8_t index = gm_pixels_row(&p, y)[x];
-                inked += index != 0;
-                others +=
-                    canvas->palette.colors[index] != canvas->palette.colors[gm_palette_index(&canvas->palette, pixel)];
-            }
-        assert_true(inked > 1000);
-        if (others > 0)
-            fail_msg("\"%s\": %zu of %zu pixels are others", texts[i], others, inked);
-        cairo_surface_destroy(surface);
-        gm_painter_give_back(*state, canvas);
-        gm_display_free(&d);
-    }
+        "torchtitan/models/llama3/model/attention.py",
+        "AVATAR LTd. To Wave. Yes, office: fluffy",
+        "36.05 GiB \xc2\xb7 99.0% efficient 2 KiB\xc2\xb2 \xe2\x80\xa6",
+        " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMN", "OPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"};
+    struct gm_typesetter *typesetter;
+    assert_int_equal(gm_typesetter_new(&typesetter, NULL), GM_OK);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (int style = 0; style < GM_TEXT_SIZES * GM_WEIGHTS * 3; style++) {
+            const enum gm_anchor anchor = (enum gm_anchor)(style % 3);
+            const struct gm_text_item text = {.text = texts[i],
+                                              .x = 10 + 440 * (style % 3),
+                                              .y = 30,
+                                              .max_width = GM_DISPLAY_WIDTH,
+                                              .color = 0x234567,
+                                              .size = (enum gm_text_size)(style / 3 / GM_WEIGHTS),
+                                              .weight = (enum gm_weight)(style / 3 % GM_WEIGHTS),
+                                              .anchor = anchor};
+            check_alike(*state, typesetter, &text);
+        }
+    gm_typesetter_free(typesetter);
+}
+
+/* What is too long stays within its box and fills that, but for the width of a letter. */
+TEST(ellipsised)
+{
+    const double widest = 14; /* of the letters below */
+    struct gm_canvas *canvas = gm_painter_take(*state);
+    assert_non_null(canvas);
+    for (int ellipsis = GM_ELLIPSIS_END; ellipsis <= GM_ELLIPSIS_START; ellipsis++)
+        for (double room = 1; room < 300; room += 1.3) {
+            const struct gm_text_item text = {.text = "torchtitan/models/llama3/model/attention.py:188 forward_pass",
+                                              .x = 100,
+                                              .y = 30,
+                                              .max_width = room,
+                                              .color = 0x234567,
+                                              .size = GM_TEXT_BODY,
+                                              .ellipsis = (enum gm_ellipsis)ellipsis};
+            const struct gm_pixels p = draw_alone(*state, canvas, NULL, &text);
+            size_t first = p.width, end = 0;
+            for (size_t y = 0; y < p.height; y++)
+                for (size_t x = 0; x < p.width; x++)
+                    if (color_at(canvas, &p, x, y) != GM_PAPER) {
+                        first = x < first ? x : first;
+                        end = x + 1 > end ? x + 1 : end;
+                    }
+            if (end == 0 && room < widest)
+                continue; /* nothing has room beside the ellipsis */
+            assert_true((double)first >= text.x * GM_DISPLAY_SCALE);
+            assert_true((double)end <= (text.x + room) * GM_DISPLAY_SCALE);
+            assert_true((double)(end - first) >= (room - widest) * GM_DISPLAY_SCALE);
+        }
+    gm_painter_give_back(*state, canvas);
+}
+
+/* Others are left to pango: nothing is put. */
+TEST(other_letters)
+{
+    struct gm_display d = {.height = 60};
+    const struct gm_text_item text = {
+        .text = "\xd0\xbf\xd1\x80\xd1\x8f\xd0\xbc\xd0\xbe\xd0\xb9 \xf3\xb0\x80\x80 \xd7\xa9\xd7\x9c a",
+        .x = 40,
+        .y = 30,
+        .max_width = 800,
+        .color = 0x234567};
+    struct gm_canvas *canvas = gm_painter_take(*state);
+    struct gm_pixels p;
+    assert_non_null(canvas);
+    assert_int_equal(gm_paint(&p, *state, canvas, &d, NULL), GM_OK);
+    assert_false(gm_letters_put(canvas, &p, &text));
+    gm_display_text(&d, &text);
+    assert_int_equal(gm_paint(&p, *state, canvas, &d, NULL), GM_OK);
+    size_t inked = 0;
+    for (size_t y = 0; y < p.height; y++)
+        for (size_t x = 0; x < p.width; x++)
+            inked += gm_pixels_row(&p, y)[x] != 0;
+    assert_true(inked > 500);
+    gm_painter_give_back(*state, canvas);
+    gm_display_free(&d);
 }
 
 struct job {
@@ -290,16 +349,13 @@ TEST(two_painters)
 }
 
 /* How wide it is drawn if nothing limits it, in logical units. */
-static double drawn_width(struct gm_painter *painter, const struct gm_text_item *text)
+static double drawn_width(struct gm_typesetter *typesetter, const struct gm_text_item *text)
 {
     PangoRectangle extents;
-    struct gm_canvas *canvas = gm_painter_take(painter);
-    assert_non_null(canvas);
-    PangoLayout *layout = gm_canvas_layout(painter, canvas, text);
+    PangoLayout *layout = gm_typesetter_layout(typesetter, text->text, text->size, text->weight);
     pango_layout_set_width(layout, -1);
     pango_layout_set_text(layout, text->text, -1);
     pango_layout_get_extents(layout, NULL, &extents);
-    gm_painter_give_back(painter, canvas);
     return (double)extents.width / PANGO_SCALE / GM_DISPLAY_SCALE;
 }
 
@@ -331,14 +387,15 @@ TEST(estimates)
         "\xd0\xbf\xd1\x80\xd1\x8f\xd0\xbc\xd0\xbe\xd0\xb9",
         "\xc3\x9c\x62\x65r Gr\xc3\xb6\xc3\x9f\x65 \xe2\x80\xa6",
     };
-    struct gm_painter *painter = *state;
+    struct gm_typesetter *typesetter;
     double widest = 0;
+    assert_int_equal(gm_typesetter_new(&typesetter, NULL), GM_OK);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (int size = 0; size < GM_TEXT_SIZES; size++)
             for (int weight = 0; weight < GM_WEIGHTS; weight++) {
                 const struct gm_text_item item = {
                     .text = texts[i], .size = (enum gm_text_size)size, .weight = (enum gm_weight)weight};
-                double real = drawn_width(painter, &item);
+                double real = drawn_width(typesetter, &item);
                 double estimate = gm_text_width(item.text, item.size, item.weight);
                 assert_true(real > 0);
                 widest = fmax(widest, real / estimate);
@@ -346,6 +403,7 @@ TEST(estimates)
                     fail_msg("\"%s\" is %.1f wide, estimated %.1f (size %d, weight %d)", texts[i], real, estimate, size,
                              weight);
             }
+    gm_typesetter_free(typesetter);
     print_message("widest: %.3f of the estimate\n", widest);
 }
 
