@@ -46,7 +46,7 @@ finish "$work/raw/"*.whl
 case ${2:-} in
 aarch64)
     packages=(crossbuild-essential-arm64 qemu-user-static cmake ninja-build pkg-config python3-venv git fonts-dejavu-core
-        lib{pango1.0,cairo2,deflate,isal,zstd,sqlite3}-dev:arm64 zlib1g-dev:arm64)
+        lib{pango1.0,cairo2,png,deflate,isal,zstd,sqlite3}-dev:arm64 zlib1g-dev:arm64)
     rm -rf "$work/packs"
     "$tools/pip" download -q -d "$work/packs" --python-version 3.11 --only-binary :all: build scikit-build-core wheel
     tests/install/bare.sh "$build/bare" "${packages[@]/#/-p}" -c "$work/dist/"*.tar.gz -c "$work/packs" \
