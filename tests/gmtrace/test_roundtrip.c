@@ -112,6 +112,22 @@ TEST(padding)
     gm_snapshot_free(&s);
 }
 
+/* The page's has smaller sections, of which several are one trace here. */
+TEST(quickly)
+{
+    struct gm_snapshot s;
+    struct gm_text file = {0};
+    size_t sections = 0;
+    gm_random_snapshot(&s, 7, 100000);
+    assert_int_equal(gm_write_gmtrace_quickly(&s, &file, NULL), GM_OK);
+    for (const char *at = file.data; (at = memmem(at, file.length - (size_t)(at - file.data), "EVNT", 4)) != NULL; at++)
+        sections++;
+    assert_true(sections > 1);
+    load_same(&s, file.data, file.length, "quickly");
+    gm_text_free(&file);
+    gm_snapshot_free(&s);
+}
+
 TEST(compressed)
 {
     struct bytes b = read_fixture("full.p4.pickle");
