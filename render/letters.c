@@ -123,10 +123,11 @@ static void put(struct gm_canvas *canvas, const struct gm_pixels *to, const stru
         const uint8_t *shares = gm_atlas_shares + letter->shares + line * letter->width;
         uint8_t *row = gm_pixels_row(to, (size_t)(top + line));
         for (long i = begin; i < end; i++) {
-            if (shares[i] == 0)
-                continue;
-            if (row[left + i] != ink->under)
+            if (row[left + i] != ink->under) {
+                if (shares[i] == 0)
+                    continue;
                 ink = ink_of(canvas, color, row[left + i]);
+            }
             row[left + i] = ink_index(ink, &canvas->palette, shares[i]);
         }
     }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Charts are drawn by several threads while the program does something else. Fonts take as long to find as a small
- * snapshot takes to read, so they are looked up in a thread of their own while the first snapshot is loading. All
- * charts of a call share the result.
+ * Charts are drawn by several threads while the program does something else. What they are drawn with, letters among
+ * it, is opened in a thread of its own while the first snapshot is loading. All charts of a call share it.
  */
 #ifndef GM_CLI_DRAWING_H
 #define GM_CLI_DRAWING_H
@@ -15,7 +14,7 @@
 
 struct gm_fonts;
 
-/* Begins the look-up (in the background if asked, else when first waited for); NULL if there is no memory. */
+/* Begins to open it (in the background if asked, else when first waited for); NULL if there is no memory. */
 struct gm_fonts *gm_fonts_start(bool in_background);
 /* Waits for the painter; from any thread, any number of times. It stays owned by `fonts`. */
 enum gm_status gm_fonts_wait(struct gm_fonts *fonts, struct gm_painter **painter, struct gm_error *err);

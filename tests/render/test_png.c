@@ -198,8 +198,7 @@ static void check_alike(struct gm_painter *painter, struct gm_typesetter *typese
 TEST(letters)
 {
     static const char *const texts[] = {
-        "torchtitan/models/llama3/model/attention.py",
-        "AVATAR LTd. To Wave. Yes, office: fluffy",
+        "torchtitan/models/llama3/model/attention.py", "AVATAR LTd. To Wave. Yes, office: fluffy",
         "36.05 GiB \xc2\xb7 99.0% efficient 2 KiB\xc2\xb2 \xe2\x80\xa6",
         " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMN", "OPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"};
     struct gm_typesetter *typesetter;
