@@ -5,23 +5,24 @@
 #include "render/charts.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { MOST_ROWS = 30 };
 
-/* Columns of a row: rank, device (if there are several), site, bar. */
+/* Columns of a row: rank, device (if there are several), site, bar, and behind the longest bar `room` for its size. */
 struct columns {
     double rank_end, device, site, site_end, bar, bar_width;
 };
 
-static struct columns columns_of(const struct gm_report *report)
+static struct columns columns_of(const struct gm_report *report, double room)
 {
     struct columns c = {.rank_end = GM_PAGE_LEFT + 16};
     c.device = c.rank_end + 12;
     c.site = report->device_count > 1 ? c.device + 56 : c.device;
     c.site_end = 412;
     c.bar = c.site_end + 12;
-    c.bar_width = GM_PAGE_RIGHT - 84 - c.bar;
+    c.bar_width = GM_PAGE_RIGHT - room - c.bar;
     return c;
 }
 
@@ -38,13 +39,17 @@ static size_t run_at(const struct gm_report *report, size_t first, size_t n)
     return run;
 }
 
+static const char *size_of(struct gm_display *d, const struct gm_block_row *block, size_t run)
+{
+    const char *size = gm_size_text(d, block->bytes);
+    return run > 1 ? gm_display_printf(d, "%zu x %s", run, size) : size;
+}
+
 /* The category on the bar if it fits there, else after the value, else (both narrow) ellipsised after the value. */
 static void label_bar(struct gm_display *d, const struct columns *c, const struct gm_block_row *block, size_t run,
                       double span, double middle)
 {
-    const char *size = gm_size_text(d, block->bytes);
-    if (run > 1)
-        size = gm_display_printf(d, "%zu x %s", run, size);
+    const char *size = size_of(d, block, run);
     double value_x = c->bar + span + 7;
     double value_width = gm_text_width(size, GM_TEXT_BODY, GM_REGULAR);
     gm_put_value(d, value_x, GM_PAGE_RIGHT, middle, gm_style_label, size);
@@ -110,11 +115,14 @@ void gm_layout_top_consumers(struct gm_display *display, const struct gm_report 
         return;
     }
     draw_heading(&page, report, n);
-    struct columns c = columns_of(report);
     struct gm_chart_axis axis = gm_axis_bytes(report->top_blocks[0].bytes);
     size_t rows = 0;
-    for (size_t i = 0; i < n; i += run_at(report, i, n))
-        rows++;
+    double room = 0;
+    for (size_t i = 0, run; i < n; i += run, rows++) {
+        run = run_at(report, i, n);
+        room = fmax(room, gm_text_width(size_of(display, &report->top_blocks[i], run), GM_TEXT_BODY, GM_REGULAR) + 14);
+    }
+    struct columns c = columns_of(report, room);
     double bottom = page.y + pitch * (double)rows, middle = page.y + pitch / 2;
     gm_axis_draw(display, &axis, c.bar, c.bar_width, page.y, bottom);
     for (size_t i = 0, run = 0; i < n; i += run, middle += pitch) {
