@@ -571,6 +571,22 @@ TEST(older_slots_with_stacks)
     assert_int_equal(at_end("Parameter"), 4 * MIB);
 }
 
+/* The first forward pass of a training that fails: layers keep what they make, and others are run meanwhile. */
+TEST(activations_of_a_pass_that_fails)
+{
+    enum { MIB = 1 << 20 };
+    for (int i = 0; i < 4; i++)
+        make(MIB, LOAD);
+    churn(FORWARD);
+    for (int i = 0; i < 8; i++)
+        make(4 * MIB, F("forward", "block.py") "," MODULE);
+    for (int pass = 0; pass < 5; pass++)
+        churn(FORWARD);
+    finish("0,0");
+    assert_int_equal(at_end("KV cache"), 0);
+    assert_int_equal(at_end("Activation"), 32 * MIB);
+}
+
 /* ---- stacks ------------------------------------------------------------------------------------------------------ */
 
 /* A block with this stack that is never freed, in a trace of a training step. */

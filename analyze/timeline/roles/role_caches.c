@@ -334,7 +334,7 @@ static bool count_passes(struct gm_role_work *w, struct passes *p)
     return true;
 }
 
-/* Where weights were loaded, what other code makes, or a module once and for all; else what is given up again, for
+/* Where weights were loaded, what other code makes, or a module once and for all, if rounds tell that; else what is given up again, for
  * weights are not. */
 static bool may_serve(struct gm_role_work *w, size_t a, bool has_loaded)
 {
@@ -342,7 +342,7 @@ static bool may_serve(struct gm_role_work *w, size_t a, bool has_loaded)
     const bool stays = gm_life_of(w, a) >= GM_LIFE_LASTING;
     return (w->claim[a] == GM_CLAIM_NONE || !stays) && gm_requested(w->h, a) >= LEAST_SLOTS &&
            gm_life_of(w, a) != GM_LIFE_BRIEF && (has_loaded || !stays) &&
-           (says == GM_SAYS_OTHER || says == GM_SAYS_OBJECT || (says == GM_SAYS_FORWARD && stays));
+           (says == GM_SAYS_OTHER || says == GM_SAYS_OBJECT || (says == GM_SAYS_FORWARD && stays && !is_of_first_round(w)));
 }
 
 /* The next set of sets[from, n): of one size, made in one go. Returns where it ends; `until`: when the first of it
