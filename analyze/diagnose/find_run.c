@@ -13,6 +13,17 @@
 
 enum { LEAST_EMPTIED = 3 };
 
+/* [gm_stack_id] Whether it makes something, too, where frees have stacks of their own: then what it gives back is an
+ * operator's doing, as of cuDNN's search for the fastest algorithm. NULL: no memory. */
+static bool *find_operators(const struct gm_lives *l)
+{
+    bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
+    if (makes != NULL && gm_history_frees_have_stacks(l->h))
+        for (size_t a = 0; a < l->h->allocation_count; a++)
+            makes[gm_lives_stack(l, a)] |= l->h->born[a] > 0;
+    return makes;
+}
+
 /* Rounds that give memory back to the driver though it never refused any. */
 static void find_emptied(struct gm_case *c, const struct gm_rule *rule)
 {
@@ -22,9 +33,11 @@ static void find_emptied(struct gm_case *c, const struct gm_rule *rule)
     char n[2][GM_NUMBER_TEXT];
     if (!l->gives_back || c->has_oom || c->view.timeline->fragmentation.retries > 0)
         return;
-    for (uint32_t e = 0; e < l->h->count; e++) {
+    GM_FREED bool *makes = find_operators(l);
+    c->failed |= makes == NULL;
+    for (uint32_t e = 0; !c->failed && e < l->h->count; e++) {
         const size_t row = l->h->first + e;
-        if (!gm_action_is_release(events->action[row]))
+        if (!gm_action_is_release(events->action[row]) || makes[events->stack[row].v])
             continue;
         const uint32_t round = gm_lives_round(l, e + 1);
         if (round == last || round == 0)
@@ -280,7 +293,8 @@ static const struct gm_rule rules[] = {
      .cost = "none; it is faster",
      .means = "`torch.cuda.empty_cache()` in a loop gives memory back that the next round takes again. It costs time, "
               "and saves nothing.",
-     .when = "in at least 3 rounds, and half of them, memory goes back to the driver, which never refused any",
+     .when = "in at least 3 rounds, and half of them, memory goes back to the driver, which never refused any, "
+             "and not by an operator that makes something, too",
      .what_to_do = "No `torch.cuda.empty_cache()` in a loop"},
     {.id = "cache-of-finished-phase",
      .title = "The cache of a phase that is over stays reserved",

@@ -169,14 +169,13 @@ static void note_oom(struct gm_recorded_limit *limit, const struct gm_history *h
 /* Memory went back for a request: what had been reserved, and the growth after it. Clearly less than the peak (by a
  * sixteenth, which others on the device take and give meanwhile) did not fill the device. */
 static void note_release(struct gm_recorded_limit *limit, const struct gm_history *h, const struct gm_release_run *run,
-                         uint64_t reserved, uint64_t peak, bool is_plain)
+                         uint64_t reserved, uint64_t peak)
 {
     const struct gm_events *e = &h->snapshot->events;
     uint64_t growth = 0;
     for (size_t i = (size_t)run->last + 1; i < h->count && gm_action_is_growth(e->action[h->first + i]); i++)
         growth = gm_sat_add(growth, gm_event_size(e, h->first + i));
-    if (growth > 0 && growth <= MOST && gm_sat_add(reserved, growth) >= peak - peak / 16 &&
-        !(is_plain && gm_history_had_room(h, run->last + 1, growth)))
+    if (growth > 0 && growth <= MOST && gm_sat_add(reserved, growth) >= peak - peak / 16)
         note_limit(limit, (struct gm_recorded_limit){.event = run->first, .reserved = reserved, .left = growth});
 }
 
@@ -191,7 +190,7 @@ bool gm_bound_limit(struct gm_recorded_limit *limit, const struct gm_history *h,
         if (next < releases.count && releases.v[next].first == i) {
             const struct gm_release_run *run = &releases.v[next++];
             if (run->cause == GM_RELEASE_REQUEST && !collects && (int64_t)now >= 0)
-                note_release(limit, h, run, now, peak, recorded->rules.max_split == UINT64_MAX);
+                note_release(limit, h, run, now, peak);
         }
         if (h->snapshot->events.action[h->first + i] == GM_ACTION_OOM && (int64_t)now >= 0)
             note_oom(limit, h, i, now, recorded);

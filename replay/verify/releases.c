@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/verify/releases.h"
 
+#include "analyze/allocator/recorded_settings.h"
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/vec.h"
 
 #include <stdlib.h>
@@ -15,6 +17,7 @@ struct search {
     size_t end;      /* of the latest run's waiting */
     size_t segment;  /* the next row of h->segments */
     bool has_stacks; /* frees have */
+    bool is_plain;   /* no block is too large for a request */
 };
 
 static bool has_word(const struct gm_snapshot *s, struct gm_string_id id, const char *word)
@@ -64,13 +67,25 @@ static size_t end_of_waiting(struct search *search, uint32_t last)
     return search->end;
 }
 
+/* Whether what went back would have served the growth that follows it, or the alloc. */
+static bool had_room(const struct gm_history *h, uint32_t event)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    uint64_t growth = 0;
+    for (size_t i = event; i < h->count && gm_action_is_growth(e->action[h->first + i]); i++)
+        growth = gm_sat_add(growth, gm_event_size(e, h->first + i));
+    if (growth == 0 && event < h->count && e->action[h->first + event] == GM_ACTION_ALLOC)
+        growth = gm_event_size(e, h->first + event);
+    return growth > 0 && gm_history_had_room(h, event, growth);
+}
+
 /* Whether the run was a request's. */
 static bool is_of_request(struct search *search, uint32_t last)
 {
     const struct gm_history *h = search->h;
     const struct gm_events *e = &h->snapshot->events;
     size_t row = h->first + last, end = end_of_waiting(search, last);
-    if (what_it_names(search, e->stack[row]) != NAMES_NOTHING)
+    if (what_it_names(search, e->stack[row]) != NAMES_NOTHING || (search->is_plain && had_room(h, last + 1)))
         return false;
     if (end < h->count && e->stack[row].v > GM_STACK_EMPTY && e->stack[row].v == e->stack[h->first + end].v &&
         (ends_request(e->action[h->first + end]) || e->action[h->first + end] == GM_ACTION_ALLOC))
@@ -90,16 +105,6 @@ static void find_cause(struct search *search, struct gm_release_run *run, bool i
     run->cause = is_of                                ? GM_RELEASE_REQUEST
                  : is_of_pool && run->may_be_mempools ? GM_RELEASE_POOL
                                                       : GM_RELEASE_EMPTY_CACHE;
-}
-
-/* Whether frees are recorded with stacks; if not, segments that go back have the stack of their making. */
-static bool have_frees_stacks(const struct gm_history *h)
-{
-    const struct gm_events *e = &h->snapshot->events;
-    for (size_t row = h->first; row < h->first + h->count; row++)
-        if (e->action[row] == GM_ACTION_FREE_REQUESTED || e->action[row] == GM_ACTION_FREE_COMPLETED)
-            return e->stack[row].v > GM_STACK_EMPTY;
-    return false;
 }
 
 static uint32_t pool_of(struct search *search, size_t event)
@@ -156,7 +161,9 @@ static bool continues(struct search *search, const struct gm_release_run *run, b
 bool gm_releases_find(struct gm_releases *releases, const struct gm_history *h)
 {
     const struct gm_events *e = &h->snapshot->events;
-    struct search search = {.h = h, .has_stacks = have_frees_stacks(h)};
+    const struct gm_conf conf = gm_settings_recorded(h->snapshot, NULL);
+    struct search search = {
+        .h = h, .is_plain = conf.rules.max_split == UINT64_MAX, .has_stacks = gm_history_frees_have_stacks(h)};
     *releases = (struct gm_releases){0};
     search.names = calloc((size_t)h->snapshot->stacks.count + 1, 1);
     bool ok = search.names != NULL, was_of_pool = false;

@@ -4,9 +4,10 @@
  * from empty_cache(), or from a request that found no memory (a retry, a reclaim, garbage collection) and then got it,
  * or failed. A run of such events is part of a request if the next growth, alloc or out-of-memory has the same stack
  * and nothing but releases and completed frees lie between; without stacks, if the next event is a growth or an
- * out-of-memory. Otherwise, and if the stack says so, it was empty_cache(); or the end of a MemPool, which gives back
- * only its own memory: then no stack names empty_cache where frees have stacks, or memory of the default pools, which
- * is the first that empty_cache() gives back, comes after it.
+ * out-of-memory; not if what went back would have served it (gm_history_had_room). Otherwise, and if the stack says so,
+ * it was empty_cache(); or the end of a MemPool, which gives back only its own memory: then no stack names empty_cache
+ * where frees have stacks, or memory of the default pools, which is the first that empty_cache() gives back, comes
+ * after it.
  */
 #ifndef GM_REPLAY_RELEASES_H
 #define GM_REPLAY_RELEASES_H

@@ -2864,6 +2864,24 @@ class Mistakes(unittest.TestCase):
         self.assertIsNone(limit([400]))
         self.assertIsNotNone(limit([200, 201]))
 
+    def test_what_an_operator_gives_back_by_itself(self):
+        """cuDNN's search for the fastest algorithm, in every round: no line of the program calls empty_cache(). And what it
+        gives back goes back in a replay, too, without which less would be reserved than was."""
+        def trained(of_call):
+            def searched(t, r):
+                t.free(t.alloc(400, FORWARD))
+                t.empty_cache(of_call + FORWARD)
+                return [t.alloc(100, FORWARD)]
+            t = train(5, searched)
+            t.frames_of = lambda frames: frames or [{"name": "<module>", "filename": "train.py", "line": 30}]
+            return analysed(t)
+        found = trained([])
+        self.assertNotIn("empty-cache-in-loop", [row["id"] for row in found["findings"]])
+        self.assertIsNone(found["settings_advice"]["reason"])
+        called = trained([("empty_cache", TORCH + "cuda/memory.py", 230)])
+        self.assertIn("empty-cache-in-loop", [row["id"] for row in called["findings"]])
+        self.assertEqual(found["settings_advice"], called["settings_advice"])
+
     def test_categories_by_what_a_function_does(self):
         """A pool of engines is no pooling of images, and what estimates a loss runs the model."""
         t = Trace()

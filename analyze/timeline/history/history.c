@@ -464,6 +464,15 @@ bool gm_history_had_room(const struct gm_history *h, uint32_t growth, uint64_t b
     return false;
 }
 
+bool gm_history_frees_have_stacks(const struct gm_history *h)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    for (size_t row = h->first; row < h->first + h->count; row++)
+        if (e->action[row] == GM_ACTION_FREE_REQUESTED || e->action[row] == GM_ACTION_FREE_COMPLETED)
+            return e->stack[row].v > GM_STACK_EMPTY;
+    return false;
+}
+
 struct gm_settled gm_history_settled(const struct gm_history *h)
 {
     struct gm_settled settled = {0};

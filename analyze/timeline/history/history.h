@@ -216,6 +216,9 @@ static inline uint32_t gm_next_made(const struct gm_history *h, uint32_t from)
  * with what it tried. */
 bool gm_history_had_room(const struct gm_history *h, uint32_t growth, uint64_t bytes);
 
+/* Whether frees are recorded with stacks; if not, segments that go back have the stack of their making. */
+bool gm_history_frees_have_stacks(const struct gm_history *h);
+
 /* NULL: there is none. */
 const struct gm_history_other *gm_history_other(const struct gm_history *h, size_t a);
 /* Row in snapshot->blocks if it is live at the end, or GM_NO_BLOCK. */

@@ -334,7 +334,7 @@ static bool count_passes(struct gm_role_work *w, struct passes *p)
     return true;
 }
 
-/* Where weights were loaded, what other code makes, or a module once and for all, if rounds tell that; else what is given up again, for
+/* Where weights were loaded, what other code makes, or a module once and for all; else what is given up again, for
  * weights are not. */
 static bool may_serve(struct gm_role_work *w, size_t a, bool has_loaded)
 {
@@ -342,7 +342,7 @@ static bool may_serve(struct gm_role_work *w, size_t a, bool has_loaded)
     const bool stays = gm_life_of(w, a) >= GM_LIFE_LASTING;
     return (w->claim[a] == GM_CLAIM_NONE || !stays) && gm_requested(w->h, a) >= LEAST_SLOTS &&
            gm_life_of(w, a) != GM_LIFE_BRIEF && (has_loaded || !stays) &&
-           (says == GM_SAYS_OTHER || says == GM_SAYS_OBJECT || (says == GM_SAYS_FORWARD && stays && !is_of_first_round(w)));
+           (says == GM_SAYS_OTHER || says == GM_SAYS_OBJECT || (says == GM_SAYS_FORWARD && stays));
 }
 
 /* The next set of sets[from, n): of one size, made in one go. Returns where it ends; `until`: when the first of it
@@ -359,6 +359,24 @@ static size_t set_at(const struct gm_history *h, const struct passes *p, const s
         *until = let_go < *until ? let_go : *until;
     }
     return to;
+}
+
+/* What modules make of that set is all that its lines ever make: of one, or of one for keys and one for values. */
+static bool are_of_lines(struct gm_role_work *w, const struct passes *p, const struct first *set, size_t n)
+{
+    uint32_t line[PAIR];
+    size_t lines = 0, made = 0;
+    bool are = true;
+    for (size_t k = 0; are && k < n; k++) {
+        const uint32_t by = line_of(w->h, p, set[k].allocation);
+        if (gm_role_says(w, set[k].allocation) != GM_SAYS_FORWARD || (lines > 0 && line[lines - 1] == by) ||
+            (lines == PAIR && line[0] == by))
+            continue;
+        are = lines < PAIR && (made += p->made[by]) <= n;
+        if (are)
+            line[lines++] = by;
+    }
+    return are;
 }
 
 /* Several of a size that are made in one go, and that many more passes see than there are of them: keys and values, of
@@ -394,9 +412,7 @@ static bool claim_served(struct gm_role_work *w)
         const bool is_many = to - i >= SLOTS && sets.v[i].bytes >= heaviest / (to - i);
         bool serves = until > last && p.before[until] - p.before[last] >= PASSES * (to - i) &&
                       (is_many || (is_pool && to - i <= PAIR && sets.v[i].bytes == sets.v[largest].bytes));
-        for (size_t k = i; serves && k < to; k++)
-            serves = gm_role_says(w, sets.v[k].allocation) != GM_SAYS_FORWARD ||
-                     p.made[line_of(h, &p, sets.v[k].allocation)] <= to - i;
+        serves = serves && are_of_lines(w, &p, sets.v + i, to - i);
         for (size_t k = i; serves && k < to; k++)
             w->claim[sets.v[k].allocation] = GM_CLAIM_SLOTS;
         const bool is_last = to == sets.n || sets.v[to].bytes != sets.v[i].bytes;
