@@ -82,6 +82,8 @@ static unsigned told_by_frame(struct gm_names *names, size_t frame)
     return by;
 }
 
+enum { CALLS = 1 /* of modules: who calls from further out what is named after attention runs all else, too */ };
+
 /* A stack tells what its frames tell; nobody made it only if no frame is of Python. */
 static bool read_stacks(struct gm_lives *l)
 {
@@ -94,12 +96,14 @@ static bool read_stacks(struct gm_lives *l)
     for (size_t f = 0; f < s->frames.count; f++)
         l->frame_by[f] = told_by_frame(&l->names, f);
     for (size_t i = 0; i < s->stacks.count; i++) {
-        unsigned nobody = GM_BY_NOBODY, torch = 0;
+        unsigned nobody = GM_BY_NOBODY, torch = 0, calls = 0, inner = 0;
         for (uint64_t f = s->stacks.start[i]; f < s->stacks.start[i + 1]; f++) {
             const unsigned by = l->frame_by[s->stacks.frame_ids[f].v];
             torch = (nobody & ~by) != 0 ? by & GM_BY_TORCH : torch; /* the first of Python */
+            calls += (by & ~inner & GM_BY_MODULE) != 0;
+            inner = by;
+            l->by[i] |= calls > CALLS ? by & ~(unsigned)GM_BY_ATTENTION : by;
             nobody &= by;
-            l->by[i] |= by;
         }
         l->by[i] = (l->by[i] & ~(unsigned)(GM_BY_NOBODY | GM_BY_TORCH)) | nobody | torch;
         l->by_any |= l->by[i];

@@ -1652,6 +1652,25 @@ class Mistakes(unittest.TestCase):
         self.expect(t, "unfused-attention", 2400, 2600, "attend  attn.py")
         self.assertIn("the largest part of it made in", diagnosed(t)["unfused-attention"]["detail"])
 
+    def test_who_calls_all_layers_is_no_attention(self):
+        """A function that runs the whole model may be called after attention; so may be the one that makes scores."""
+        call = ("_call_impl", TORCH + "nn/modules/module.py", 1)
+
+        def run(of_layer, of_model):
+            t = Trace()
+            t.alloc(8, WEIGHTS)
+            for _ in range(3):
+                kept = []
+                for _ in range(4):
+                    kept += [t.alloc(mib, [(of_layer, "net.py", line), call, ("forward", "net.py", 5), call,
+                                           (of_model, "net.py", 9), call, ("<module>", "train.py", 20)])
+                             for mib, line in ((8, 3), (8, 4), (36, 5), (36, 6), (8, 7))]
+                for block in reversed(kept):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+            return t
+        self.expect_none(run("forward", "_attn_layers_forward"), "unfused-attention")
+        self.expect(run("attend", "forward"), "unfused-attention", 270, 300, "net.py")
+
     def test_savings_that_are_not_known_have_a_reason(self):
         """Addresses that no allocator of PyTorch's chooses: above in their segments what it puts below."""
         t = train(6, lambda t, r: [t.alloc(1.5, FORWARD) for _ in range(64)], after=lambda t, r: t.alloc(3, [("keep", "log.py", 4)]))
