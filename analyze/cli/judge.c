@@ -48,13 +48,32 @@ static void add(struct gm_remedy *list[REMEDIES_MOST], size_t *n, struct gm_reme
         list[(*n)++] = remedy;
 }
 
+/* Mistakes, those first of which most is to be expected: the bytes of a cache are not what the peak loses. */
+static size_t list_mistakes(const struct gm_finding *list[REMEDIES_MOST], const struct gm_diagnosis *diagnosis)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < diagnosis->finding_count && n < REMEDIES_MOST; i++) {
+        const struct gm_finding *f = &diagnosis->findings[i];
+        if (f->rank != GM_RANK_MISTAKE || f->remedy == NULL)
+            continue;
+        size_t at = n++;
+        for (; at > 0 && f->severity == list[at - 1]->severity &&
+               gm_diagnose_weight(f) > gm_diagnose_weight(list[at - 1]);
+             at--)
+            list[at] = list[at - 1];
+        list[at] = f;
+    }
+    return n;
+}
+
 /* What is to be replayed: mistakes first, for there may be no time for all. Beside them no call site is a remedy. */
 static size_t list_remedies(struct gm_remedy *list[REMEDIES_MOST], const struct gm_diagnosis *diagnosis)
 {
+    const struct gm_finding *mistakes[REMEDIES_MOST];
+    const size_t count = list_mistakes(mistakes, diagnosis);
     size_t n = 0;
-    for (size_t i = 0; i < diagnosis->finding_count; i++)
-        if (diagnosis->findings[i].rank == GM_RANK_MISTAKE)
-            add(list, &n, diagnosis->findings[i].remedy);
+    for (size_t i = 0; i < count; i++)
+        add(list, &n, mistakes[i]->remedy);
     const bool has_mistake = n > 0;
     for (size_t i = 0; i < diagnosis->finding_count; i++) {
         const struct gm_finding *f = &diagnosis->findings[i];

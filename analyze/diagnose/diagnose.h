@@ -25,13 +25,18 @@ enum gm_status gm_diagnose(struct gm_report *report, const struct gm_snapshot *s
 enum gm_asking { GM_ASK_IN_TURN, GM_ASK_AHEAD, GM_ASK_ALL };
 struct gm_diagnosing;
 enum gm_status gm_diagnose_begin(struct gm_diagnosing **begun, struct gm_report *report,
-                                 const struct gm_snapshot *snapshot, const struct gm_kept *kept,
-                                 enum gm_asking asking, struct gm_error *err);
+                                 const struct gm_snapshot *snapshot, const struct gm_kept *kept, enum gm_asking asking,
+                                 struct gm_error *err);
 enum gm_status gm_diagnose_end(struct gm_diagnosing *begun, struct gm_error *err);
 void gm_diagnosing_free(struct gm_diagnosing *begun);
 
 /* Its second half: the rest of report->diagnosis, of the findings that it has. */
 enum gm_status gm_diagnose_tell(struct gm_report *report, struct gm_error *err);
+
+/* How much a remedy saves that was replayed; of a mistake whose mending was not, how much it costs, likewise: bytes, to
+ * compare findings. */
+struct gm_finding;
+uint64_t gm_diagnose_weight(const struct gm_finding *f);
 
 /* The table of all that can be found, theme by theme, for those who document and check it. NULL: there is no i-th. */
 struct gm_rule;

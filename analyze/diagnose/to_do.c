@@ -3,6 +3,7 @@
  * The one list of what to do: findings, and what would lower the peak of the device whose peak is highest (or that ran
  * out of memory first). All are findings while they are ranked; the headline takes the first of them.
  */
+#include "analyze/diagnose/diagnose.h"
 #include "analyze/diagnose/rules.h"
 #include "analyze/report/remedy.h"
 
@@ -104,8 +105,7 @@ static void put_replayed_in_order(struct gm_finding *list, size_t n)
             }
 }
 
-/* How much a remedy saves that was replayed; of a mistake whose mending was not, how much it costs, likewise. */
-static uint64_t weight_of(const struct gm_finding *f)
+uint64_t gm_diagnose_weight(const struct gm_finding *f)
 {
     if (is_replayed(f))
         return gm_remedy_weight(f->remedy);
@@ -167,7 +167,7 @@ static bool is_before(const struct gm_case *c, const struct gm_finding *f, const
     const int place = place_of(c, f), others = place_of(c, other);
     if (place != others)
         return place < others;
-    return (place / PLACES == GM_RANK_MISTAKE || gm_is_choice(f)) && weight_of(f) > weight_of(other);
+    return (place / PLACES == GM_RANK_MISTAKE || gm_is_choice(f)) && gm_diagnose_weight(f) > gm_diagnose_weight(other);
 }
 
 /* A setting that saves little, or nothing beside what is mended above it, is a fact, and nothing to do. */

@@ -1652,6 +1652,25 @@ class Mistakes(unittest.TestCase):
         self.expect(t, "unfused-attention", 2400, 2600, "attend  attn.py")
         self.assertIn("the largest part of it made in", diagnosed(t)["unfused-attention"]["detail"])
 
+    def test_one_replay_is_for_what_saves_most(self):
+        """Of a trace so long that there is time for one only: what a cache holds is not what the peak loses."""
+        t = Trace()
+        t.alloc(64, WEIGHTS)
+        evaluate = [("forward", "net.py", 10), FORWARD[1], ("<module>", "train.py", 12)]
+        for _ in range(4):
+            t.free(*[t.alloc(180, evaluate) for _ in range(9)])
+
+        def forward(t, r):
+            for _ in range(6500):
+                t.free(t.alloc(1 / 1024, FORWARD))
+            t.alloc(200, [("log", "train.py", 21), ("<module>", "train.py", 21)])
+            return []
+        analysis = analysed(train(6, forward, t=t))
+        rows = {row["id"]: row for row in analysis["findings"]}
+        self.assertGreater(analysis["snapshot"]["events"], 100000)
+        self.assertGreater(rows["cache-of-finished-phase"]["bytes"], rows["tensors-in-a-list"]["bytes"])
+        self.assertEqual([row["id"] for row in analysis["to_do"] if row["saves_bytes"] is not None], ["tensors-in-a-list"])
+
     def test_who_calls_all_layers_is_no_attention(self):
         """A function that runs the whole model may be called after attention; so may be the one that makes scores."""
         call = ("_call_impl", TORCH + "nn/modules/module.py", 1)
