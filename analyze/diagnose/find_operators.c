@@ -482,6 +482,7 @@ static uint64_t wide_end_of(const struct gm_lives *l)
     bool is_open = false, is_wide = false, is_ended = false;
     const bool is_tied = (l->by_any & GM_BY_LOOKUP) != 0; /* maybe: its gradient is a sum of two */
     size_t ends = 0, gradients = 0, in_row = 0;
+    uint32_t round = 0; /* in which a number for each row was made, and no backward pass since; 0: in none */
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size &&
             !is_aside(l, a, size))
@@ -494,6 +495,8 @@ static uint64_t wide_end_of(const struct gm_lives *l)
         const uint64_t bytes = gm_requested(l->h, a);
         is_ended = is_ended && gm_lives_is_of_backward(l, a);
         if (gm_lives_is_of_backward(l, a)) {
+            ends += round > 0 && round == gm_lives_round(l, e + 1);
+            round = 0;
             if (is_wide && (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || (is_tied && bytes == gradient))) {
                 is_wide = ++gradients < 2 && bytes < gradient / 2;
                 is_ended = bytes >= gradient / 2;
@@ -513,7 +516,8 @@ static uint64_t wide_end_of(const struct gm_lives *l)
                 rows = gm_rows_of_product(l, before, bytes);
             is_open = is_open || (before > 0 && before <= bytes / WIDE);
         } else if (is_open && is_number_of(bytes, rows)) {
-            ends++;
+            ends += !l->has_backward;
+            round = gm_lives_round(l, e + 1);
             is_wide = false;
             before = 0;
         } else if (!is_aside(l, a, size)) {
@@ -1028,13 +1032,13 @@ static const struct gm_rule rules[] = {
      .when =
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
          "each; 2, where memory ran out for one of them in the forward pass's loss; where no name tells of a loss, of "
-         "the largest size, if the forward pass ends in it after something 6 "
-         "times smaller, of which one of the largest weights makes it by its sizes, and a number for each row (but for "
-         "2 %) is made of it, twice, or, but for more than 16 in a row, after something 32 times smaller or that "
-         "product, and one of the largest weights has the first gradient, or a part of it, and nothing of that size is "
-         "made after it; not where a line makes three of them for the peak, with others in between, and layers are no "
-         "modules, nor where the first two gradients made of it are equally large and none stays (similarities of a "
-         "batch with a batch); the saving is that of chunks of an eighth",
+         "the largest size, if the forward pass ends in it after something 6 times smaller, of which one of the "
+         "largest weights makes it by its sizes, and a number for each row (but for 2 %) is made of it, before a "
+         "backward pass if there is any, twice, or, but for more than 16 in a row, after something 32 times smaller or "
+         "that product, and one of the largest weights has the first gradient, or a part of it, and nothing of that "
+         "size is made after it; not where a line makes three of them for the peak, with others in between, and layers "
+         "are no modules, nor where the first two gradients made of it are equally large and none stays (similarities "
+         "of a batch with a batch); the saving is that of chunks of an eighth",
      .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},
     {.id = "unfused-elementwise",
      .title = "A function written by hand keeps several results of one size",

@@ -1652,6 +1652,16 @@ class Mistakes(unittest.TestCase):
         self.expect(t, "unfused-attention", 2400, 2600, "attend  attn.py")
         self.assertIn("the largest part of it made in", diagnosed(t)["unfused-attention"]["detail"])
 
+    def test_samples_of_a_training_end_in_no_loss(self):
+        """Images become as large at once as logits do, and a number for each row is by chance: no backward pass follows."""
+        t = train(4, weights=4, size=64, width=1)
+        held = [t.alloc(32, FORWARD)]
+        for _ in range(3):
+            held.append(t.alloc(512, [("conv", "net.py", 34)] + FORWARD[1:]))
+            held.append(t.alloc(1 / 32, FORWARD))
+        t.free(*held)
+        self.expect_none(t, "vocabulary-copies")
+
     def test_one_replay_is_for_what_saves_most(self):
         """Of a trace so long that there is time for one only: what a cache holds is not what the peak loses."""
         t = Trace()
