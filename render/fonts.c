@@ -273,8 +273,23 @@ static void put(const struct gm_pixels *to, struct gm_palette *palette, const st
     }
 }
 
-enum gm_status gm_typeset(struct gm_typesetter *t, const struct gm_pixels *to, struct gm_palette *palette,
-                          const struct gm_text_item *text, struct gm_error *err)
+/* The line with its beginning at x, y of the surface. */
+static cairo_status_t draw(cairo_surface_t *surface, PangoLayoutLine *line, double x, double y, uint32_t color)
+{
+    cairo_t *cr = cairo_create(surface);
+    cairo_set_antialias(cr, CAIRO_ANTIALIAS_NONE); /* of the boxes that pango draws for unknown characters */
+    cairo_set_source_rgb(cr, (double)(color >> 16 & 0xff) / 255, (double)(color >> 8 & 0xff) / 255,
+                         (double)(color & 0xff) / 255);
+    cairo_move_to(cr, x, y);
+    pango_cairo_show_layout_line(cr, line);
+    cairo_surface_flush(surface);
+    const cairo_status_t status = cairo_status(cr);
+    cairo_destroy(cr);
+    return status;
+}
+
+/* The line to set; the typesetter's, until the next one. */
+static PangoLayoutLine *line_of(struct gm_typesetter *t, const struct gm_text_item *text)
 {
     static const PangoEllipsizeMode modes[] = {
         [GM_ELLIPSIS_END] = PANGO_ELLIPSIZE_END,
@@ -285,26 +300,24 @@ enum gm_status gm_typeset(struct gm_typesetter *t, const struct gm_pixels *to, s
     pango_layout_set_ellipsize(layout, modes[text->ellipsis]);
     pango_layout_set_width(layout, (int)(text->max_width * GM_DISPLAY_SCALE * PANGO_SCALE));
     pango_layout_set_text(layout, text->text, -1);
-    PangoLayoutLine *line = pango_layout_get_line_readonly(layout, 0);
+    return pango_layout_get_line_readonly(layout, 0);
+}
+
+enum gm_status gm_typeset(struct gm_typesetter *t, const struct gm_pixels *to, struct gm_palette *palette,
+                          const struct gm_text_item *text, struct gm_error *err)
+{
+    PangoRectangle ink, extents;
+    PangoLayoutLine *line = line_of(t, text);
     if (line == NULL)
         return GM_OK;
-    PangoRectangle ink, extents;
     pango_layout_line_get_extents(line, &ink, &extents);
     const struct gm_origin origin = gm_text_origin(text, (double)extents.width / PANGO_SCALE);
     const struct box box = box_of(to, &ink, &origin);
-    cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, box.x2 - box.x1, box.y2 - box.y1);
-    cairo_t *cr = cairo_create(surface);
-    cairo_set_antialias(cr, CAIRO_ANTIALIAS_NONE); /* of the boxes that pango draws for unknown characters */
-    cairo_set_source_rgb(cr, (double)(text->color >> 16 & 0xff) / 255, (double)(text->color >> 8 & 0xff) / 255,
-                         (double)(text->color & 0xff) / 255);
     round_places(line);
-    cairo_move_to(cr, origin.x - box.x1, origin.baseline - box.y1);
-    pango_cairo_show_layout_line(cr, line);
-    cairo_surface_flush(surface);
-    const cairo_status_t status = cairo_status(cr);
+    cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, box.x2 - box.x1, box.y2 - box.y1);
+    const cairo_status_t status = draw(surface, line, origin.x - box.x1, origin.baseline - box.y1, text->color);
     if (status == CAIRO_STATUS_SUCCESS)
         put(to, palette, &box, surface);
-    cairo_destroy(cr);
     cairo_surface_destroy(surface);
     if (status == CAIRO_STATUS_SUCCESS)
         return GM_OK;

@@ -74,16 +74,17 @@ struct cut {
 static struct cut cut_to(const struct line *line, int32_t room, enum gm_ellipsis ellipsis)
 {
     struct cut cut = {0, line->n};
-    for (;;) {
+    while (cut.head < cut.tail) {
         const int32_t head = width_of(line, 0, cut.head), tail = width_of(line, cut.tail, line->n);
         const bool is_head = ellipsis == GM_ELLIPSIS_END || (ellipsis == GM_ELLIPSIS_MIDDLE && head <= tail);
         const int32_t width =
             is_head ? width_of(line, 0, cut.head + 1) + tail : head + width_of(line, cut.tail - 1, line->n);
         if (width > room)
-            return cut;
+            break;
         cut.head += is_head;
         cut.tail -= !is_head;
     }
+    return cut;
 }
 
 /* ---- colours over indices ---------------------------------------------------------------------------------------- */
