@@ -183,6 +183,7 @@ struct giants {
     uint64_t at_peak;
     size_t at_once, in_round; /* at the peak; how often that stack makes some in a row, in that round: many are pieces,
                                 or layers */
+    bool is_in_rounds;        /* else they may as well be passes of a loop that sets the run up */
 };
 
 static bool is_workspace(const struct gm_lives *l, size_t a)
@@ -259,12 +260,14 @@ static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants 
         g->first = a == g->largest ? begun : g->first;
         g->at_once += gm_lives_at_peak(l, a);
         g->at_peak += gm_lives_at_peak(l, a) ? bytes : 0;
+        g->is_in_rounds |=
+            last == gm_lives_stack(l, g->largest) && (gm_lives_round(l, h->born[a]) > 0 || l->rounds.n == 0);
         g->in_round += last == gm_lives_stack(l, g->largest) && (last != before || in_row == 1) &&
                        gm_lives_round(l, h->born[a]) == gm_lives_round(l, l->peak);
         alive++;
         gm_set_shrink(set, a, bytes / PIECES);
     }
-    return size > 0 && !has_others && g->at_once <= MOST_AT_ONCE && g->in_round <= MOST_IN_CALL &&
+    return size > 0 && !has_others && g->at_once <= MOST_AT_ONCE && (!g->is_in_rounds || g->in_round <= MOST_IN_CALL) &&
            gm_is_share(g->at_peak, l->at_peak, 0.5) && has_source(l, g->first);
 }
 
@@ -380,9 +383,9 @@ static const struct gm_rule rules[] = {
          "memory ran out for a request of at least 4 times the largest tensor that another function made, and what "
          "that call had made and asked for is twice what else was in use, and no state; what it would have made "
          "next is taken from the last call that got it; or, where it did not run out, half of the peak are at most "
-         "6 tensors, the largest made by no layer with a weight and in at most 3 goes in its round, that are made in "
-         "a row and gone before the round after the next, nothing made by itself is larger than an eighth of it, and "
-         "there is something to make the first of; the saving is that of 32 pieces",
+         "6 tensors, the largest made by no layer with a weight and in at most 3 goes in its round, or before all "
+         "rounds, that are made in a row and gone before the round after the next, nothing made by itself is larger "
+         "than an eighth of it, and there is something to make the first of; the saving is that of 32 pieces",
      .what_to_do = "`for part in x.split(n)`; an index in place of a one-hot row; a fused operator"},
 };
 const struct gm_theme gm_theme_odd = GM_THEME(rules);

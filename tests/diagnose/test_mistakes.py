@@ -993,6 +993,20 @@ class Mistakes(unittest.TestCase):
         self.expect_none(simulate(line=("forward", TORCH + "nn/modules/conv.py", 9)), "giant-tensor")
         self.expect_none(simulate(keep=True), "giant-tensor")
 
+    def test_giant_tensor_of_a_loop_before_training(self):
+        """Clusters are looked for in many passes, and then something is trained in steps: those are the rounds."""
+        t, main = Trace(), ("<module>", "clusters.py", 30)
+        for _ in range(2):
+            t.alloc(16, [("<module>", "clusters.py", 3)])
+        nearest = t.alloc(1, [main])
+        for _ in range(6):
+            apart = t.alloc(3000, [("assign", "clusters.py", 10), main])
+            sums = t.alloc(50, [("assign", "clusters.py", 11), main])
+            found = t.alloc(1, [("assign", "clusters.py", 11), main])
+            t.free(sums, apart, nearest, t.alloc(1, [("update", "clusters.py", 15), ("<module>", "clusters.py", 31)]))
+            nearest = found
+        self.expect(train(5, t=t, size=1, width=2), "giant-tensor", 2700, 3000, "clusters.py:10")
+
     def test_pieces_that_a_program_brings_are_no_giant_tensor(self):
         def sort(table, keys=0):
             """Pieces of a column are moved to the device, sorted there, and go; or keys, of which the pieces are made."""
