@@ -504,59 +504,139 @@ static bool is_grown(const struct gm_lives *l, const struct growth *g)
     return g->grown >= LEAST_SIZES && 2 * g->steps >= g->grown && g->longest >= l->at_peak / 200;
 }
 
+/* What becomes of each allocation where caches grow. */
+struct heirs {
+    struct growth *growths; /* [gm_stack_id] */
+    bool *grows;            /* [gm_stack_id] whether it makes caches longer, or another call of that line does */
+    uint32_t *next;         /* [allocation] what is made longer in its place; GM_NEVER: nothing */
+    bool *is_next;          /* [allocation] whether it is in place of another one */
+    uint64_t *whole;        /* [allocation] how long it is in the end; 0: it does not grow */
+};
+
+static bool is_of_growth(const struct gm_lives *l, const struct heirs *heirs, size_t a)
+{
+    return l->h->born[a] > 0 && heirs->grows[gm_lives_stack(l, a)];
+}
+
+static bool may_grow(const struct gm_lives *l, const struct heirs *heirs, size_t a)
+{
+    return is_of_growth(l, heirs, a) ||
+           (l->h->born[a] > 0 && l->role[a] == GM_ROLE_KV_CACHE && l->h->freed[a] <= l->last_made);
+}
+
 /* What is made longer in place of an allocation while that is there: the first that is in place of no other. */
-static uint32_t next_longer(const struct gm_lives *l, const struct growth *growths, const bool *is_next, uint32_t old)
+static uint32_t next_longer(const struct gm_lives *l, const struct heirs *heirs, uint32_t old)
 {
     const struct gm_history *h = l->h;
     const uint64_t bytes = gm_requested(h, old);
     for (uint32_t e = h->born[old]; e < h->count && e + 1 < h->freed[old]; e++) {
         const uint32_t a = gm_made_by(h, e);
-        if (a != GM_NEVER && !is_next[a] && gm_requested(h, a) > bytes && gm_requested(h, a) <= 2 * bytes &&
-            is_grown(l, &growths[gm_lives_stack(l, a)]))
+        if (a != GM_NEVER && !heirs->is_next[a] && gm_requested(h, a) > bytes && gm_requested(h, a) <= 2 * bytes &&
+            is_of_growth(l, heirs, a))
             return a;
     }
     return GM_NEVER;
+}
+
+/* Free also after failure. false: no memory. */
+static bool find_heirs(struct heirs *heirs, struct gm_lives *l)
+{
+    const size_t n = l->h->allocation_count, stacks = l->snapshot->stacks.count;
+    *heirs = (struct heirs){.growths = look_at_growth(l),
+                            .grows = calloc(stacks + 1, sizeof *heirs->grows),
+                            .next = malloc((n + 1) * sizeof *heirs->next),
+                            .is_next = calloc(n + 1, sizeof *heirs->is_next),
+                            .whole = calloc(n + 1, sizeof *heirs->whole)};
+    if (heirs->growths == NULL || heirs->grows == NULL || heirs->next == NULL || heirs->is_next == NULL ||
+        heirs->whole == NULL)
+        return false;
+    for (size_t i = 0; i < stacks; i++)
+        heirs->grows[i] = is_grown(l, &heirs->growths[i]);
+    if (!gm_lives_mark_lines(l, heirs->grows))
+        return false;
+    for (uint32_t a = 0; a < n; a++) {
+        heirs->next[a] = may_grow(l, heirs, a) ? next_longer(l, heirs, a) : GM_NEVER;
+        if (heirs->next[a] != GM_NEVER)
+            heirs->is_next[heirs->next[a]] = true;
+    }
+    for (size_t a = n; a-- > 0;) {
+        const uint64_t longest = heirs->growths[gm_lives_stack(l, a)].longest;
+        heirs->whole[a] = gm_max(is_of_growth(l, heirs, a) ? longest : 0,
+                                 heirs->next[a] != GM_NEVER ? heirs->whole[heirs->next[a]] : 0);
+    }
+    return true;
+}
+
+static void free_heirs(struct heirs *heirs)
+{
+    free(heirs->growths);
+    free(heirs->grows);
+    free(heirs->next);
+    free(heirs->is_next);
+    free(heirs->whole);
+}
+
+/* Keys and values may be parts of something larger, as of what makes queries, too, until the first longer ones are made
+ * of them. Those are there at once then, and it goes when the call that made it is over. */
+static void add_joint(struct gm_lives *l, struct gm_set *set, struct heirs *heirs, uint32_t joint)
+{
+    const struct gm_history *h = l->h;
+    uint64_t left = gm_requested(h, joint);
+    size_t parts = 0;
+    for (uint32_t e = h->born[joint]; e < h->count && e + 1 < h->freed[joint]; e++) {
+        const uint32_t a = gm_made_by(h, e);
+        const uint64_t step = a == GM_NEVER ? 0 : heirs->growths[gm_lives_stack(l, a)].step;
+        if (a == GM_NEVER || !is_of_growth(l, heirs, a) || heirs->is_next[a] ||
+            gm_sat_sub(gm_requested(h, a), step) > left)
+            continue;
+        left -= gm_sat_sub(gm_requested(h, a), step);
+        heirs->is_next[a] = true;
+        gm_set_add(set, a, h->born[joint], h->born[joint]);
+        parts++;
+    }
+    if (parts > 0)
+        gm_set_end(set, joint, gm_lives_end_of_call(l, joint));
 }
 
 /* A cache that is made anew for each word, and whatever else is as large as it is on the way: what the first one took
  * up, and what a search puts into another order. If it is made once, the longest is there from the beginning. */
 static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
 {
-    const struct gm_lives *l = c->lives;
+    struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
     struct gm_set set = {.v = NULL};
+    struct heirs heirs;
     uint64_t longest = 0;
-    uint32_t stack = 0; /* that makes the longest */
-    GM_FREED struct growth *growths = look_at_growth(l);
+    uint32_t stack = 0;                   /* that makes the longest */
     uint32_t first = GM_NEVER, until = 0; /* of caches that are begun together: the first one, and what replaces it */
-    GM_FREED bool *is_next = calloc(h->allocation_count + 1, sizeof *is_next);
-    c->failed |= growths == NULL || is_next == NULL;
-    for (uint32_t a = 0; !c->failed && a < h->allocation_count; a++) {
-        const struct growth *g = &growths[gm_lives_stack(l, a)];
-        if (h->born[a] == 0 || !is_grown(l, g) || g->longest <= longest)
-            continue;
-        stack = gm_lives_stack(l, a);
-        longest = g->longest;
-    }
+    c->failed |= !find_heirs(&heirs, l);
+    for (uint32_t s = 0; !c->failed && s < l->snapshot->stacks.count; s++)
+        if (is_grown(l, &heirs.growths[s]) && heirs.growths[s].longest > longest) {
+            stack = s;
+            longest = heirs.growths[s].longest;
+        }
     for (uint32_t a = 0; !c->failed && longest > 0 && a < h->allocation_count; a++) {
-        const struct growth *g = &growths[gm_lives_stack(l, a)];
-        const bool is_of_growth = is_grown(l, g);
-        if (h->born[a] == 0 || gm_requested(h, a) >= (is_of_growth ? g->longest : longest) ||
-            (!is_of_growth && (l->role[a] != GM_ROLE_KV_CACHE || h->freed[a] > l->last_made)))
+        const bool is_cat = is_of_growth(l, &heirs, a);
+        const uint32_t next = heirs.next[a];
+        if (!may_grow(l, &heirs, a))
             continue;
-        const uint32_t next = next_longer(l, growths, is_next, a);
+        if (gm_requested(h, a) >= (is_cat ? heirs.whole[a] : longest)) {
+            if (!is_cat)
+                add_joint(l, &set, &heirs, a);
+            continue;
+        }
         gm_set_drop(&set, a);
         if (next == GM_NEVER || set.failed)
             continue;
-        is_next[next] = true;
         set.v[set.n - 1].gone = h->born[next] - 1;
-        set.v[set.n - 1].bytes = growths[gm_lives_stack(l, next)].longest;
-        if (!is_next[a] && !is_of_growth) { /* what was taken up is not the cache */
+        set.v[set.n - 1].bytes = heirs.whole[next];
+        if (!heirs.is_next[a] && !is_cat) { /* what was taken up is not the cache */
             first = first == GM_NEVER || h->born[until] < h->born[a] ? a : first;
             until = first == a ? next : until;
             gm_set_add(&set, a, h->born[first] - 1, h->born[first] - 1);
         }
     }
+    free_heirs(&heirs);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, true,
         "the same line makes a longer tensor each time and frees the one before, so old and new lie side "
@@ -706,7 +786,9 @@ static const struct gm_rule rules[] = {
               "once, and each size leaves a hole that fits no other.",
      .when =
          "one stack makes at least 8 longer and longer tensors, most of them by as much as the one before, each while "
-         "a shorter one is there, whoever made that, which goes then",
+         "a shorter one is there, whoever made that, which goes then; other calls of its line make them, too. The "
+         "saving "
+         "is that of the longest from the beginning, in place of what keys and values were parts of at first, too",
      .what_to_do = "Allocate once, write in place: a static cache"},
     {.id = "kv-cache-dominates",
      .title = "The cache of keys and values makes most of the peak",

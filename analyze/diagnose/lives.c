@@ -1036,6 +1036,27 @@ bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other, size
     return gm_is_same_function(f, frames[n - 1], others[n - 1]);
 }
 
+uint32_t gm_lives_end_of_call(struct gm_lives *l, size_t a)
+{
+    const struct gm_frames *f = &l->snapshot->frames;
+    uint32_t frames[2][DEPTH_MOST], last = gm_lives_stack(l, a), e = gm_next_made(l->h, l->h->born[a]);
+    size_t n = python_frames(l, last, frames[0]), depth = n;
+    while (depth > 1 && (gm_file_kind(string_of(&l->names, f->filename[frames[0][depth - 1]])) & GM_FILE_IS_TORCH) != 0)
+        depth--;
+    for (; e < l->h->count; e = gm_next_made(l->h, e + 1)) {
+        const uint32_t stack = gm_lives_stack(l, gm_made_by(l->h, e));
+        if ((l->by[stack] & GM_BY_NOBODY) != 0)
+            continue;
+        n = python_frames(l, last, frames[0]);
+        const size_t m = python_frames(l, stack, frames[1]);
+        if (!gm_lives_is_beside(l, gm_lives_stack(l, a), stack, DEPTH_MOST) ||
+            gm_steps_back_at(f, frames[0], n, frames[1], m) < depth)
+            break;
+        last = stack;
+    }
+    return e;
+}
+
 const char *gm_lives_backward(struct gm_lives *l, uint32_t moment, bool is_own)
 {
     const struct gm_history *h = l->h;

@@ -277,6 +277,10 @@ bool gm_lives_mark_lines(struct gm_lives *l, bool *marked);
 enum { GM_INSIDE = 2 /* of PyTorch's own that a function is called through */ };
 bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other, size_t inside);
 
+/* The moment at which the call of the program's function that made it is over, or goes back to an earlier line: its
+ * variables hold nothing longer. */
+uint32_t gm_lives_end_of_call(struct gm_lives *l, size_t a);
+
 /* The line that called backward() last before a moment, or the program's own that is nearer; NULL: none does, or no
  * allocation tells. */
 const char *gm_lives_backward(struct gm_lives *l, uint32_t moment, bool is_own);

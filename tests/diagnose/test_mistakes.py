@@ -2073,6 +2073,42 @@ class Mistakes(unittest.TestCase):
         self.assertGreaterEqual(told["peak_reserved_then_bytes"], (20 + 2 * 160 + 400) * MIB)
         self.assertGreaterEqual(told["saves_bytes"], 150 * MIB)
 
+    def test_cache_that_begins_as_part_of_what_makes_queries_too(self):
+        """Until the first word is decoded, keys and values are views of it: a cache that is made once copies them."""
+        def layer(line):
+            return [("decode", "kv_cache.py", line), ("<module>", "serve.py", 40)]
+        t, caches = Trace(), []
+        t.alloc(20, WEIGHTS)
+        for _ in range(8):
+            t.free(t.alloc(32, layer(20)))
+            caches.append([t.alloc(128, layer(20))])
+            t.free(t.alloc(100, layer(22)))
+        for length in (half / 2 for half in range(65, 81)):
+            for cache in caches:
+                t.free(t.alloc(1, layer(20)))
+                for part in range(2):  # the first goes when both are there that are made of it
+                    cache.append(t.alloc(length, [("extend", "kv_cache.py", 9 + part), *layer(21)]))
+                    t.free(*cache[:len(cache) - 2], t.alloc(1, layer(22)))
+                    cache[:] = cache[-2:]
+        t.free(*[one for cache in caches for one in cache], t.alloc(1, [("<module>", "serve.py", 41)]))
+        self.expect(t, "kv-cache-by-cat", 100, 130, "extend  kv_cache.py:9")  # less than queries: one is there beside
+
+    def test_cache_that_other_calls_of_the_line_make_longer(self):
+        """In pieces, then once by another call, then word by word: one cache, as long as it is in the end."""
+        def extend(line):
+            return [("extend", "kv_cache.py", 9), ("<module>", "serve.py", line)]
+        t, cache = Trace(), []
+        t.alloc(20, WEIGHTS)
+        calls = [(length, 30) for length in range(8, 80, 4)] + [(79, 31)] + [(length / 4, 32) for length in range(320, 400)]
+        for length, line in calls:
+            for _ in range(4):
+                t.free(t.alloc(1, FORWARD))
+                cache.append(t.alloc(length, extend(line)))
+                if len(cache) > 4:
+                    t.free(cache.pop(0))
+        t.free(*cache, t.alloc(1, FORWARD))
+        self.assertLessEqual(diagnosed(t)["kv-cache-by-cat"]["peak_reserved_then_bytes"], (20 + 4 * 100 + 22) * MIB)
+
     def test_caches_that_are_made_once_are_made_before_the_first_layer(self):
         """So none lies in what a layer has used in between."""
         main = ("<module>", "serve.py", 20)
