@@ -348,9 +348,17 @@ static uint64_t *sizes_of_rounds(struct gm_case *c, uint64_t size, bool (*is_of)
     return sizes;
 }
 
+/* Whether it is of an engine's pass that lasts, as where gradients may be differentiated, too: no weight has its size.
+ */
+static bool is_gradient_of_none(const struct gm_lives *l, const struct gm_sizes *weights, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && weights->n > 0 && !gm_sizes_has(weights, gm_requested(l->h, a));
+}
+
 /* All of that size, or as other types and masks have it, that these lines made, and that are not there for good; what
  * autograd makes for them is no mask. */
-static void collect_scores(struct gm_case *c, struct gm_set *set, uint64_t size, bool *makes)
+static void collect_scores(struct gm_case *c, struct gm_set *set, const struct gm_sizes *weights, uint64_t size,
+                           bool *makes)
 {
     const struct gm_lives *l = c->lives;
     GM_FREED uint64_t *sizes = size == 0 ? NULL : sizes_of_rounds(c, size, is_size_of, makes);
@@ -359,7 +367,7 @@ static void collect_scores(struct gm_case *c, struct gm_set *set, uint64_t size,
         const bool is_bare = (gm_lives_by(l, a) & GM_BY_NOBODY) != 0;
         if (!l->taken[a] && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), of) &&
             (is_bare ? gm_requested(l->h, a) > of / 4 : makes[gm_lives_stack(l, a)]) && !is_for_good(l, a) &&
-            !gm_lives_is_of_weights(l, a))
+            (!gm_lives_is_of_weights(l, a) || is_gradient_of_none(l, weights, a)))
             gm_set_drop(set, a);
     }
 }
@@ -384,7 +392,7 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
     uint64_t size = c->failed ? 0 : named_scores(l, &weights, makes);
     if (makes != NULL && size == 0)
         size = matrices_of(l, makes);
-    collect_scores(c, &set, size, makes);
+    collect_scores(c, &set, &weights, size, makes);
     const char *function = gm_lives_function(c->lives, &set);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,
@@ -1006,14 +1014,15 @@ static const struct gm_rule rules[] = {
      .means = "Softmax(QKᵀ) is written out, or the fused kernel was refused, so that scores of sequence times sequence "
               "are in memory, and with gradients stay there until the backward pass. A fused kernel never has them.",
      .when =
-         "stacks with `_scaled_dot_product_attention_math`, or code named after attention (in the module that makes "
-         "it, or its caller) or softmax of which the largest size, at least twice at the peak, is 4 times its other "
-         "sizes of that round and larger than what was made before, but for casts of weights, two in a row (a fused "
-         "kernel makes one, its output), and no sum of each number with each other one of what is made just before; "
-         "or, of any code, two blocks of the largest size in a row, which no layer with a weight and no resizing "
-         "makes, 8 times as large as those before and after them, or 5 times between modules, twice, if most of that "
-         "very size stands so, there are weights, and a backward pass of what is trained uses them and does not go "
-         "on with a weight's gradient; between layers with weights also with a bias or a mask of a quarter in the row",
+         "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
+         "largest size, at least twice at the peak, is 4 times its other sizes of that round and larger than what was "
+         "made before, but for casts of weights, two in a row (a fused kernel makes one, its output), and no sum of "
+         "each number with each other one of what is made just before; or, of any code, two blocks of the largest size "
+         "in a row, which no layer with a weight and no resizing makes, 8 times as large as those before and after "
+         "them, or 5 times between modules, twice, if most of that very size stands so, there are weights, and a "
+         "backward pass of what is trained uses "
+         "them and does not go on with a weight's gradient; between layers with weights also with a bias or a mask of "
+         "a quarter in the row",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",

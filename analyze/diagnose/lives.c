@@ -1123,7 +1123,8 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
     return ok;
 }
 
-/* Of a function: the innermost line of the stack that has most, but for functions that make a softmax and no more. */
+/* Of a function: the innermost line of the stack that has most at the peak, but for functions that make a softmax and
+ * no more. */
 static const char *caller(struct gm_lives *l, const struct gm_set *set, bool is_outside, bool is_function)
 {
     GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
@@ -1131,7 +1132,9 @@ static const char *caller(struct gm_lives *l, const struct gm_set *set, bool is_
     bool is_library;
     for (size_t i = 0; bytes != NULL && i < set->n; i++) {
         const uint32_t stack = gm_lives_stack(l, set->v[i].allocation);
-        bytes[stack] += (l->by[stack] & GM_BY_NOBODY) != 0 ? 0 : gm_requested(l->h, set->v[i].allocation);
+        const size_t of = set->v[i].allocation;
+        if ((l->by[stack] & GM_BY_NOBODY) == 0)
+            bytes[stack] += is_function && !gm_lives_at_peak(l, of) ? 1 : gm_requested(l->h, of);
         most = bytes[stack] > bytes[most] ? stack : most;
     }
     const size_t all = bytes == NULL || set->n == 0 ? 0 : python_frames(l, most, common);

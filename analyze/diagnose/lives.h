@@ -357,7 +357,8 @@ uint64_t gm_rows_of_product(const struct gm_lives *l, uint64_t before, uint64_t 
 /* The innermost line that nine tenths of their bytes were called from, and the program's own that called it; outside of
  * modules, or anywhere. NULL: there is none. */
 const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside);
-/* The line that most of them come from; of a function that makes a softmax and no more, the one that calls it. */
+/* The line that most of them at the peak come from; of a function that makes a softmax and no more, the one that calls
+ * it. */
 const char *gm_lives_function(struct gm_lives *l, const struct gm_set *set);
 
 /* Of parts of a set that go at one moment each, as layers do: the line that most of them (by bytes) were called from as

@@ -1650,6 +1650,27 @@ class Mistakes(unittest.TestCase):
         self.expect(biased(8, 128), "unfused-attention", 1900, 2100, "net.py:7")
         self.expect_none(mixed(8, 128, 1), "unfused-attention")  # logits
 
+    def test_attention_whose_gradients_last(self):
+        """As where they may be differentiated, too: until the pass is over. They are no weights' gradients. The line is
+        that of what is kept of it, not of what is made most often."""
+        t = Trace()
+        for _ in range(4):
+            t.alloc(8, WEIGHTS)
+        for _ in range(4):
+            kept, made = [], []
+            for _ in range(4):
+                kept += [t.alloc(4, FORWARD) for _ in range(3)]
+                passing = [t.alloc(128, [("mix", "net.py", 7), *FORWARD]) for _ in range(2)]
+                kept += [t.alloc(128, [("mix", "net.py", 9), *FORWARD]), t.alloc(4, FORWARD)]
+                t.free(*passing)
+            made.append(t.alloc(1 / 1024, ROOT))
+            for block in reversed(kept):
+                made += [t.alloc(128, AUTOGRAD)] if kept.index(block) % 5 == 3 else []
+                t.free(t.alloc(1, AUTOGRAD), block)
+            made += [t.alloc(8, AUTOGRAD) for _ in range(4)]
+            t.free(t.alloc(1 / 1024, STEP), *made)
+        self.expect(t, "unfused-attention", 860, 900, "net.py:9")
+
     def test_attention_is_told_where_it_is_written(self):
         """Not in the softmax that it calls; and what is largest is not called most."""
         t = Trace()
