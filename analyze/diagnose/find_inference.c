@@ -550,8 +550,11 @@ static bool find_heirs(struct heirs *heirs, struct gm_lives *l)
     if (heirs->growths == NULL || heirs->grows == NULL || heirs->next == NULL || heirs->is_next == NULL ||
         heirs->whole == NULL)
         return false;
+    bool has_any = false;
     for (size_t i = 0; i < stacks; i++)
-        heirs->grows[i] = is_grown(l, &heirs->growths[i]);
+        has_any |= heirs->grows[i] = is_grown(l, &heirs->growths[i]);
+    if (!has_any)
+        return true;
     if (!gm_lives_mark_lines(l, heirs->grows))
         return false;
     for (uint32_t a = 0; a < n; a++) {
@@ -610,11 +613,13 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
     uint32_t stack = 0;                   /* that makes the longest */
     uint32_t first = GM_NEVER, until = 0; /* of caches that are begun together: the first one, and what replaces it */
     c->failed |= !find_heirs(&heirs, l);
-    for (uint32_t s = 0; !c->failed && s < l->snapshot->stacks.count; s++)
-        if (is_grown(l, &heirs.growths[s]) && heirs.growths[s].longest > longest) {
-            stack = s;
-            longest = heirs.growths[s].longest;
+    for (uint32_t a = 0; !c->failed && a < h->allocation_count; a++) {
+        const struct growth *g = &heirs.growths[gm_lives_stack(l, a)];
+        if (h->born[a] > 0 && is_grown(l, g) && g->longest > longest) {
+            stack = gm_lives_stack(l, a);
+            longest = g->longest;
         }
+    }
     for (uint32_t a = 0; !c->failed && longest > 0 && a < h->allocation_count; a++) {
         const bool is_cat = is_of_growth(l, &heirs, a);
         const uint32_t next = heirs.next[a];
@@ -637,12 +642,15 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
         }
     }
     free_heirs(&heirs);
+    const char *place = longest > 0 ? gm_lives_place(l, stack) : NULL;
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, true,
-        "the same line makes a longer tensor each time and frees the one before, so old and new lie side "
-        "by side and every length leaves a hole that the next one does not fit");
+        gm_case_printf(c,
+                       "%s makes a longer tensor each time, and the one before is freed, so old and new lie side by "
+                       "side and every length leaves a hole that the next one does not fit",
+                       place == NULL ? "the same line" : place));
     if (f != NULL)
-        f->site = gm_lives_place(c->lives, stack);
+        f->site = place;
 }
 
 static void find_cache(struct gm_case *c, const struct gm_rule *rule)
