@@ -2290,6 +2290,7 @@ class Mistakes(unittest.TestCase):
         by_hand = diagnosed(trained([("<module>", "train.py", 23)]))
         self.assertNotIn("second-copy-of-weights", by_hand)
         self.assertEqual(160 * MIB, by_hand["optimizer-state-dominates"]["saves_bytes"])
+        self.assertIn("save half of it, 80.00 MiB, and 8 bits", by_hand["optimizer-state-dominates"]["detail"])
 
     def test_two_copies_of_weights_that_several_lines_made(self):
         """A mean and a mean of squares, each by one line, which are alike; no line made as much as they are."""
