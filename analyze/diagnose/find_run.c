@@ -159,7 +159,7 @@ static bool is_in_time(const struct gm_lives *l, const struct phase *p, const st
     if (later < LATER)
         return false;
     if (p->trained > 0 && e > p->trained)
-        return e > highest && is_mostly_cached && later / 2 >= rounds;
+        return e > highest && is_mostly_cached && later / 2 > rounds; /* the first pass may be before them */
     return e <= highest || later >= rounds;
 }
 

@@ -297,9 +297,13 @@ static size_t until_later(const struct loop_back *v, size_t n)
 }
 
 /* Loops from the outside in; one that lies inside another that was taken is part of its rounds, as in those that are
- * known already. One that is over before that event sets the run up. */
-static bool take_loops(struct gm_lives *l, struct loop_backs *found, size_t steps, uint32_t after)
+ * known already. One that is over before the second step sets the run up, and one that begins after the last does not.
+ */
+static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struct gm_kept_device *kept)
 {
+    const size_t steps = kept->step_count;
+    const uint32_t after = steps > ROUNDS_LEAST ? kept->steps[1].first : 0;
+    const uint32_t before = steps > ROUNDS_LEAST ? kept->steps[steps - 1].first : GM_NEVER;
     struct {
         uint32_t first, last;
     } taken[LOOPS_MOST];
@@ -326,7 +330,7 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found, size_t step
         bool is_inside = end - i < ROUNDS_LEAST;
         for (size_t k = 0; k < count && !is_inside; k++)
             is_inside = taken[k].first <= last && first <= taken[k].last;
-        if (is_inside || last < after)
+        if (is_inside || last < after || first > before)
             continue;
         taken[count].first = first;
         taken[count++].last = last;
@@ -476,10 +480,8 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
     const bool has_steps = kept->step_count > ROUNDS_LEAST;
     bool ok = (has_steps && !is_by_period) || find_rounds_of_line(l, true, false);
     const size_t of_line = l->rounds.n;
-    const uint32_t after = has_steps ? kept->steps[1].first : 0;
     if (ok)
-        ok = find_loop_backs(l, &found) && take_loops(l, &found, kept->step_count, after) &&
-             (of_line > 0 || add_first_passes(l));
+        ok = find_loop_backs(l, &found) && take_loops(l, &found, kept) && (of_line > 0 || add_first_passes(l));
     if (has_steps && !is_by_period && !are_as_many(l->rounds.n, kept->step_count))
         l->rounds.n = 0; /* another loop */
     for (int is_by_bytes = 0; ok && is_by_bytes < 2 && !has_steps && l->rounds.n == 0; is_by_bytes++)

@@ -6,7 +6,7 @@
  * A round is one pass of the loop that makes the run: a return of the program to an earlier line of the same function,
  * outside modules, as far out as it does so twice, if there are no steps or as many as it returns; a step; or, where
  * one line makes half of the run, its next call of what it calls least often. Loops of several functions, one after the
- * other, all count.
+ * other, all count, if they run between the second step and the last.
  */
 #ifndef GM_DIAGNOSE_LIVES_H
 #define GM_DIAGNOSE_LIVES_H

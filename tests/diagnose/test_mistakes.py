@@ -3778,6 +3778,22 @@ class Mistakes(unittest.TestCase):
         self.expect(adapted(False, has_bias=True), "frozen-gradients", 200, 340)  # a trained bias needs no input
         self.expect(adapted(False, is_summed=True), "frozen-gradients", 240, 340)  # in several parts first
 
+    def test_a_loop_after_the_last_step_is_not_the_run(self):
+        """Batches on one line, each of which leaves something, and a report of several lines in the end."""
+        t, line = Trace(), ("<module>", "train.py", 46)
+        t.alloc(128, WEIGHTS)
+        for _ in range(8):
+            image, before = t.alloc(8, [line]), t.alloc(48, FORWARD[:2] + [line])
+            for n in range(4):
+                out = t.alloc(48, [("forward", "net.py", 11 + n), FORWARD[1], line])
+                t.free(before)
+                before = out
+            t.alloc(40, [("forward", "net.py", 30), FORWARD[1], line])
+            t.free(image, before, t.alloc(1, [line]))
+        for _ in range(5):
+            t.free(*[t.alloc(1, [("<module>", "train.py", n)]) for n in (50, 51)])
+        self.expect(t, "tensors-in-a-list", 270, 340, "net.py:30")
+
 
 if __name__ == "__main__":
     unittest.main()
