@@ -67,8 +67,7 @@ static bool may_be_weight(const struct gm_lives *l, size_t a)
 }
 
 /* In each round the birth of the last gradient that is made anew: what backward does from there on is done for
- * nobody. `anew`: how many there are after the first round of weights that have none which is left behind: theirs are
- * added to that one. */
+ * nobody. `anew`: how many of them go, of weights that have none which is left behind: theirs are added to that one. */
 static uint32_t *last_of_trained(const struct gm_lives *l, size_t *anew)
 {
     const struct gm_history *h = l->h;
@@ -84,7 +83,7 @@ static uint32_t *last_of_trained(const struct gm_lives *l, size_t *anew)
         if (!is_of_trained(l, a, ends))
             continue;
         const uint32_t round = gm_lives_round(l, h->born[a]);
-        *anew += round > 1 && gm_sizes_has_another(&weights, gm_requested(h, a));
+        *anew += !gm_lives_is_left(l, a) && gm_sizes_has_another(&weights, gm_requested(h, a));
         last[round] = h->born[a] > last[round] ? h->born[a] : last[round];
     }
     if (ok)
@@ -825,7 +824,7 @@ static const struct gm_rule rules[] = {
      .means = "Parameters that no optimizer steps still require gradients: each has one, which is added to and never "
               "freed, and the backward pass keeps the inputs of their layers for nothing.",
      .when = "gradients of the first backward pass are never freed, while others of weights without such a gradient "
-             "are made in later rounds, too, and hold 2 % of the peak; what a backward pass gives up right after such "
+             "are, and hold 2 % of the peak; what a backward pass gives up right after such "
              "a gradient is the input of its layer, which only that needs, unless one of what is trained came in "
              "between",
      .what_to_do = "`base.requires_grad_(False)`"},

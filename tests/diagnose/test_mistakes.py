@@ -3711,6 +3711,17 @@ class Mistakes(unittest.TestCase):
             return made if r else []
         self.expect_none(train(5, gradients=zeroed), "frozen-gradients")
 
+        def by_turns(t, r):
+            """Of two nets one is trained later. Both have their gradients zeroed in place."""
+            if r in (0, 3):
+                for _ in range(4):
+                    t.alloc(32 if r == 0 else 48, AUTOGRAD)
+            return []
+        both = Trace()
+        for _ in range(4):
+            both.alloc(48, WEIGHTS)
+        self.expect_none(train(6, gradients=by_turns, t=both), "frozen-gradients")
+
     def test_frozen_weights_under_a_prompt_of_each_task(self):
         """What is trained is no weight to the end; a workspace, and what goes on backwards, are no gradients."""
         def tuned(is_frozen, workspace, onward):
