@@ -69,14 +69,14 @@ enum {
 
 /* What stacks with frames made so far and did not keep, and what of it is made by code that still goes on. */
 struct phase {
-    uint64_t *made;              /* [gm_stack_id] */
-    uint32_t *last;              /* [gm_stack_id]: its last event */
-    uint32_t *later;             /* [allocation]: how often what comes next does so from its birth on; 0: something is
-                                    not over */
-    size_t end;                  /* 1 + the last allocation from which it does so LATER times; 0: there is none */
-    uint64_t all, goes_on, then; /* `then`: `all`, at the end of the phase */
-    uint32_t most;               /* the stack that made most of it */
-    uint32_t trained;            /* the last event of a backward pass or an optimizer; 0: none */
+    uint64_t *made;  /* [gm_stack_id] */
+    uint32_t *last;  /* [gm_stack_id]: its last event */
+    uint32_t *later; /* [allocation]: how often what comes next does so from its birth on; 0: something is
+                        not over */
+    size_t end;      /* 1 + the last allocation from which it does so LATER times; 0: there is none */
+    uint64_t all, goes_on;
+    uint32_t most;    /* the stack that made most of it */
+    uint32_t trained; /* the last event of a backward pass or an optimizer; 0: none */
 };
 
 static bool is_of_phase(const struct gm_lives *l, size_t a)
@@ -188,7 +188,6 @@ static uint32_t end_of_phase(const struct gm_case *c, struct phase *p, uint64_t 
             is_in_time(c->lives, p, &change, highest, now >= reserved / 4 * 3)) {
             *cached = now;
             goes_on = p->goes_on;
-            p->then = p->all;
             *stack = p->most;
             moment = change.event;
         }
@@ -200,12 +199,11 @@ static uint32_t end_of_phase(const struct gm_case *c, struct phase *p, uint64_t 
     return moment;
 }
 
-/* Setting up weights is no phase: a module has run, if any does, or what is cached has been made several times over,
- * most of it (the stack `most`) by code that sets up no module. */
-static bool is_after_setup(const struct gm_lives *l, uint32_t moment, uint32_t most, bool is_used_again)
+/* Setting up weights is no phase: a module has run, if any does, or most of it (the stack `most`) was made by code that
+ * sets up no module. */
+static bool is_after_setup(const struct gm_lives *l, uint32_t moment, uint32_t most)
 {
-    const unsigned setup = GM_BY_LAYER | GM_BY_LOADING | GM_BY_COPYING;
-    bool is_after = !gm_lives_has_modules(l) || (is_used_again && (l->by[most] & setup) == 0);
+    bool is_after = !gm_lives_has_modules(l) || (l->by[most] & (GM_BY_LAYER | GM_BY_LOADING | GM_BY_COPYING)) == 0;
     for (size_t a = 0; a < l->h->allocation_count && !is_after; a++)
         is_after = l->h->born[a] > 0 && l->h->born[a] <= moment && (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
     return is_after;
@@ -230,8 +228,8 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
     if (!c->failed && p.end > 0)
         moment = end_of_phase(c, &p, &cached, &stack);
     GM_FREE_ALL(p.made, p.last, p.later);
-    if (moment == GM_NEVER || c->has_oom || !is_after_setup(l, moment, stack, p.then / LATER >= cached) ||
-        cached < LEAST_CACHED_MIB * GM_MIB || cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
+    if (moment == GM_NEVER || c->has_oom || !is_after_setup(l, moment, stack) || cached < LEAST_CACHED_MIB * GM_MIB ||
+        cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
         return;
     struct gm_finding *f = gm_case_say(
         c, rule, GM_WARNING, cached,
@@ -307,7 +305,7 @@ static const struct gm_rule rules[] = {
      .means = "A phase that is over left a cache that has no pieces of the sizes which the next phase asks for.",
      .when =
          "at some moment other code begins, and the stacks that made 98 % of all so far, of which one is a module's, "
-         "if there are modules, or which made three times what is cached, have run for the last time; a tenth of peak "
+         "if there are modules, or the largest sets up none, have run for the last time; a tenth of peak "
          "reserved or more is cached, three passes "
          "follow (after training three quarters of what is reserved, and twice as many passes as there were steps), "
          "and if it were given back then, the peak of reserved memory would be a 20th lower, or, where as many passes "

@@ -3805,6 +3805,23 @@ class Mistakes(unittest.TestCase):
             t.free(*[t.alloc(1, [("<module>", "train.py", n)]) for n in (50, 51)])
         self.expect(t, "tensors-in-a-list", 270, 340, "net.py:30")
 
+    def test_statistics_before_training(self):
+        """Its cache is of no use to the training, which makes larger blocks."""
+        t, place = Trace(), ("<module>", "train.py", 12)
+        kept, field = [], []
+        for _ in range(12):
+            before, field = field, [t.alloc(59, [("climate", "train.py", 3), place])]
+            t.free(*before)
+            mean = t.alloc(5, [("climate", "train.py", 4), place])
+            kept.append(t.alloc(59, [("climate", "train.py", 4), place]))
+            t.free(mean)
+        moments = t.alloc(59, [("climate", "train.py", 5), place])
+        for _ in kept:
+            t.free(t.alloc(59, [("climate", "train.py", 6), place]))
+        t.free(*field, moments, *kept)
+        train(6, width=200, t=t)
+        self.expect(t, "cache-of-finished-phase", 450, 950, "train.py:12")
+
 
 if __name__ == "__main__":
     unittest.main()
