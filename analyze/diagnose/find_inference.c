@@ -128,6 +128,7 @@ struct group {
     uint32_t consumed;         /* large ones that the first backward pass after its first member frees, */
     uint32_t own;              /* and all of them, of those made from the first to the last */
     uint32_t of_list;          /* of the sizes of weights, in a row: of updates, sums or copies of them */
+    uint32_t of_modules;       /* members */
     uint32_t lines;            /* different stacks that made it: at most FEW_LINES + 1 are told apart */
     uint32_t layers, used_up;  /* layers with a weight that ran until it went; those that read what went then: a graph
                                   keeps it for the weight's gradient */
@@ -202,6 +203,7 @@ static struct group look_at_group(const struct gm_lives *l, const struct large *
         first = born < first ? born : first;
         last = born > last ? born : last;
         found.of_list += gm_sizes_has(weights, gm_requested(h, a)) && is_in_row(l, a);
+        found.of_modules += (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
     }
     for (uint32_t i = born_before(large, l, first); i < large->n && h->born[large->v[i]] <= last; i++) {
         const uint32_t a = large->v[i];
@@ -214,12 +216,13 @@ static struct group look_at_group(const struct gm_lives *l, const struct large *
     return found;
 }
 
-/* Not a list of copies of weights, nor what few lines made for many later passes to read; in training most of what that
- * forward pass kept, and no backward pass has used it: none came, or the next one frees others. A graph that a backward
- * pass has used and did not free is another mistake. */
+/* Not a list of copies of weights, nor what no module made where there are some, nor what few lines made for many later
+ * passes to read; in training most of what that forward pass kept, and no backward pass has used it: none came, or the
+ * next one frees others. A graph that a backward pass has used and did not free is another mistake. */
 static bool is_graph(const struct gm_lives *l, const struct group *g)
 {
-    if (2 * g->of_list > g->n || (g->lines <= FEW_LINES && g->later >= GRAPH_PARTS * g->n))
+    if (2 * g->of_list > g->n || (g->of_modules == 0 && gm_lives_has_modules(l)) ||
+        (g->lines <= FEW_LINES && g->later >= GRAPH_PARTS * g->n))
         return false;
     return !l->has_backward || (g->lines > 1 && g->own * GRAPH_PARTS < g->n && g->n * GRAPH_PARTS >= g->passing &&
                                 g->n * 2 >= g->aged && (!g->has_backward || g->consumed >= AT_ONCE));
@@ -761,8 +764,9 @@ static const struct gm_rule rules[] = {
      .means = "A forward pass whose result is only looked at keeps all that a backward pass would need.",
      .when =
          "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
-         "each are freed at once, not by one layer after the other; not lists of the sizes of weights, nor what two "
-         "lines made for many later passes to read, nor while an eighth of the layers with a weight give up what they "
+         "each are freed at once, not by one layer after the other; not lists of the sizes of weights, nor what no "
+         "module made, where there are some, nor what two lines made for many later passes to read, nor while an "
+         "eighth of the layers with a weight give up what they "
          "read, nor, without modules or training, less than half of what is made in between; in training most of what "
          "that forward pass kept, and the next backward pass, if one came, freed others",
      .what_to_do = "`with torch.inference_mode():`"},

@@ -375,7 +375,7 @@ static enum shape shape_of(struct gm_case *c, const struct gm_set *set, const st
     const bool are_few = kind == STALE && spread->blocks < GM_LEAST_FEATURES * (size_t)spread->most_rounds;
     if (beside.used + (are_few ? beside.ended : 0) < spread->bytes / CONSUMED &&
         beside.kept * DENSE >= (is_branch ? beside.between : beside.passing) && is_graph(spread) &&
-        (kind == PILED || l->has_backward))
+        (kind == PILED || (l->has_backward && (spread->module_blocks > 0 || !gm_lives_has_modules(l)))))
         return GRAPH;
     return gm_max(spread->module_blocks, kind == PILED ? 0 : spread->most_blocks) >=
                        GM_LEAST_FEATURES * (size_t)spread->most_rounds &&
@@ -806,7 +806,8 @@ static const struct gm_rule rules[] = {
                 "+ loss.backward()",
      .means = "The graph of a step is still there when the next one builds its own: it was asked to stay, or something "
               "that carries it is.",
-     .when = "in training, what several stacks (or 3 of which one stack makes 2) made in a round is freed in the next "
+     .when = "in training, what several stacks (or 3 of which one stack makes 2), of a module, where there are some, "
+             "made in a round is freed in the next "
              "one only after the same stack made its successor, twice or more often; or most (6 or more, three in "
              "four) of what a forward pass made is there after its backward pass, and no backward pass frees it, twice "
              "or more often",

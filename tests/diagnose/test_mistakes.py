@@ -3822,6 +3822,30 @@ class Mistakes(unittest.TestCase):
         train(6, width=200, t=t)
         self.expect(t, "cache-of-finished-phase", 450, 950, "train.py:12")
 
+    def test_what_no_module_made_is_no_graph(self):
+        """Of a run with modules: a list of fields that goes at once, and batches that stay until the next ones are there."""
+        def listed(stack):
+            t = Trace()
+            t.alloc(32, WEIGHTS)
+            for _ in range(2):
+                fields = [t.alloc(40, stack) for _ in range(12)]
+                t.free(t.alloc(1, [("climate", "train.py", 6), ("<module>", "train.py", 12)]), *fields)
+            for _ in range(12):
+                t.free(t.alloc(70, FORWARD))
+            return t
+        self.expect(listed(FORWARD), "no-inference-mode", 250, 480)
+        self.expect_none(listed([("climate", "train.py", 5), ("<module>", "train.py", 12)]), "no-inference-mode")
+        batch = []
+
+        def sampled(t, r):
+            before = batch[:]
+            batch[:] = [t.alloc(200, [("sampler", "train.py", 8), ("<module>", "train.py", 20)]) for _ in range(3)]
+            t.free(*(before if r else []))
+            return []
+        told = diagnosed(train(6, sampled, width=8))
+        self.assertIn("stale-reference", told)
+        self.assertNotIn("retain-graph", told)
+
 
 if __name__ == "__main__":
     unittest.main()
