@@ -328,11 +328,32 @@ static bool find_copies(struct gm_set *set, const struct gm_lives *l, const stru
 /* What one stack made of them; of that what has no gradient's size, and is no weight. A large weight may fill one. */
 struct buckets {
     uint64_t bytes, others;
+    uint32_t line; /* another stack's, whose line it is: that one has these, too; 0: none */
 };
 
-/* Buffers that last: of communication, or of the stack that made the last of them. Weights that lie in one are none:
+/* The last of them may be made by the same line from elsewhere. */
+static void join_lines(struct gm_lives *l, struct buckets *buckets, uint64_t all)
+{
+    const size_t stacks = l->snapshot->stacks.count;
+    for (uint32_t s = 0; s < stacks; s++)
+        for (uint32_t t = 0; buckets[s].bytes >= all / 2 && t < stacks; t++)
+            if (t != s && buckets[t].bytes > 0 && buckets[t].line == 0 && gm_lives_is_line_elsewhere(l, s, t)) {
+                buckets[t].line = s;
+                buckets[s].bytes += buckets[t].bytes;
+                buckets[s].others += buckets[t].others;
+                buckets[t].bytes = 0;
+            }
+}
+
+static size_t line_of(const struct gm_lives *l, const struct buckets *buckets, size_t a)
+{
+    const size_t of = bucket_of(l, a);
+    return buckets[of].line != 0 ? buckets[of].line : of;
+}
+
+/* Buffers that last: of communication, or of the line that made the last of them. Weights that lie in one are none:
  * those of gradients must be there by themselves. */
-static bool find_kept_buckets(struct gm_set *set, const struct gm_lives *l, const struct gm_sizes *gradients)
+static bool find_kept_buckets(struct gm_set *set, struct gm_lives *l, const struct gm_sizes *gradients)
 {
     const uint64_t all = all_gradients(l, 0), lasting = all_gradients(l, BRIEF); /* not added to others at once */
     GM_FREED struct buckets *buckets = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *buckets);
@@ -348,17 +369,19 @@ static bool find_kept_buckets(struct gm_set *set, const struct gm_lives *l, cons
             buckets[bucket_of(l, a)].others += is_weight ? 0 : gm_requested(l->h, a);
         }
     }
+    if (ok && all >= GM_MIB)
+        join_lines(l, buckets, all);
     for (size_t a = 0; ok && a < l->h->allocation_count; a++) {
-        const struct buckets *of = is_bucket(l, a) ? &buckets[bucket_of(l, a)] : NULL;
+        const struct buckets *of = is_bucket(l, a) ? &buckets[line_of(l, buckets, a)] : NULL;
         const uint64_t sum = of == NULL || of->others <= of->bytes / 2 ? 0 : of->bytes;
         if ((is_near(sum, all) || is_near(sum, lasting)) && sum >= GM_MIB && weights >= sum / 2 &&
             l->h->born[a] >= born) {
             born = l->h->born[a];
-            last = bucket_of(l, a);
+            last = line_of(l, buckets, a);
         }
     }
     for (size_t a = 0; ok && last != SIZE_MAX && a < l->h->allocation_count; a++)
-        if (is_bucket(l, a) && bucket_of(l, a) == last)
+        if (is_bucket(l, a) && line_of(l, buckets, a) == last)
             gm_set_drop(set, a);
     return ok;
 }

@@ -1363,6 +1363,11 @@ class Mistakes(unittest.TestCase):
         self.expect_none(flat(80), "flat-gradient-buckets")
         self.expect_none(flat(128), "data-set-on-gpu")
 
+        t = Trace()
+        for mib, line in (60, 20), (50, 20), (18, 23):  # the last one is made after the loop
+            t.alloc(mib, [("__init__", "reduce.py", 8), ("buckets", "reduce.py", line), ("<module>", "train.py", 6)])
+        self.expect(train(5, t=t), "flat-gradient-buckets", 60, 130, "reduce.py:8")
+
     def test_weights_that_are_kept_aside(self):
         """The best ones so far: made when some steps are done, and kept until there are better ones."""
         def best(sizes, file="train.py"):
