@@ -370,8 +370,9 @@ static enum shape shape_of(struct gm_case *c, const struct gm_set *set, const st
 {
     const struct gm_lives *l = c->lives;
     const struct beside beside = look_beside(l, set, kinds);
-    const bool is_branch = kind == PILED && spread->stacks >= GRAPH_STACKS &&
-                           (spread->is_of_number || spread->of_modules >= GRAPH_STACKS) && number_of(c, set) != 0;
+    const bool is_branch = kind == PILED && l->has_backward && spread->stacks >= GRAPH_STACKS &&
+                           (spread->is_of_number || spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds) &&
+                           (sum_of(l, set) != 0 || number_of(c, set) != 0);
     const bool are_few = kind == STALE && spread->blocks < GM_LEAST_FEATURES * (size_t)spread->most_rounds;
     if (beside.used + (are_few ? beside.ended : 0) < spread->bytes / CONSUMED &&
         beside.kept * DENSE >= (is_branch ? beside.between : beside.passing) && is_graph(spread) &&

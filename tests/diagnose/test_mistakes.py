@@ -2823,6 +2823,24 @@ class Mistakes(unittest.TestCase):
         self.expect(logged(of_lines, True), "loss-keeps-graph", 700, 1000, "train.py:27")
         self.expect_none(logged(of_lines, True), "tensors-in-a-list")
         self.expect_none(logged(of_lines, False), "loss-keeps-graph")
+
+        def late(is_summed):
+            """After the backward pass, of an output; the sum is added to in its place."""
+            end = [("<module>", "train.py", 24)]
+
+            def forward(t, r):
+                t.free(*[t.alloc(8, FORWARD) for _ in range(24)])
+                t.alloc(60, [("forward", "net.py", 12)] + FORWARD[1:])
+                return []
+
+            def after(t, r):
+                for line in 31, 32:
+                    t.alloc(60, [("entropy", "train.py", line)] + end)
+                if r == 0 and is_summed:
+                    t.alloc(4 / MIB, [("add", "train.py", 27)] + end)
+            return train(8, forward, after=after)
+        self.expect(late(True), "loss-keeps-graph", 1000, 1500, "train.py:27")
+        self.expect_none(late(False), "loss-keeps-graph")
         of_layers = [[("forward", "features.py", line)] + FORWARD[1:] for line in (3, 4, 5)]
         self.expect(logged(of_layers, True), "loss-keeps-graph", 1000, 1500, "train.py:27")
         self.expect_none(logged(of_layers, False), "loss-keeps-graph")
