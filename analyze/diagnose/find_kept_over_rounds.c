@@ -48,7 +48,8 @@ static bool is_made(const struct gm_lives *l, size_t a)
            (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_COPYING | GM_BY_LOADING)) == 0;
 }
 
-/* What there is to the end from before a loop, or as the first of one, may look like it. */
+/* What there is to the end from before a loop, or as the first of one, may look like it, but not what is made after a
+ * backward pass. */
 static bool is_set_up(const struct gm_lives *l, size_t a)
 {
     return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) || gm_lives_is_role(l, a, GM_ROLE_INPUT);
@@ -108,8 +109,8 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
         if (a == GM_NEVER || h->born[a] != e)
             continue;
         struct gm_habit *habit = &habits[gm_lives_stack(l, a)];
-        const bool is_piling =
-            habit->piled >= LEAST_ROUNDS || (habit->left + 1 >= LEAST_ROUNDS && habit->size == gm_requested(l->h, a));
+        const bool is_piling = e > l->first_backward || habit->piled >= LEAST_ROUNDS ||
+                               (habit->left + 1 >= LEAST_ROUNDS && habit->size == gm_requested(l->h, a));
         if (!gm_is_of_round(l, a) && (!is_piling || !is_set_up(l, a) || !is_made(l, a)))
             continue;
         const uint32_t round = gm_lives_round(l, e), rounds = outlived(l, a);

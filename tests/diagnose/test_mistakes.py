@@ -2845,6 +2845,10 @@ class Mistakes(unittest.TestCase):
         self.expect(logged(of_layers, True), "loss-keeps-graph", 1000, 1500, "train.py:27")
         self.expect_none(logged(of_layers, False), "loss-keeps-graph")
 
+    def test_what_a_class_makes_after_a_backward_pass_is_no_weight(self):
+        made_in = [("__init__", TORCH + "distributions/categorical.py", 78), ("entropy", "train.py", 31), ("<module>", "train.py", 24)]
+        self.expect(train(5, after=lambda t, r: t.alloc(60, made_in)), "tensors-in-a-list", 180, 300, "train.py:31")
+
     def test_backward_passes_of_one_graph_in_a_row_are_no_second_graph(self):
         """One for each task: each has gradients of its own, which the program keeps."""
         def tasks(keeps):
