@@ -67,15 +67,17 @@ static size_t end_of_waiting(struct search *search, uint32_t last)
     return search->end;
 }
 
-/* Whether what went back would have served the growth that follows it, or the alloc. */
+/* Whether what went back would have served the growth that follows it, and the alloc: an expandable segment may grow by
+ * less than that. */
 static bool had_room(const struct gm_history *h, uint32_t event)
 {
     const struct gm_events *e = &h->snapshot->events;
     uint64_t growth = 0;
-    for (size_t i = event; i < h->count && gm_action_is_growth(e->action[h->first + i]); i++)
+    size_t i = event;
+    for (; i < h->count && gm_action_is_growth(e->action[h->first + i]); i++)
         growth = gm_sat_add(growth, gm_event_size(e, h->first + i));
-    if (growth == 0 && event < h->count && e->action[h->first + event] == GM_ACTION_ALLOC)
-        growth = gm_event_size(e, h->first + event);
+    if (i < h->count && e->action[h->first + i] == GM_ACTION_ALLOC && gm_event_size(e, h->first + i) > growth)
+        growth = gm_event_size(e, h->first + i);
     return growth > 0 && gm_history_had_room(h, event, growth);
 }
 

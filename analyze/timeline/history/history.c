@@ -451,17 +451,28 @@ static bool follow(struct live *live, uint32_t *moment)
     return true;
 }
 
+/* Whether a free was completed right before that row, and not as it was requested: a request that is refused waits for
+ * what is pending, which would not have served it before. */
+static bool has_waited(const struct gm_history *h, size_t row)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    return row > h->first && e->action[row - 1] == GM_ACTION_FREE_COMPLETED &&
+           (row - 1 == h->first || e->action[row - 2] != GM_ACTION_FREE_REQUESTED ||
+            gm_event_addr(e, row - 2) != gm_event_addr(e, row - 1));
+}
+
 bool gm_history_had_room(const struct gm_history *h, uint32_t growth, uint64_t bytes)
 {
     const struct gm_events *e = &h->snapshot->events;
-    const uint32_t stream = gm_rare_at(&e->stream, h->first + growth);
-    for (size_t row = h->first + growth; row > h->first && gm_action_is_release(e->action[row - 1]); row--) {
+    const uint32_t stream = gm_rare_at(&e->stream, h->first + growth), pool = gm_rare_at(&e->pool, h->first + growth);
+    bool has_room = false;
+    size_t row = h->first + growth;
+    for (; row > h->first && gm_action_is_release(e->action[row - 1]); row--) {
         const uint64_t size = gm_event_bytes(e, row - 1);
-        if (size >= bytes && (size == GM_SMALL_SEGMENT) == (bytes == GM_SMALL_SEGMENT) &&
-            gm_rare_at(&e->stream, row - 1) == stream)
-            return true;
+        has_room |= size >= bytes && (size == GM_SMALL_SEGMENT) == (bytes == GM_SMALL_SEGMENT) &&
+                    gm_rare_at(&e->stream, row - 1) == stream && gm_rare_at(&e->pool, row - 1) == pool;
     }
-    return false;
+    return has_room && !has_waited(h, row);
 }
 
 bool gm_history_frees_have_stacks(const struct gm_history *h)
