@@ -34,11 +34,12 @@ static bool is_collected(const struct gm_lives *l, size_t a)
     return l->h->freed[a] != GM_NEVER && gm_lives_round(l, l->h->freed[a]) > gm_lives_round(l, l->h->born[a]) + 1;
 }
 
-/* Before the rounds, and there to the end; where there are none, and no modules, nobody knows what is set up. */
+/* Before the rounds, not in a module's forward, and there to the end; where there are none, and no modules, nobody
+ * knows what is set up. */
 static bool is_set_up(const struct gm_lives *l, size_t a)
 {
     return gm_lives_is_lasting(l, a) && gm_lives_round(l, l->h->born[a]) == 0 &&
-           (l->rounds.n > 0 || !gm_lives_has_modules(l));
+           (gm_lives_by(l, a) & GM_BY_MODULE) == 0 && (l->rounds.n > 0 || !gm_lives_has_modules(l));
 }
 
 static bool is_of_forward(const struct gm_lives *l, size_t a)
@@ -316,6 +317,25 @@ static void add_small(struct gm_case *c, struct gm_set *set, const struct large 
     }
 }
 
+/* A variable may have the last graph to the end: what the same stacks made and nobody frees, if no backward pass since
+ * has used it. */
+static void add_last(struct gm_case *c, struct gm_set *set, const struct large *large)
+{
+    const struct gm_lives *l = c->lives;
+    GM_FREED bool *is_of_graph = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_of_graph);
+    uint32_t walked = (uint32_t)l->h->count;
+    c->failed |= is_of_graph == NULL;
+    for (size_t i = 0; !c->failed && i < set->n; i++)
+        is_of_graph[gm_lives_stack(l, set->v[i].allocation)] = true;
+    while (l->has_backward && walked > 0 && !is_backward(l, walked - 1))
+        walked--;
+    for (uint32_t i = 0; !c->failed && i + USED_FOR < large->n && l->h->born[large->v[i]] <= walked; i++) {
+        const uint32_t a = large->v[i];
+        if (l->h->freed[a] == GM_NEVER && is_of_graph[gm_lives_stack(l, a)])
+            gm_set_end(set, a, l->h->born[large->v[i + USED_FOR]] - 1);
+    }
+}
+
 /* Returns whether it is graphs, which have most of what the forward pass makes: features are few. `may_be_held`: also
  * while layers use up what they read, or functions most of it, as no graph lets them; then a function's variables hold
  * it, or a list. */
@@ -334,8 +354,10 @@ static bool collect_graphs(struct gm_case *c, struct gm_set *set, bool may_be_he
     for (uint32_t i = 0; !c->failed && i < large.n; i++)
         passing += l->h->freed[large.v[i]] != GM_NEVER && l->h->freed[large.v[i]] > l->h->born[large.v[i]] + WORKSPACE;
     const bool are_graphs = l->has_backward || (set->n * GRAPH_PARTS >= passing && 2 * held <= set->n);
-    if (!c->failed && are_graphs && !may_be_held)
+    if (!c->failed && are_graphs && !may_be_held) {
         add_small(c, set, &large);
+        add_last(c, set, &large);
+    }
     return are_graphs;
 }
 
@@ -768,7 +790,8 @@ static const struct gm_rule rules[] = {
          "module made, where there are some, nor what two lines made for many later passes to read, nor while an "
          "eighth of the layers with a weight give up what they "
          "read, nor, without modules or training, less than half of what is made in between; in training most of what "
-         "that forward pass kept, and the next backward pass, if one came, freed others",
+         "that forward pass kept, and the next backward pass, if one came, freed others; with what the same "
+         "lines made and nobody frees, before the last backward pass, if there is one",
      .what_to_do = "`with torch.inference_mode():`"},
     {.id = "forward-only",
      .title = "Activations are kept, and the trace ends before a backward pass",

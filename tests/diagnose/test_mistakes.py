@@ -2477,6 +2477,20 @@ class Mistakes(unittest.TestCase):
         self.expect(layers(True, small=100), "no-inference-mode", 760, 900)  # a third of it in pieces of half a thousandth
         self.expect(layers(True, calls=2), "no-inference-mode", 300, 640, ", from train.py:2")  # one of two
 
+    def test_the_last_graph_that_a_variable_has(self):
+        """Each one goes when the next is there, the last never, and a probe is trained then."""
+        t, graph, line = Trace(), [], ("<module>", "train.py", 2)
+        t.alloc(32, WEIGHTS)
+        for _ in range(4):
+            image = t.alloc(8, [line])
+            made = [t.alloc(30, [("layer", "net.py", 11 + n % 3), FORWARD[1], ("forward", "net.py", 30), line]) for n in range(15)]
+            t.free(*reversed(graph))
+            graph = [image, *made]
+        for _ in range(4):
+            hidden = [t.alloc(1, [("forward", "probe.py", 3)] + FORWARD[1:]) for _ in range(2)]
+            t.free(t.alloc(1 / 1024, ROOT), t.alloc(1, AUTOGRAD), *hidden)
+        self.expect(t, "no-inference-mode", 700, 920)
+
     def test_graphs_of_rounds_without_backward(self):
         def evaluate(sums):
             t, held = Trace(), []
