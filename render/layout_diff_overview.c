@@ -114,7 +114,8 @@ static void draw_categories(struct gm_page *page, const struct gm_comparison *c,
     uint64_t most = 0, base = 0;
     struct gm_piece parts[GM_FOLD_ROWS];
     for (size_t i = 0; i < shown_runs(c); i++) {
-        gm_fold_like(&f, gm_summary_categories(c->runs[i], at_peak)->v, gm_summary_categories(c->runs[i], at_peak)->n, parts);
+        gm_fold_like(&f, gm_summary_categories(c->runs[i], at_peak)->v, gm_summary_categories(c->runs[i], at_peak)->n,
+                     parts);
         const uint64_t sum = gm_pieces_sum(parts, f.n);
         most = sum > most ? sum : most;
         base = i == 0 ? sum : base;
@@ -124,7 +125,8 @@ static void draw_categories(struct gm_page *page, const struct gm_comparison *c,
     gm_axis_draw(d, &axis, bar_x, BAR_WIDTH, page->y, bottom);
     for (size_t i = 0; i < shown_runs(c); i++) {
         const double middle = page->y + pitch * ((double)i + 0.5);
-        gm_fold_like(&f, gm_summary_categories(c->runs[i], at_peak)->v, gm_summary_categories(c->runs[i], at_peak)->n, parts);
+        gm_fold_like(&f, gm_summary_categories(c->runs[i], at_peak)->v, gm_summary_categories(c->runs[i], at_peak)->n,
+                     parts);
         gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_note, gm_run_label(d, c, i, label_width, GM_TEXT_SMALL));
         gm_stacked_bar(d, bar_x, middle - bar / 2, BAR_WIDTH, bar, parts, f.n, axis.step * axis.steps);
         draw_value(d, middle, i, base, gm_pieces_sum(parts, f.n));

@@ -77,6 +77,7 @@ struct phase {
     uint64_t all, goes_on;
     uint32_t most;    /* the stack that made most of it */
     uint32_t trained; /* the last event of a backward pass or an optimizer; 0: none */
+    uint32_t passes;  /* until then: how often the line that calls modules most did so */
 };
 
 static bool is_of_phase(const struct gm_lives *l, size_t a)
@@ -123,8 +124,9 @@ static bool look_ahead(struct phase *p, const struct gm_lives *l)
 {
     const size_t stacks = l->snapshot->stacks.count + 1;
     uint64_t *calls = calloc(stacks, sizeof *calls), last = 0;
-    uint32_t *times = calloc(stacks, sizeof *times), later = 0;
-    const bool ok = calls != NULL && times != NULL && p->later != NULL, has_modules = gm_lives_has_modules(l);
+    uint32_t *times = calloc(stacks, sizeof *times), *until = calloc(stacks, sizeof *until), later = 0;
+    const bool ok = calls != NULL && times != NULL && until != NULL && p->later != NULL,
+               has_modules = gm_lives_has_modules(l);
     for (uint32_t s = 0; ok && s < stacks; s++)
         calls[s] = (l->by[s] & GM_BY_MODULE) != 0 ? gm_lives_module_call(l, s, 1) : 0;
     for (size_t a = l->h->allocation_count; ok && a-- > 0; p->later[a] = later) {
@@ -136,9 +138,12 @@ static bool look_ahead(struct phase *p, const struct gm_lives *l)
         const bool is_backward = gm_lives_is_of_backward(l, a) || (l->by[stack] & GM_BY_ROOT) != 0;
         if (p->trained == 0 && (is_backward || (l->by[stack] & GM_BY_OPTIMIZER) != 0))
             p->trained = e;
+        const bool is_call = calls[stack] != 0 && calls[stack] != last;
+        if (is_call && p->trained > 0)
+            p->passes = (uint32_t)gm_max(p->passes, ++until[calls[stack] % stacks]);
         if (has_modules && is_backward)
             later = 0;
-        else if (calls[stack] != 0 && calls[stack] != last)
+        else if (is_call)
             later = ++times[calls[stack] % stacks];
         last = (l->by[stack] & GM_BY_NOBODY) == 0 ? calls[stack] : last;
     }
@@ -146,12 +151,13 @@ static bool look_ahead(struct phase *p, const struct gm_lives *l)
         p->end--;
     free(calls);
     free(times);
+    free(until);
     return ok;
 }
 
 /* Whether that may be the end of a phase: before most is reserved, which may be less then; or with as many passes to
  * come as there were rounds, which others on the card have to wait for. After training most of what is reserved must be
- * cached, and twice as many passes come: else they are but a look at what was trained. */
+ * cached, and twice as many passes come, however they are counted: else they are but a look at what was trained. */
 static bool is_in_time(const struct gm_lives *l, const struct phase *p, const struct gm_change *change,
                        uint32_t highest, bool is_mostly_cached)
 {
@@ -159,7 +165,8 @@ static bool is_in_time(const struct gm_lives *l, const struct phase *p, const st
     if (later < LATER)
         return false;
     if (p->trained > 0 && e > p->trained)
-        return e > highest && is_mostly_cached && later / 2 > rounds; /* the first pass may be before them */
+        return e > highest && is_mostly_cached && later / 2 > rounds && /* the first pass may be before them */
+               later / 2 > p->passes;
     return e <= highest || later >= rounds;
 }
 

@@ -48,8 +48,8 @@ struct gm_rule {
     const char *brief;       /* of a mistake: the fix in at most 28 characters, for the headline */
     const char *fix, *cost;  /* the call that mends it, NULL; what that costs, NULL: "none" */
     const char *snippet;     /* the fix as a diff of 1 to 4 lines: "- total += loss\n+ total += loss.item()". NULL */
-    /* docs/findings.md: what a fix mends, for who never met it; how severe (NULL: "warning"), under which conditions, what
-     * helps */
+    /* docs/findings.md: what a fix mends, for who never met it; how severe (NULL: "warning"), under which conditions,
+     * what helps */
     const char *means, *severity, *when, *what_to_do;
 };
 struct gm_theme {

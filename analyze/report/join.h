@@ -38,9 +38,9 @@ struct gm_join_report {
     int64_t drift_ns;   /* its change from the first event that agrees to the last */
     uint64_t spread_ns; /* half of those that agree are no further from that */
     struct gm_join_side trace, snapshot;
-    const struct gm_join_block *blocks;    /* [report->top_block_count]: of each of those */
-    uint64_t kernels;                      /* and copies on devices; 0: the trace has none */
-    bool has_shapes, has_modules; /* what the trace says of operators */
+    const struct gm_join_block *blocks; /* [report->top_block_count]: of each of those */
+    uint64_t kernels;                   /* and copies on devices; 0: the trace has none */
+    bool has_shapes, has_modules;       /* what the trace says of operators */
 };
 
 struct gm_join_sum {

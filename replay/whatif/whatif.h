@@ -135,8 +135,8 @@ struct gm_whatif_refused {
 };
 
 /* Other lifetimes: at a moment (gm_history) before its recorded end the allocation is given up, or asked for again. One
- * that was given up several times comes back when it was asked for as often. Without an allocation: empty_cache(); that is the last one if it is `is_back`, of the run that is
- * over. */
+ * that was given up several times comes back when it was asked for as often. Without an allocation: empty_cache(); that
+ * is the last one if it is `is_back`, of the run that is over. */
 struct gm_whatif_move {
     uint32_t moment, allocation; /* GM_NEVER: none */
     bool is_back;
@@ -194,7 +194,7 @@ struct gm_whatif_result {
     uint64_t start_bytes;         /* ... their block bytes ... */
     uint64_t start_bytes_at_peak; /* ... and what of them is there at the peak of active bytes */
     uint64_t start_reserved;      /* what is reserved when the trace begins */
-    uint64_t left_reserved;       /* after the last event, but for what options->moves give back then, or as the last one */
+    uint64_t left_reserved; /* after the last event, but for what options->moves give back then, or as the last one */
     uint64_t empty_caches;
     uint64_t recorded_ooms;
     uint64_t recorded_releases; /* how often memory went back in the recording because of a request */

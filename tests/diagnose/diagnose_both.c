@@ -70,8 +70,8 @@ int main(int argc, char **argv)
         mistakes += plain.findings[i].rank == GM_RANK_MISTAKE;
     for (int i = 0; i < TIMES && code == 0; i++)
         code = diagnose(&report, &snapshot, &kept, GM_ASK_AHEAD, &err) != GM_OK ? 5
-               : are_same(&plain, &report.diagnosis)                    ? 0
-                                                                        : 1;
+               : are_same(&plain, &report.diagnosis)                            ? 0
+                                                                                : 1;
     printf("%zu %zu\n", mistakes, plain.finding_count);
     gm_kept_free(&kept);
     gm_report_free(&report);
