@@ -171,10 +171,7 @@ static void note_oom(struct gm_recorded_limit *limit, const struct gm_history *h
 static void note_release(struct gm_recorded_limit *limit, const struct gm_history *h, const struct gm_release_run *run,
                          uint64_t reserved, uint64_t peak)
 {
-    const struct gm_events *e = &h->snapshot->events;
-    uint64_t growth = 0;
-    for (size_t i = (size_t)run->last + 1; i < h->count && gm_action_is_growth(e->action[h->first + i]); i++)
-        growth = gm_sat_add(growth, gm_event_size(e, h->first + i));
+    const uint64_t growth = gm_history_growth(h, run->last + 1, NULL);
     if (growth > 0 && growth <= MOST && gm_sat_add(reserved, growth) >= peak - peak / 16)
         note_limit(limit, (struct gm_recorded_limit){.event = run->first, .reserved = reserved, .left = growth});
 }

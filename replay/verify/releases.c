@@ -2,7 +2,6 @@
 #include "replay/verify/releases.h"
 
 #include "analyze/allocator/recorded_settings.h"
-#include "analyze/base/arithmetic.h"
 #include "analyze/base/vec.h"
 
 #include <stdlib.h>
@@ -72,10 +71,8 @@ static size_t end_of_waiting(struct search *search, uint32_t last)
 static bool had_room(const struct gm_history *h, uint32_t event)
 {
     const struct gm_events *e = &h->snapshot->events;
-    uint64_t growth = 0;
-    size_t i = event;
-    for (; i < h->count && gm_action_is_growth(e->action[h->first + i]); i++)
-        growth = gm_sat_add(growth, gm_event_size(e, h->first + i));
+    uint32_t i = event;
+    uint64_t growth = gm_history_growth(h, event, &i);
     if (i < h->count && e->action[h->first + i] == GM_ACTION_ALLOC && gm_event_size(e, h->first + i) > growth)
         growth = gm_event_size(e, h->first + i);
     return growth > 0 && gm_history_had_room(h, event, growth);

@@ -451,6 +451,17 @@ static bool follow(struct live *live, uint32_t *moment)
     return true;
 }
 
+uint64_t gm_history_growth(const struct gm_history *h, uint32_t event, uint32_t *next)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    uint64_t growth = 0;
+    for (; event < h->count && gm_action_is_growth(e->action[h->first + event]); event++)
+        growth = gm_sat_add(growth, gm_event_size(e, h->first + event));
+    if (next != NULL)
+        *next = event;
+    return growth;
+}
+
 /* Whether a free was completed right before that row, and not as it was requested: a request that is refused waits for
  * what is pending, which would not have served it before. */
 static bool has_waited(const struct gm_history *h, size_t row)

@@ -211,6 +211,9 @@ static inline uint32_t gm_next_made(const struct gm_history *h, uint32_t from)
     return from;
 }
 
+/* Bytes that the pools grow by from that event on, 0 if they do not, and *next, if it is not NULL, the event after. */
+uint64_t gm_history_growth(const struct gm_history *h, uint32_t event, uint32_t *next);
+
 /* Whether what went back right before a growth of so many bytes would have served it (not with max_split_size): then no
  * request was refused, but an operation gave memory back by itself, as cuDNN's search for the fastest algorithm does
  * with what it tried. */
