@@ -20,7 +20,7 @@
 #include "replay/verify/verify.h"
 
 /* So many events are played for remedies, if more than one is replayed: they take less time than charts do. */
-enum { GM_ADVICE_PLAYED = 100000, GM_ADVICE_LEAST = 4 /* remedies, however long, of a trace of at most so many */ };
+enum { GM_ADVICE_PLAYED = 100000, GM_ADVICE_LEAST = 4 /* remedies of a trace of so many; of a longer one as long */ };
 /* Traces with more events, all devices together, are not replayed: it would take longer than the rest of a report. */
 enum { GM_ADVICE_EVENTS = 1000000 };
 
