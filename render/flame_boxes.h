@@ -14,21 +14,28 @@
 #include <stddef.h>
 
 struct gm_flame_box {
-    uint32_t node;
-    uint32_t row;    /* 0 is the root's */
-    double x, width; /* in shares of the root: 0 to 1 */
+    uint32_t node;        /* the one that is shown */
+    uint32_t first, last; /* of those that it stands for: each calls the next one for all of its bytes that are seen */
+    uint32_t row;         /* 0 is the root's */
+    double x, width;      /* in shares of the root: 0 to 1 */
+    bool is_below_own, is_below_python;
 };
 struct gm_flame_boxes {
     struct gm_flame_box *v; /* row after row, from the left; owned by the arena */
     size_t n;
     uint32_t rows;
     size_t narrow;    /* nodes left out because they, or what is above them, are too narrow */
+    size_t passing;   /* nodes that others stand for */
     uint32_t deepest; /* row of the deepest node of the flame that is wide enough to be seen */
 };
-/* The boxes of at least `least` width in the first `most_rows` rows. false: there is no memory. */
+/* The boxes of at least `least` width in the first `most_rows` rows. Of frames that only pass a call on those have none
+ * that tell nothing, those of libraries above the program's own, and where there is no Python those of C++ but one.
+ * false: there is no memory. */
 bool gm_flame_boxes_of(struct gm_flame_boxes *boxes, struct gm_arena *arena, const struct gm_flame *flame, double least,
                        uint32_t most_rows);
 
+/* After `node`, which the box stands for: the next such; 0 after the last one. */
+uint32_t gm_flame_next(const struct gm_flame *flame, const struct gm_flame_box *box, uint32_t node);
 /* The fill of a frame: its category's colour; that of a frame which is not Python is paler. */
 uint32_t gm_flame_color(const struct gm_flame_node *node);
 /* "forward  model/attention.py:88" as in a call site; the plain name if there is no file. */

@@ -67,7 +67,8 @@ static const char script[] =
     "find.addEventListener('click',function(){\n"
     " var s=window.prompt('Part of a function or file name (empty: none)','');if(s===null)return;s=s.toLowerCase();\n"
     " var hit=[],sum=0,n=0;boxes.forEach(function(g){\n"
-    "  var is=s!==''&&name(g).toLowerCase().indexOf(s)>=0;g.classList.toggle('m',is);if(!is)return;n++;\n"
+    "  var "
+    "is=s!==''&&g.children[0].textContent.toLowerCase().indexOf(s)>=0;g.classList.toggle('m',is);if(!is)return;n++;\n"
     "  var x=num(g,'data-x'),w=num(g,'data-w');\n"
     "  if(!hit.some(function(h){return x>=h[0]-1e-9&&x+w<=h[1]+1e-6;})){hit.push([x,x+w]);sum+=w;}});\n"
     " document.getElementById('found').textContent=s===''?'':n+' frames match: '+(100*sum).toFixed(1)+'% of the "
@@ -168,6 +169,22 @@ static void begin_box(struct gm_text *out, const struct gm_flame_box *box, const
     gm_text_add_xml(out, label);
 }
 
+/* Who passed the call on, below the numbers. */
+static void put_passing(struct gm_text *out, struct gm_display *scratch, const struct gm_flame *flame,
+                        const struct gm_flame_box *box)
+{
+    const char *before = "\nonly pass it on, from the outermost:\n";
+    for (uint32_t node = box->first; node != 0; node = gm_flame_next(flame, box, node)) {
+        const char *label = node == box->node ? "" : gm_flame_label(&scratch->arena, &flame->nodes[node]);
+        scratch->failed |= label == NULL;
+        if (label == NULL || node == box->node)
+            continue;
+        gm_text_add(out, before);
+        gm_text_add_xml(out, label);
+        before = "\n";
+    }
+}
+
 /* The box itself; `root` is what the root's says. */
 static void end_box(struct gm_text *out, struct gm_display *scratch, const struct gm_flame *flame,
                     const struct gm_flame_box *box, uint32_t color, const char *root)
@@ -250,6 +267,7 @@ static void put_boxes(struct gm_text *out, struct gm_display *scratch, const str
         }
         begin_box(out, box, label, color);
         put_numbers(out, scratch, node, both, flame->nodes[0].bytes);
+        put_passing(out, scratch, flame, box);
         end_box(out, scratch, flame, box, color, root);
     }
 }

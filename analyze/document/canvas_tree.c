@@ -112,12 +112,6 @@ static bool choose_lines(struct tree *t)
 
 /* ---- what a line says -------------------------------------------------------------------------------------------- */
 
-static enum gm_frame_worth worth_of(const struct gm_flame_node *node)
-{
-    const bool is_word = node->name[0] == '(' && (node->filename == NULL || node->filename[0] == '\0');
-    return is_word ? GM_FRAME_OWN : gm_frame_worth(node->name, node->filename);
-}
-
 /* "forward  model.py:88", until the next call. */
 static const char *site_of(struct tree *t, const struct gm_flame_node *node)
 {
@@ -128,7 +122,7 @@ static const char *site_of(struct tree *t, const struct gm_flame_node *node)
 
 static void add_name(struct gm_text *out, struct tree *t, uint32_t node, size_t room)
 {
-    const bool is_dim = t->canvas->has_colour && t->of[node].worth != GM_FRAME_OWN;
+    const bool is_dim = t->canvas->has_colour && t->of[node].worth != GM_WORTH_OWN;
     gm_text_add(out, is_dim ? "\x1b[2m" : "");
     gm_site_add(out, site_of(t, &t->nodes[node]), room);
     gm_text_add(out, is_dim ? "\x1b[0m" : "");
@@ -142,7 +136,7 @@ static size_t add_names(struct gm_text *out, struct tree *t, uint32_t head, uint
     bool is_gap = false;
     for (uint32_t i = head;; i = t->nodes[i].first_child) {
         const struct branch *b = &t->of[i];
-        const bool has_dots = !b->is_named && b->worth != GM_FRAME_NOISE && !is_gap;
+        const bool has_dots = !b->is_named && b->worth != GM_WORTH_NOISE && !is_gap;
         if (b->is_named || has_dots) {
             if (out != NULL && width > 0)
                 gm_text_add(out, between);
@@ -191,13 +185,13 @@ static void draw_names(struct gm_text *out, struct tree *t, uint32_t head, size_
     const uint32_t tail = t->of[head].tail;
     for (uint32_t i = tail;; i = t->nodes[i].parent) {
         t->of[i].is_named = false;
-        t->of[i].worth = worth_of(&t->nodes[i]);
+        t->of[i].worth = gm_flame_worth(t->nodes[i].name, t->nodes[i].filename);
         t->of[i].width = gm_columns(site_of(t, &t->nodes[i]));
         if (i == head)
             break;
     }
     uint32_t first = 0;
-    for (int least = GM_FRAME_LIBRARY; first == 0; least--)
+    for (int least = GM_WORTH_LIBRARY; first == 0; least--)
         first = innermost(t, head, tail, (enum gm_frame_worth)least);
     t->of[first].is_named = true;
     if (add_names(NULL, t, head, tail) > room) {
@@ -205,11 +199,11 @@ static void draw_names(struct gm_text *out, struct tree *t, uint32_t head, size_
         return;
     }
     uint32_t outermost = head;
-    while (t->of[outermost].worth == GM_FRAME_NOISE && outermost != tail)
+    while (t->of[outermost].worth == GM_WORTH_NOISE && outermost != tail)
         outermost = t->nodes[outermost].first_child;
-    if (t->of[outermost].worth != GM_FRAME_NOISE)
+    if (t->of[outermost].worth != GM_WORTH_NOISE)
         name_it(t, head, tail, outermost, room);
-    for (int worth = GM_FRAME_OWN; worth > GM_FRAME_NOISE; worth--)
+    for (int worth = GM_WORTH_OWN; worth > GM_WORTH_NOISE; worth--)
         name_more(t, head, tail, (enum gm_frame_worth)worth, room);
     add_names(out, t, head, tail);
 }

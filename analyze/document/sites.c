@@ -113,39 +113,6 @@ static const char *text_of(const char *s)
     return s != NULL ? s : "";
 }
 
-static bool starts_with_any(const char *s, const char *const *starts)
-{
-    for (; *starts != NULL; starts++)
-        if (strncmp(s, *starts, strlen(*starts)) == 0)
-            return true;
-    return false;
-}
-
-/* Frames of Python that say nothing: how modules are called and programs begin. */
-static bool is_machinery(const char *name, const char *file)
-{
-    static const char *const names[] = {"_call_impl", "_bootstrap", NULL};
-    static const char *const files[] = {"<frozen", "runpy.py", NULL};
-    return gm_has_any(name, names) || gm_has_any(file, files);
-}
-
-enum gm_frame_worth gm_frame_worth(const char *name, const char *file)
-{
-    static const char *const native_noise[] = {
-        "c10::",           "CachingAllocator",   "at::detail::",   "at::native::empty",
-        "at::_ops::empty", "at::empty",          "at::(anonymous", "std::",
-        "wrapper_",        "at::TensorIterator", "at::TensorBase", NULL};
-    static const char *const libraries[] = {"/lib/python", "/torch/", "\\torch\\", NULL};
-    name = text_of(name);
-    file = text_of(file);
-    if (gm_frame_is_noise(name, file) || is_machinery(name, file) || (name[0] == '\0' && file[0] == '\0'))
-        return GM_FRAME_NOISE;
-    if (!gm_frame_is_python(file) && file[0] != '<') /* "<eval_with_key>.7": code made by torch.fx */
-        return strcmp(name, "??") == 0 || name[0] == '\0' || starts_with_any(name, native_noise) ? GM_FRAME_NOISE
-                                                                                                 : GM_FRAME_NATIVE;
-    return gm_has_any(file, libraries) || gm_file_package(file) != NULL ? GM_FRAME_LIBRARY : GM_FRAME_OWN;
-}
-
 static enum gm_frame_worth worth_of(const struct gm_frame_row *frame)
 {
     return gm_frame_worth(frame->name, frame->filename);
@@ -156,17 +123,17 @@ static enum gm_frame_worth worth_of(const struct gm_frame_row *frame)
  * the interpreter, the dispatcher, the allocator and of stack capture are never taken. */
 static size_t frames_telling(size_t *index, size_t max, const struct gm_block_row *block)
 {
-    size_t found[GM_FRAME_OWN + 1][GM_FRAMES_MOST], n[GM_FRAME_OWN + 1] = {0}, taken = 0;
-    for (size_t i = 0; i < block->frame_count && n[GM_FRAME_OWN] < max; i++) {
+    size_t found[GM_WORTH_OWN + 1][GM_FRAMES_MOST], n[GM_WORTH_OWN + 1] = {0}, taken = 0;
+    for (size_t i = 0; i < block->frame_count && n[GM_WORTH_OWN] < max; i++) {
         const enum gm_frame_worth kind = worth_of(&block->frames[i]);
         if (n[kind] < max)
             found[kind][n[kind]++] = i;
     }
-    enum gm_frame_worth kind = n[GM_FRAME_OWN] > 0       ? GM_FRAME_OWN
-                               : n[GM_FRAME_LIBRARY] > 0 ? GM_FRAME_LIBRARY
-                                                         : GM_FRAME_NATIVE;
-    if (kind == GM_FRAME_OWN && n[GM_FRAME_LIBRARY] > 0 && found[GM_FRAME_LIBRARY][0] < found[GM_FRAME_OWN][0])
-        index[taken++] = found[GM_FRAME_LIBRARY][0]; /* what was called, and by whom */
+    enum gm_frame_worth kind = n[GM_WORTH_OWN] > 0       ? GM_WORTH_OWN
+                               : n[GM_WORTH_LIBRARY] > 0 ? GM_WORTH_LIBRARY
+                                                         : GM_WORTH_NATIVE;
+    if (kind == GM_WORTH_OWN && n[GM_WORTH_LIBRARY] > 0 && found[GM_WORTH_LIBRARY][0] < found[GM_WORTH_OWN][0])
+        index[taken++] = found[GM_WORTH_LIBRARY][0]; /* what was called, and by whom */
     for (size_t i = 0; i < n[kind] && taken < max; i++)
         index[taken++] = found[kind][i];
     return taken;

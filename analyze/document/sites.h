@@ -18,10 +18,6 @@ void gm_site_add(struct gm_text *out, const char *site, size_t columns);
 void gm_site_row(struct gm_text *out, const char *site, size_t columns);
 /* The least columns that show a site's file and line; of a site without them, the beginning of its name. */
 size_t gm_site_least(const char *site);
-/* What a frame tells of a program: nothing (the interpreter, the dispatcher, the allocator, how modules are called), or
- * something, and whose code it is. NULL is "". */
-enum gm_frame_worth { GM_FRAME_NOISE, GM_FRAME_NATIVE, GM_FRAME_LIBRARY, GM_FRAME_OWN };
-enum gm_frame_worth gm_frame_worth(const char *name, const char *file);
 /* "name  file:line", of what is known of the two latter. */
 void gm_frame_add(struct gm_text *out, const char *name, const char *file, uint64_t line);
 

@@ -137,3 +137,34 @@ bool gm_frame_is_noise(const char *name, const char *filename)
 {
     return !gm_frame_is_python(filename) && (gm_name_is_noise(name) || file_is_noise(filename));
 }
+
+/* Frames of Python that say nothing: how modules are called and programs begin. */
+static bool is_machinery(const char *name, const char *file)
+{
+    static const char *const names[] = {"_call_impl", "_bootstrap", NULL};
+    static const char *const files[] = {"<frozen", "runpy.py", NULL};
+    return gm_has_any(name, names) || gm_has_any(file, files);
+}
+
+enum gm_frame_worth gm_frame_worth(const char *name, const char *file)
+{
+    static const char *const native_noise[] = {
+        "c10::",           "CachingAllocator",   "at::detail::",   "at::native::empty",
+        "at::_ops::empty", "at::empty",          "at::(anonymous", "std::",
+        "wrapper_",        "at::TensorIterator", "at::TensorBase", NULL};
+    static const char *const libraries[] = {"/lib/python", "/torch/", "\\torch\\", NULL};
+    name = name != NULL ? name : "";
+    file = file != NULL ? file : "";
+    if (gm_frame_is_noise(name, file) || is_machinery(name, file) || (name[0] == '\0' && file[0] == '\0'))
+        return GM_WORTH_NOISE;
+    if (!gm_frame_is_python(file) && file[0] != '<') /* "<eval_with_key>.7": code made by torch.fx */
+        return strcmp(name, "??") == 0 || name[0] == '\0' || gm_begins_with_any(name, native_noise) ? GM_WORTH_NOISE
+                                                                                                    : GM_WORTH_NATIVE;
+    return gm_has_any(file, libraries) || gm_file_package(file) != NULL ? GM_WORTH_LIBRARY : GM_WORTH_OWN;
+}
+
+enum gm_frame_worth gm_flame_worth(const char *name, const char *file)
+{
+    const bool is_word = name != NULL && name[0] == '(' && (file == NULL || file[0] == '\0');
+    return is_word ? GM_WORTH_OWN : gm_frame_worth(name, file);
+}

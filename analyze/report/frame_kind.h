@@ -30,4 +30,12 @@ bool gm_frame_is_compiled(const char *filename);
  * viewer hides, and more of the interpreter. Frames of Python code are never noise. */
 bool gm_frame_is_noise(const char *name, const char *filename);
 
+/* What a frame tells of a program: nothing (the interpreter, the dispatcher, the allocator, how modules are called), or
+ * something, and whose code it is. NULL is "". */
+enum gm_frame_worth { GM_WORTH_NOISE, GM_WORTH_NATIVE, GM_WORTH_LIBRARY, GM_WORTH_OWN };
+enum gm_frame_worth gm_frame_worth(const char *name, const char *file);
+/* The same of a flame graph's node: words in parentheses, which stand for frames that are not there, tell as much as
+ * any. */
+enum gm_frame_worth gm_flame_worth(const char *name, const char *file);
+
 #endif

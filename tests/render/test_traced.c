@@ -452,6 +452,57 @@ TEST(flame_in_circles)
     check_page(&report, GM_CHART_FLAMEGRAPH);
 }
 
+static const struct gm_display *flame_of(const struct gm_flame_node *nodes, size_t n, struct gm_text *svg)
+{
+    const struct gm_device_report device = {.trace = {.events = 1}};
+    const struct gm_device_timeline timeline = {.flame = {nodes, n}};
+    const struct gm_peak peak = {.requested = nodes[0].bytes};
+    const struct gm_report report = {
+        .run_name = "r", .devices = &device, .device_count = 1, .peaks = &peak, .timelines = &timeline};
+    check_page(&report, GM_CHART_FLAMEGRAPH);
+    assert_int_equal(gm_flamegraph_svg(svg, &report, NULL), GM_OK);
+    return laid_out(&report, GM_CHART_FLAMEGRAPH);
+}
+
+/* What only passes a call on has no box: libraries above the program's own code, how modules are called, the threads of
+ * autograd. A call that is too narrow to be seen does not count. Tooltips name all. */
+TEST(flame_without_what_passes_on)
+{
+#define FRAME(parent_, child_, next_, bytes_, name_, file_)                                                            \
+    {                                                                                                                  \
+        .name = (name_), .filename = (file_), .line = 7, .parent = (parent_), .first_child = (child_),                 \
+        .next_sibling = (next_), .is_python = (file_) != NULL, .bytes = (bytes_), .blocks = 1                          \
+    }
+    static const struct gm_flame_node nodes[] = {
+        FRAME(0, 1, 0, 1000000, "all", NULL),
+        FRAME(0, 3, 2, 600000, "start", "/usr/lib/python3.10/site-packages/ipykernel/kernelapp.py"),
+        FRAME(0, 9, 0, 400000, "torch::autograd::Engine::thread_main(int)", NULL),
+        FRAME(1, 5, 4, 599950, "run_code", "/usr/lib/python3.10/site-packages/IPython/shell.py"),
+        FRAME(1, 0, 0, 50, "make", "cell.py"),
+        FRAME(3, 6, 0, 599950, "<module>", "cell.py"),
+        FRAME(5, 7, 0, 599950, "_call_impl", "/usr/lib/python3.10/site-packages/torch/nn/modules/module.py"),
+        FRAME(6, 8, 0, 599950, "forward", "/usr/lib/python3.10/site-packages/transformers/llama.py"),
+        FRAME(7, 0, 0, 300000, "silu", "net.py"),
+        FRAME(2, 10, 0, 400000, "torch::autograd::generated::MulBackward0::apply(int)", NULL),
+        FRAME(9, 0, 0, 400000, "at::_ops::mul::call(int)", NULL)};
+#undef FRAME
+    static const char *const shown[] = {"<module>  cell.py:7", "silu  net.py:7"};
+    static const char *const left_out[] = {"start", "run_code", "_call_impl", "thread_main", "_ops"};
+    struct gm_text svg = {0};
+    const struct gm_display *d = flame_of(nodes, sizeof nodes / sizeof *nodes, &svg);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        assert_non_null(find_text(d, shown[i]));
+    assert_non_null(find_part(d, "llama.py:7"));
+    assert_non_null(find_text(d, "MulBackward0::apply"));
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
+        assert_null(find_part(d, left_out[i]));
+        assert_non_null(strstr(svg.data, left_out[i]));
+    }
+    assert_non_null(find_text(d, "5 frames that only pass a call on are not shown; flamegraph.svg names them"));
+    assert_non_null(find_text(d, "1 frame is too narrow to be shown"));
+    gm_text_free(&svg);
+}
+
 /* Names of ten megabytes are cut before they are copied, for every box of the picture and of the SVG. */
 TEST(flame_of_giants)
 {
@@ -460,7 +511,7 @@ TEST(flame_of_giants)
     assert_non_null(giant);
     for (size_t i = 0; i < N; i += 2)
         memcpy(giant + i, "\xc3\xa9", 2);
-    giant[N] = '\0';
+    memcpy(giant + N - 4, "a.py", 5);
     static struct gm_flame_node nodes[NODES];
     for (uint32_t i = 0; i < NODES; i++)
         nodes[i] = (struct gm_flame_node){.name = giant,
@@ -468,6 +519,7 @@ TEST(flame_of_giants)
                                           .line = 7,
                                           .depth = i,
                                           .first_child = i + 1 < NODES ? i + 1 : 0,
+                                          .is_python = true,
                                           .bytes = 100000};
     const struct gm_device_report device = {.trace = {.events = 1}};
     const struct gm_device_timeline timeline = {.flame = {nodes, NODES}};
