@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TENTH = 10 };
+enum { TENTH = 10, SHORT_TITLE = 30 /* bytes */ };
 
 /* One that a replay has shown to leave less in pieces. */
 static bool has_setting(const struct gm_case *c)
@@ -23,11 +23,13 @@ static bool has_setting(const struct gm_case *c)
     return false;
 }
 
-static void add_oom(struct gm_case *c, struct gm_heading *line, const struct gm_view *highest)
+/* What is told after it is `next`, or NULL: beside a long one there is no room for a card. */
+static void add_oom(struct gm_case *c, struct gm_heading *line, const struct gm_view *highest, const char *next)
 {
     const struct gm_view *v = &c->view;
     static const char *const words[] = {"", " (capacity)", " (fragmentation)", " (capacity and fragmentation)"};
     const struct gm_oom_row *first = gm_case_oom(c);
+    const bool names_card = c->report->oom_card != NULL && (next == NULL || strlen(next) <= SHORT_TITLE);
     const enum gm_oom_verdict verdict = first == NULL ? GM_OOM_UNKNOWN : first->verdict;
     const bool is_in_pieces = verdict == GM_OOM_FRAGMENTATION || verdict == GM_OOM_BOTH;
     char device[2 * GM_NUMBER_TEXT] = "", times[4 * GM_NUMBER_TEXT] = "", missing[4 * GM_NUMBER_TEXT],
@@ -48,7 +50,7 @@ static void add_oom(struct gm_case *c, struct gm_heading *line, const struct gm_
     if (verdict == GM_OOM_CAPACITY && first->missing > 0 && first->missing != GM_REPORT_NONE)
         snprintf(missing, sizeof missing, ", %s %s short%s", ooms > 1 ? "first" : "at least",
                  gm_bytes_format(s, first->missing),
-                 c->report->oom_card == NULL ? "" : gm_case_printf(c, " (%s has it)", c->report->oom_card));
+                 names_card ? gm_case_printf(c, " (%s has it)", c->report->oom_card) : "");
     if (is_in_pieces && gm_oom_is_full(first)) /* what the cache lacks is little beside what is in use */
         snprintf(missing, sizeof missing, ", %s %% in use",
                  gm_share_format(s, first->levels.requested, first->levels.reserved));
@@ -96,7 +98,7 @@ static void make_why(struct gm_case *c, struct gm_heading *line, const struct gm
     line->label = "Why";
     line->are_sentences = true;
     if (c->has_oom)
-        add_oom(c, line, highest);
+        add_oom(c, line, highest, f == NULL || f->rank == GM_RANK_OUT_OF_MEMORY ? NULL : f->title);
     if (c->report->diagnosis.is_healthy && f != NULL && (is_told_as_choice(f) || gm_is_minor(f)))
         gm_headline_add(c, line, "No %s mistake; %c%s", gm_is_minor(f) ? "large" : "known",
                         tolower((unsigned char)told->title[0]), told->title + 1);
