@@ -64,6 +64,8 @@ static void tell_history(struct gm_case *c, const struct gm_rule *rule, const st
     put_slices(&t, oom->categories, oom->category_count);
     gm_text_add_char(&t, '.');
     put_grew(&t, oom);
+    if (c->has_oom && c->report->oom_card != NULL)
+        gm_text_printf(&t, " The smallest card with as much as that request needed is %s.", c->report->oom_card);
     put_advice(&t, c, oom, device->totals.requested);
     if (!c->has_oom)
         gm_text_add(&t, " Each time the call itself went on with less, as a convolution that tries one algorithm after "

@@ -271,15 +271,11 @@ static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
             lasting += oom->roles[i].bytes;
     if (!gm_is_share(lasting, oom->levels.requested, 0.5))
         return;
-    struct gm_finding *f = gm_case_say(
-        c, rule, GM_WARNING, oom->missing == GM_REPORT_NONE ? 0 : oom->missing,
-        "%s of the %s that were live are parameters, gradients and optimizer state, and no "
-        "mistake was found that would have spared what was missing.%s %s.",
-        gm_size_format(size[0], lasting), gm_size_format(size[1], oom->levels.requested),
-        c->report->oom_card == NULL
-            ? ""
-            : gm_case_printf(c, " The smallest card with as much as that request needed is %s.", c->report->oom_card),
-        rule->fix);
+    struct gm_finding *f =
+        gm_case_say(c, rule, GM_WARNING, oom->missing == GM_REPORT_NONE ? 0 : oom->missing,
+                    "%s of the %s that were live are parameters, gradients and optimizer state, and no "
+                    "mistake was found that would have spared what was missing. %s.",
+                    gm_size_format(size[0], lasting), gm_size_format(size[1], oom->levels.requested), rule->fix);
     gm_case_is_mistake(f, rule, NULL);
     f->site = c->report->diagnosis.oom_place != NULL ? c->report->diagnosis.oom_place
               : gm_site_has_stack(oom->site)         ? oom->site
