@@ -170,7 +170,7 @@ class Invisible(Case):
     def test_no_output_has_one(self):
         """Names of all kinds in all files of all programs: what cannot be seen is escaped, and told apart."""
         codes = sorted(invisible())
-        bad = re.compile("[" + "".join(re.escape(chr(c)) for c in codes if c != 10) + "]")
+        bad = {chr(c) for c in codes if c != 10}
         chosen = [c for c in codes if c < 0xE0000] + [0xE0000, 0xE0001, 0xE0041, 0xE0100, 0xE0FFF]
         freed = [c for c in chosen[::7] if c < 0xE0000]
         allocator = Recorded()
@@ -214,8 +214,10 @@ class Invisible(Case):
                             said[name] = file.read()
                 for name, data in said.items():
                     text = data.decode("utf-8")
-                    found = bad.search(text.replace("\r\n", "\n") if name.endswith(".csv") or name == "table" else text)
-                    self.assertIsNone(found, f"{name}: {text[max(0, found.start() - 60):found.end() + 20]!r}" if found else "")
+                    text = text.replace("\r\n", "\n") if name.endswith(".csv") or name == "table" else text
+                    for one in set(text) & bad:
+                        at = text.index(one)
+                        self.fail(f"{name}: {text[max(0, at - 60):at + 20]!r}")
         with open(self.at("out0", "latest", "analysis.json"), encoding="utf-8") as file:
             top = {row["frames"][0]["name"] for row in json.load(file)["top_blocks"] if row["frames"]}
         self.assertEqual(len(top), len(chosen) - len(freed))  # none is another one's

@@ -1722,8 +1722,8 @@ class Mistakes(unittest.TestCase):
             self.assertGreater(analysis["snapshot"]["events"], least)
             self.assertGreater(rows["cache-of-finished-phase"]["bytes"], rows["tensors-in-a-list"]["bytes"])
             return [row["id"] for row in analysis["to_do"] if row["saves_bytes"] is not None]
-        self.assertEqual(replayed(6500, 100000), ["tensors-in-a-list", "cache-of-finished-phase"])
-        self.assertEqual(replayed(12000, 200000), ["tensors-in-a-list"])
+        self.assertEqual(replayed(8000, 125000), ["tensors-in-a-list", "cache-of-finished-phase"])
+        self.assertEqual(replayed(12500, 200000), ["tensors-in-a-list"])
 
     def test_who_calls_all_layers_is_no_attention(self):
         """A function that runs the whole model may be called after attention; so may be the one that makes scores."""
