@@ -7,6 +7,7 @@
 #include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
+#include "analyze/timeline/history/making.h"
 #include "replay/cli/gmreplay.h"
 #include "replay/verify/follow.h"
 
@@ -78,20 +79,17 @@ static enum gm_status analyse(struct gm_replay_run *run, struct gm_error *err)
     return gm_timeline_keep(&run->report, &run->kept, &run->snapshot, &timeline, err);
 }
 
-/* Only what belongs together: no roles, no steps. */
-static enum gm_status build_histories(struct gm_replay_run *run, struct gm_error *err)
+/* Only what belongs together: no roles, no steps, the second half of it is made as it is replayed. */
+static enum gm_status pair_histories(struct gm_replay_run *run, struct gm_error *err)
 {
-    enum gm_status status = GM_OK;
     run->kept = (struct gm_kept){.v = calloc(run->snapshot.trace_count + 1, sizeof *run->kept.v)};
     if (run->kept.v == NULL)
         return gm_no_memory(err);
-    for (size_t d = 0; status == GM_OK && d < run->snapshot.trace_count; d++) {
-        if (run->snapshot.traces[d].count == 0)
-            continue;
-        status = gm_history_build(&run->kept.v[run->kept.count].history, &run->snapshot, d, NULL, err);
-        run->kept.count += status == GM_OK;
-    }
-    return status;
+    for (size_t d = 0; d < run->snapshot.trace_count; d++)
+        if (run->snapshot.traces[d].count > 0 &&
+            !gm_history_pair(&run->kept.v[run->kept.count++].history, &run->snapshot, d))
+            return gm_no_memory(err);
+    return GM_OK;
 }
 
 static enum gm_status list_devices(struct gm_replay_run *run, struct gm_error *err)
@@ -104,10 +102,7 @@ static enum gm_status list_devices(struct gm_replay_run *run, struct gm_error *e
             run->devices[run->device_count++] = (struct gm_replay_device){.run = run, .kept = &run->kept.v[i]};
     for (size_t i = 0; i < run->device_count; i++) {
         struct gm_replay_device *d = &run->devices[i];
-        struct gm_history *h = &d->kept->history;
-        d->was_refused = gm_bound_refused(&d->refused, h, &run->recorded.rules);
-        if (!run->options->verify)
-            GM_TRY(gm_verify_settle_pools(h, &run->recorded, err));
+        d->was_refused = gm_bound_refused(&d->refused, &d->kept->history, &run->recorded.rules);
     }
     return GM_OK;
 }
@@ -123,10 +118,9 @@ static bool has_other_sizes(const struct gm_replay_device *device, const struct 
     return false;
 }
 
-static enum gm_status what_if(struct gm_replay_device *device, struct gm_error *err)
+static enum gm_status what_if(struct gm_replay_device *device, struct gm_history *h, struct gm_error *err)
 {
     struct gm_replay_run *run = device->run;
-    struct gm_history *h = &device->kept->history;
     struct gm_whatif_options options = {.conf = run->conf, .capacity = run->capacity, .taken = gm_replay_taken(run)};
     struct gm_conf recorded = run->recorded;
     if (run->options->backend == GM_REPLAY_NULL)
@@ -154,15 +148,30 @@ static enum gm_status what_if(struct gm_replay_device *device, struct gm_error *
     return gm_replay_zero(device, &options, err);
 }
 
-static enum gm_status replay(struct gm_replay_run *run, struct gm_error *err)
+static enum gm_status play(struct gm_replay_device *d, struct gm_history *h, struct gm_error *err)
 {
+    struct gm_replay_run *run = d->run;
     struct gm_event_recorder *recorder = run->options->output != NULL ? &run->recorder : NULL;
-    for (size_t i = 0; i < run->device_count; i++) {
-        struct gm_replay_device *d = &run->devices[i];
-        GM_TRY(run->options->verify ? gm_verify_recorded(&d->verify, &d->kept->history, &run->conf, recorder, err)
-                                    : what_if(d, err));
+    return run->options->verify ? gm_verify_recorded(&d->verify, h, &run->conf, recorder, err) : what_if(d, h, err);
+}
+
+/* Of a history that is only paired, the rest is made beside the replay. */
+static enum gm_status replay(struct gm_replay_device *d, bool is_paired, struct gm_error *err)
+{
+    struct gm_history *h = &d->kept->history;
+    struct gm_making making;
+    if (is_paired && d->run->options->output == NULL && gm_making_begin(&making, h)) {
+        const enum gm_status status = play(d, &making.seen, err);
+        if (!gm_making_end(&making))
+            return gm_no_memory(err);
+        if (making.was_right)
+            return status;
+    } else if (is_paired && !gm_history_reconstruct(h, NULL)) {
+        return gm_no_memory(err);
     }
-    return GM_OK;
+    if (!d->run->options->verify)
+        GM_TRY(gm_verify_settle_pools(h, &d->run->recorded, err));
+    return play(d, h, err);
 }
 
 /* What the options ask for has to be there. */
@@ -198,7 +207,7 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
     atomic_store(&run->progress.stage, GM_REPLAY_ANALYSING);
     if (needs_passes)
         GM_TRY(gm_replay_changes(run, err));
-    GM_TRY(needs_passes ? analyse(run, err) : build_histories(run, err));
+    GM_TRY(needs_passes ? analyse(run, err) : pair_histories(run, err));
     GM_TRY(list_devices(run, err));
     if (!gm_replay_find_untraced(run))
         return gm_no_memory(err);
@@ -209,7 +218,8 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
     if (o->output != NULL)
         gm_recorder_init(&run->recorder, &run->snapshot);
     atomic_store(&run->progress.stage, GM_REPLAY_REPLAYING);
-    GM_TRY(replay(run, err));
+    for (size_t i = 0; i < run->device_count; i++)
+        GM_TRY(replay(&run->devices[i], !needs_passes, err));
     GM_TRY(gm_replay_spread(run, err));
     GM_TRY(gm_replay_close_gpu(run, err));
     GM_TRY(gm_replay_recommend(run, err));

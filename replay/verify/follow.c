@@ -3,6 +3,7 @@
 
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/order.h"
+#include "analyze/timeline/history/making.h"
 
 #include <stdlib.h>
 
@@ -196,7 +197,7 @@ bool gm_follow_adopt(struct gm_follow *f, bool use_learnt, uint64_t *learnt)
     bool ok = list != NULL && adopt_segments(f);
     for (size_t i = 0; ok && i < n; i++) {
         uint32_t a = list[i].allocation;
-        uint64_t size = gm_block_bytes(h, a);
+        uint64_t size = gm_making_block_bytes(h, a);
         if (gm_final_block(h, a) == GM_NO_BLOCK) {
             uint64_t ruled = size_by_rule(f, &list[i], i + 1 < n ? list[i + 1].address : UINT64_MAX, is_expandable);
             *learnt += ruled != size;

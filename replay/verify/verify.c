@@ -4,6 +4,7 @@
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/address_map.h"
 #include "analyze/base/clock.h"
+#include "analyze/timeline/history/making.h"
 #include "replay/verify/verify_private.h"
 
 #include <inttypes.h>
@@ -293,7 +294,7 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
     if (v->model.has_no_memory)
         return;
     v->model.origin = event;
-    block = gm_allocator_place(&v->model, gm_addr_at(v, event), gm_block_bytes(h, a), gm_requested(h, a), a);
+    block = gm_allocator_place(&v->model, gm_addr_at(v, event), gm_making_block_bytes(h, a), gm_requested(h, a), a);
     v->follow.block_of[a] = block;
     if (block != GM_SPACE_NONE)
         tell(v, event, gm_requested(h, a), v->model.space.blocks.v[block].stream, v->model.space.blocks.v[block].pool);

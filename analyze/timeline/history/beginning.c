@@ -143,15 +143,15 @@ bool gm_reconstruct_segments(struct gm_reconstruction *t)
                          s->segments.is_expandable[segment] == GM_TRUE) == GM_SPACE_NO_MEMORY)
             return false;
     }
-    return undo_events(t);
+    if (!undo_events(t))
+        return false;
+    guess_expandable(t);
+    return true;
 }
 
 bool gm_reconstruct_begin(struct gm_reconstruction *t)
 {
-    if (!gm_reconstruct_segments(t))
-        return false;
-    guess_expandable(t);
-    return place_baseline(t);
+    return gm_reconstruct_segments(t) && place_baseline(t);
 }
 
 /* ---- at any moment ----------------------------------------------------------------------------------------------- */

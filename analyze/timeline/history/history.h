@@ -107,6 +107,7 @@ struct gm_history {
     /* What did not fit together; the reconciliation is filled but for `coverage`. Strings are literals; the rows are
      * the history's own. */
     bool is_reconstructed;
+    struct gm_making *making; /* making.h; NULL: it is all there */
     struct gm_reconciliation reconciliation;
     struct gm_disagreement disagreements[16];
 };

@@ -361,11 +361,17 @@ static void check_residual(struct gm_reconstruction *t)
         t->h->reconciliation.worst_residual = gm_clamp_signed(residual);
 }
 
+/* Steps in the space. */
+static uint64_t budget_of(const struct gm_history *h)
+{
+    return ((uint64_t)h->count + h->allocation_count) * 64 + (UINT64_C(1) << 22);
+}
+
 /* Follows all events. false: gave up, for want of memory or because too much contradicts itself. */
 static bool tell_events(struct gm_reconstruction *t)
 {
     struct gm_history *h = t->h;
-    uint64_t budget = ((uint64_t)h->count + h->allocation_count) * 64 + (UINT64_C(1) << 22);
+    const uint64_t budget = budget_of(h);
     size_t stride = t->watcher == NULL || t->watcher->samples == 0 ? h->count + 1 : h->count / t->watcher->samples + 1;
     size_t next_sample = stride;
     struct gm_walk walk = gm_walk_start(h);
@@ -482,6 +488,27 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
     gm_space_free(&t.space);
     free(t.finals);
     free(t.block_of);
+    return ok;
+}
+
+bool gm_reconstruct_foresee(struct gm_history *h)
+{
+    const struct gm_conf conf = gm_settings_recorded(h->snapshot, NULL);
+    struct gm_reconstruction t = {.h = h, .rules = conf.rules, .is_expandable = conf.expandable_segments};
+    const uint8_t *action = h->snapshot->events.action + h->first;
+    h->final_pool = calloc(h->snapshot->segments.count + 1, sizeof *h->final_pool);
+    bool ok = h->final_pool != NULL && make_pools(h);
+    if (ok)
+        gm_reconstruct_pool(&t, 0, false);
+    ok = ok && list_finals(&t) && has_segments(&t) && gm_reconstruct_segments(&t);
+    for (size_t i = 0; ok && i < h->count; i++)
+        if (gm_action_is_growth(action[i]) || gm_action_is_release(action[i])) {
+            tell_segment(&t, (uint32_t)i);
+            ok = !t.has_no_memory && t.space.work <= budget_of(h);
+        }
+    h->is_reconstructed = ok;
+    gm_space_free(&t.space);
+    free(t.finals);
     return ok;
 }
 

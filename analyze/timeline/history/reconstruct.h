@@ -52,6 +52,9 @@ uint64_t gm_reconstruct_size(const struct gm_reconstruction *t, const struct gm_
 /* beginning.c: the segments followed back to moment 0, and the allocations of that time in them. */
 bool gm_reconstruct_begin(struct gm_reconstruction *t);
 bool gm_reconstruct_segments(struct gm_reconstruction *t); /* only the segments */
+/* The segments and pools of a whole reconstruction, without the allocations: what segments do hangs on no other event.
+ * false: it would be given up, or there is no memory. */
+bool gm_reconstruct_foresee(struct gm_history *h);
 /* ending.c: the books, and the space compared with the snapshot block by block. */
 bool gm_reconstruct_end(struct gm_reconstruction *t);
 
