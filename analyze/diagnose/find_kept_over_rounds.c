@@ -440,6 +440,25 @@ static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *s
     return shape;
 }
 
+/* Those of the rounds before the trace: what is there to the end of what the same stacks made; where nobody knows who
+ * did, of their sizes, if it is nothing else. They would have gone with their rounds. */
+static void add_older(struct gm_case *c, struct gm_set *set)
+{
+    const struct gm_lives *l = c->lives;
+    GM_FREED bool *is_of_set = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_of_set);
+    GM_FREED struct gm_sizes sizes = {.v = NULL};
+    c->failed |= is_of_set == NULL || !gm_sizes_of_set(&sizes, l, set);
+    for (size_t i = 0; !c->failed && i < set->n; i++)
+        is_of_set[gm_lives_stack(l, set->v[i].allocation)] = true;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        const uint32_t stack = gm_lives_stack(l, a);
+        if (l->h->born[a] == 0 && l->taken[a] != GM_TAKEN && gm_lives_is_left(l, a) &&
+            (stack > GM_STACK_EMPTY ? is_of_set[stack]
+                                    : !gm_lives_is_of_weights(l, a) && gm_sizes_has(&sizes, gm_requested(l->h, a))))
+            gm_set_drop(set, a);
+    }
+}
+
 /* What holds a graph is made last: the line that made the last tensor of most rounds that outlives its round. */
 static const char *root_of(struct gm_case *c)
 {
@@ -598,6 +617,8 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
         GM_SORT(set.v, set.n, by_allocation);
         root = gm_lives_backward(l, next_forward(l, gm_go_with_backward(c, &set)), false);
     }
+    if (kind == PILED)
+        add_older(c, &set);
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
     if (f == NULL || root == NULL || (kind == PILED && number == 0 && is_bystander(c, root)))
         return;
@@ -700,6 +721,7 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
     }
     if (bytes / l->rounds.n > of_round && !is_inside && !is_cache)
         set.n = 0;
+    add_older(c, &set);
     gm_case_accuse(c, &bounded, &set, false,
                    is_cache ? "it is left of rounds of the loop, to its end, and is used in its own, like a cache "
                               "that nothing bounds"
@@ -763,7 +785,9 @@ static const struct gm_rule rules[] = {
          "at most a 20th of what a round needs else (a 50th where nothing is trained); or of at least 10: here and "
          "there, of less than every second one, or, in training, made in the midst of a call of a model, or, where "
          "nothing is trained, before modules make a third or more of what the round makes, if it stays to the end, and "
-         "nothing is made of all of it; if these are single tensors",
+         "nothing is made of all of it; if these are single tensors; what is older than the trace and there to the "
+         "end, "
+         "of the same stacks, or, without one, of their sizes, counts, too",
      .what_to_do = "`history.append(value.item())`; a bound for caches"},
     {.id = "loss-keeps-graph",
      .grows = true,
@@ -778,7 +802,8 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info of batches that wait for one backward pass",
      .when = "what was made in a round of the loop (a step, or a pass of a loop of Python) is there three rounds "
              "later, or two at the end, of at least 3 rounds, or is left in as many bytes by each of 3 that all train, "
-             "and holds 1 % of the peak; by several stacks, or by 3 a round of which one stack makes 2, or by 2 of "
+             "and, with what is older, holds 1 % of the peak; by several stacks, or by 3 a round of which one stack "
+             "makes 2, or by 2 of "
              "modules in rounds with a backward pass; if that is a fifth of what the same calls of the model made (in "
              "training, where a number made after it is held, too: a fifth of what they made from its first to its "
              "last), and backward passes use little between. Info: at least 3 forward passes, each with a loss, are "

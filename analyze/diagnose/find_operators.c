@@ -977,16 +977,19 @@ static void find_waiting(struct gm_case *c, const struct gm_rule *rule)
     bool is_of_nobody = true;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         const uint32_t let_go = l->h->let_go[a], freed = l->h->freed[a];
-        if (let_go == GM_NEVER || let_go == 0 || freed <= let_go + 1)
+        if (let_go == GM_NEVER || freed <= let_go + 1)
             continue;
         waiting += let_go <= l->peak && l->peak < freed ? gm_requested(l->h, a) : 0;
-        const uint32_t stack = gm_lives_stack_at(l, let_go - 1);
+        const uint32_t stack = let_go == 0 ? GM_STACK_EMPTY : gm_lives_stack_at(l, let_go - 1);
         is_of_nobody &= (gm_lives_by(l, a) & GM_BY_NOBODY) != 0;
         if (gm_requested(l->h, a) > largest && (l->by[stack] & GM_BY_NOBODY) == 0) {
             largest = gm_requested(l->h, a);
             freed_by = stack;
         }
-        gm_set_end(&set, a, let_go - 1);
+        if (let_go == 0) /* it waited when the trace began */
+            gm_set_drop(&set, a);
+        else
+            gm_set_end(&set, a, let_go - 1);
     }
     if (!gm_is_share(waiting, l->at_peak, 0.05))
         set.n = 0;

@@ -173,7 +173,10 @@ static void find_pools(struct gm_case *c, const struct gm_rule *rule)
                        "%zu pools of their own, as CUDA graphs make them, keep what they needed only while "
                        "they were filled: %s, where the largest would do for all",
                        count, gm_size_format(size, sum)));
-    if (f != NULL && line != NULL)
+    if (f == NULL)
+        return;
+    f->bytes = sum - pools[most].most;
+    if (line != NULL)
         f->site = line;
 }
 

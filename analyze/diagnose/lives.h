@@ -299,6 +299,8 @@ struct gm_sizes GM_VEC(struct gm_size); /* GM_FREED; zero-initialise */
 bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role);
 /* Of those that are. */
 bool gm_sizes_of_those(struct gm_sizes *sizes, const struct gm_lives *l, bool (*are)(const struct gm_lives *, size_t));
+struct gm_set;
+bool gm_sizes_of_set(struct gm_sizes *sizes, const struct gm_lives *l, const struct gm_set *set);
 /* Of the first gradients: those of the round with the first backward pass, or until one of them goes later. */
 bool gm_sizes_of_first_gradients(struct gm_sizes *sizes, const struct gm_lives *l);
 bool gm_sizes_has(const struct gm_sizes *sizes, uint64_t size);

@@ -55,6 +55,15 @@ bool gm_sizes_of_those(struct gm_sizes *sizes, const struct gm_lives *l, bool (*
     return ok;
 }
 
+bool gm_sizes_of_set(struct gm_sizes *sizes, const struct gm_lives *l, const struct gm_set *set)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < set->n; i++)
+        ok = add(sizes, gm_requested(l->h, set->v[i].allocation));
+    merge(sizes);
+    return ok;
+}
+
 bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role)
 {
     return made_until(sizes, l, role, GM_NEVER);

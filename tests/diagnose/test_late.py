@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings that begin in the middle of a run: of what is older, nobody knows who made it and when, but what is there
+in the end, how large it is, and when it goes."""
+import unittest
+
+import test_mistakes as base
+from test_mistakes import FORWARD, Trace
+
+
+class Late(Trace):
+    """Recording begins with begin(): what was made before has no stack, or, where the ring lost its events, keeps it."""
+
+    begun = 0
+
+    def begin(self, keeps_stacks=False):
+        self.begun = len(self.trace)
+        for allocator in [] if keeps_stacks else self.pools.values():
+            for segment in allocator.segments:
+                block = segment.first
+                while block is not None:
+                    block.frames, block = [], block.after
+
+    def snapshot(self):
+        snapshot = super().snapshot()
+        del snapshot["device_traces"][0][:self.begun]
+        return snapshot
+
+
+class BegunLate(unittest.TestCase):
+    expect, expect_none = base.Mistakes.expect, base.Mistakes.expect_none
+
+    def test_what_waits_for_a_stream(self):
+        t = Late()
+        t.alloc(64, FORWARD)
+        for r in range(12):
+            if r == 4:
+                t.begin()
+            allocator, block = t.alloc(32, FORWARD)
+            allocator.used_by_other_stream(block, 1 << 40)
+            t.free((allocator, block))
+        self.expect(t, "pending-on-streams", 384, 384, "train.py:20")
+
+    def test_what_earlier_rounds_left(self):
+        """Their stacks tell, or in training their size."""
+        def serve(begin):
+            t = Late()
+            t.alloc(32, base.WEIGHTS)
+            for r in range(24):
+                if r == begin:
+                    t.begin(keeps_stacks=True)
+                hidden = [t.alloc(64, FORWARD), t.alloc(32, FORWARD), t.alloc(2, [("log", "serve.py", 11), *FORWARD[2:]])]
+                t.free(*hidden[:2])
+            return t
+
+        def leave(t, r, begin):
+            if r == begin:
+                t.begin()
+            t.alloc(48, [("make", "net.py", 32), ("_call_impl", base.TORCH + "nn/modules/module.py", 1), ("<module>", "train.py", 20)])
+            return []
+
+        for begin in (-1, 4, 10):
+            self.assertEqual(base.diagnosed(serve(begin))["slow-leak"]["bytes"] >> 20, 46)
+        for begin in (-1, 3):
+            self.expect(base.train(15, lambda t, r: leave(t, r, begin), width=16, t=Late()), "slow-leak", 600, 760, "net.py:32")
+
+    def test_pools_of_graphs(self):
+        """What they need but for the largest is told where no replay tells what it costs."""
+        t = Late()
+        t.alloc(16, FORWARD)
+        for graph in range(4):
+            if graph == 1:
+                t.begin()
+            t.free(*[t.alloc(40, FORWARD, pool=(graph + 1, 0)) for _ in range(2)])
+        self.expect(t, "cuda-graph-pools", 160, 160)
+
+
+if __name__ == "__main__":
+    unittest.main()
