@@ -201,15 +201,28 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- buckets ----------------------------------------------------------------------------------------------------- */
 
+/* Whether it is one, be it older than the trace, that lives for more events than that; the trace may end sooner. */
+static bool is_one_for(const struct gm_lives *l, size_t a, uint32_t events)
+{
+    const uint32_t born = l->h->born[a];
+    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && (born == 0 || gm_lives_is_of_backward(l, a)) &&
+           gm_min(l->h->freed[a], l->h->count + 1) - born > events;
+}
+
 /* The most bytes of gradients at a time that live for more events than that; 0 if there is never more than one. */
 static uint64_t all_gradients(const struct gm_lives *l, uint32_t events)
 {
     const struct gm_history *h = l->h;
     uint64_t now = 0, most = 0;
     size_t count = 0, blocks = 0;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if (h->born[a] == 0 && is_one_for(l, a, events)) {
+            most = now += gm_requested(h, a);
+            blocks = ++count;
+        }
     for (uint32_t e = 0; e < h->count; e++) {
         const uint32_t a = h->of_event[e];
-        if (a == GM_NEVER || !is_gradient(l, a) || h->freed[a] - h->born[a] <= events)
+        if (a == GM_NEVER || !is_one_for(l, a, events))
             continue;
         if (h->born[a] == e + 1) {
             now += gm_requested(h, a);
@@ -392,6 +405,8 @@ static void add_views(struct gm_set *set, const struct gm_lives *l)
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (is_gradient(l, a))
             gm_set_end(set, a, gm_lives_after_others(l, a, 1));
+        else if (is_one_for(l, a, 0))
+            gm_set_drop(set, a);
 }
 
 static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
