@@ -39,12 +39,14 @@ static uint32_t *ends_of_backward(const struct gm_lives *l)
 
 /* ---- frozen ------------------------------------------------------------------------------------------------------ */
 
-/* Made by a backward pass of the first rounds, and there to the end. */
+/* Made by a backward pass of the first rounds, be they older than the trace, and there to the end. */
 static bool is_left_behind(const struct gm_lives *l, size_t a)
 {
-    const struct gm_history *h = l->h;
-    return gm_lives_is_left(l, a) && gm_lives_is_of_backward(l, a) && gm_lives_round(l, h->born[a]) <= 1 &&
-           (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || gm_lives_is_role(l, a, GM_ROLE_PARAMETER));
+    const uint32_t born = l->h->born[a];
+    return gm_lives_is_left(l, a) &&
+           (born == 0 ? gm_lives_is_role(l, a, GM_ROLE_GRADIENT)
+                      : gm_lives_is_of_backward(l, a) && gm_lives_round(l, born) <= 1 &&
+                            (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || gm_lives_is_role(l, a, GM_ROLE_PARAMETER)));
 }
 
 /* Made anew in a backward pass, and there after it. Not what is added to another gradient at once. */
@@ -166,6 +168,33 @@ static void add_inputs(struct gm_set *set, const struct gm_lives *l, const struc
     }
 }
 
+/* One that backward adds to another at once; one that lasts, and goes. */
+static bool is_added(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a) && l->h->freed[a] - l->h->born[a] <= BRIEF;
+}
+
+static bool is_anew(const struct gm_lives *l, size_t a)
+{
+    return is_gradient(l, a) && gm_lives_goes(l, a) && !is_added(l, a);
+}
+
+/* What is older than the trace, and seems to be gradients by size, are some if most of it is added to, and no others of
+ * their sizes are made anew. */
+static bool are_older_ones(struct gm_case *c)
+{
+    const struct gm_lives *l = c->lives;
+    GM_FREED struct gm_sizes added = {.v = NULL}, anew = {.v = NULL};
+    uint64_t all = 0, alike = 0;
+    c->failed |= !gm_sizes_of_those(&added, l, is_added) || !gm_sizes_of_those(&anew, l, is_anew);
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        const uint64_t bytes = l->h->born[a] == 0 && is_left_behind(l, a) ? gm_requested(l->h, a) : 0;
+        all += bytes;
+        alike += bytes > 0 && gm_sizes_has(&added, bytes) && !gm_sizes_has(&anew, bytes) ? bytes : 0;
+    }
+    return alike >= all - all / 10;
+}
+
 /* Without it they would not be made, or go when the next two tensors have been made. */
 static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
 {
@@ -177,7 +206,7 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
     size_t anew;
     for (size_t a = 0; l->rounds.n >= LEAST_ROUNDS && a < h->allocation_count; a++)
         left += is_left_behind(l, a) ? gm_requested(h, a) : 0;
-    if (!gm_is_share(left, l->at_peak, 0.02))
+    if (!gm_is_share(left, l->at_peak, 0.02) || !are_older_ones(c))
         return;
     GM_FREED uint32_t *last = last_of_trained(l, &anew);
     c->failed |= last == NULL;
