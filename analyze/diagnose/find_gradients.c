@@ -176,11 +176,11 @@ static bool is_added(const struct gm_lives *l, size_t a)
 
 static bool is_anew(const struct gm_lives *l, size_t a)
 {
-    return is_gradient(l, a) && gm_lives_goes(l, a) && !is_added(l, a);
+    return is_gradient(l, a) && l->h->freed[a] != GM_NEVER && !is_added(l, a);
 }
 
-/* What is older than the trace, and seems to be gradients by size, are some if most of it is added to, and no others of
- * their sizes are made anew. */
+/* What is older than the trace, and seems to be gradients by size, are some if most of it is added to in each round but
+ * the first and the last, and no others of their sizes are made anew. */
 static bool are_older_ones(struct gm_case *c)
 {
     const struct gm_lives *l = c->lives;
@@ -189,8 +189,11 @@ static bool are_older_ones(struct gm_case *c)
     c->failed |= !gm_sizes_of_those(&added, l, is_added) || !gm_sizes_of_those(&anew, l, is_anew);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         const uint64_t bytes = l->h->born[a] == 0 && is_left_behind(l, a) ? gm_requested(l->h, a) : 0;
+        bool is = bytes > 0 && !gm_sizes_has(&anew, bytes);
+        for (size_t round = 1; is && round + 1 < l->rounds.n; round++)
+            is = gm_sizes_has_another(&added, bytes);
         all += bytes;
-        alike += bytes > 0 && gm_sizes_has(&added, bytes) && !gm_sizes_has(&anew, bytes) ? bytes : 0;
+        alike += is ? bytes : 0;
     }
     return alike >= all - all / 10;
 }
@@ -890,7 +893,8 @@ static const struct gm_rule rules[] = {
                 "+ base.requires_grad_(False)",
      .means = "Parameters that no optimizer steps still require gradients: each has one, which is added to and never "
               "freed, and the backward pass keeps the inputs of their layers for nothing.",
-     .when = "gradients of the first backward pass are never freed, while others of weights without such a gradient "
+     .when = "gradients of the first backward pass, or older ones that each pass adds to, are never freed, while "
+             "others of weights without such a gradient "
              "are, and hold 2 % of the peak; what a backward pass gives up right after such "
              "a gradient is the input of its layer, which only that needs, unless one of what is trained came in "
              "between",

@@ -63,6 +63,33 @@ class BegunLate(unittest.TestCase):
         for begin in (-1, 3):
             self.expect(base.train(15, lambda t, r: leave(t, r, begin), width=16, t=Late()), "slow-leak", 600, 760, "net.py:32")
 
+    def test_gradients_that_are_older(self):
+        """Those of a base that nobody trains; those that a flat buffer has, too, to which the trace's last is about to be added."""
+        def run(begin, head=1, flat=0):
+            t = Late()
+            for size in [16] * 8 + [4] * head:
+                t.alloc(size, base.WEIGHTS)
+            for _ in range(2 if flat else 0):
+                t.alloc(flat, [("__init__", "ddp.py", 7), ("<module>", "train.py", 9)])
+            for r in range(8):
+                if r == begin:
+                    t.begin(keeps_stacks=True)
+                held = [t.alloc(12, FORWARD) for _ in range(8)] + [t.alloc(1 / 1024, base.ROOT)]
+                for layer in range(head):
+                    held.append(t.alloc(4, base.AUTOGRAD))
+                for layer in range(8):
+                    t.free(t.alloc(20, base.AUTOGRAD))
+                    gradient = t.alloc(16, base.AUTOGRAD)
+                    if r == 7 and layer == 7:
+                        return t
+                    t.free(*([gradient] if r > 0 else []), held.pop(0))
+                t.free(t.alloc(1 / 1024, base.STEP), *held)
+            return t
+        for begin in (-1, 2, 4):
+            self.expect(run(begin), "frozen-gradients", 120, 240, "train.py:22")
+            self.expect(run(begin, head=0, flat=64), "flat-gradient-buckets", 120, 150, "ddp.py:7")
+            self.expect_none(run(begin, head=0), "frozen-gradients")
+
     def test_pools_of_graphs(self):
         """What they need but for the largest is told where no replay tells what it costs."""
         t = Late()
