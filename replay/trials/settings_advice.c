@@ -528,12 +528,28 @@ enum gm_status gm_advice_plan(struct gm_report *report, const struct gm_snapshot
     return goes_on(&a) ? gm_card_plan_make(&task, err) : end(&a, err);
 }
 
+/* Where the peak was made of what was cached before, a replay tells only of what is asked for in the trace. */
+static bool is_told(const struct gm_settings_advice *advice, const struct gm_remedy *remedy)
+{
+    return advice->reason == NULL ||
+           (remedy->settings == NULL && !remedy->is_of_holes && !remedy->is_of_end && !gm_remedy_is_of_cache(remedy));
+}
+
 enum gm_status gm_advice_remedies(struct gm_report *report, struct gm_kept *kept, unsigned threads,
-                                  struct gm_remedy *const *remedies, size_t count, struct gm_error *err)
+                                  struct gm_remedy *const *all, size_t count, struct gm_error *err)
 {
     struct advising a = {.report = report, .advice = report->advice};
     const uint64_t events = sum(report).events;
-    if (a.advice == NULL || a.advice->reason != NULL || count == 0 || events > GM_ADVICE_EVENTS)
+    const bool is_judged = a.advice != NULL && (a.advice->reason == NULL || a.advice->baseline != NULL);
+    GM_FREED struct gm_remedy **remedies = calloc(count + 1, sizeof(struct gm_remedy *));
+    if (remedies == NULL)
+        return gm_no_memory(err);
+    const size_t given = is_judged ? count : 0;
+    count = 0;
+    for (size_t i = 0; i < given; i++)
+        if (is_told(a.advice, all[i]))
+            remedies[count++] = all[i];
+    if (count == 0 || events > GM_ADVICE_EVENTS)
         return GM_OK;
     a.devices = a.advice->devices;
     prepare(&a, kept, threads);

@@ -45,7 +45,8 @@ enum gm_status gm_advice_replay(struct gm_report *report, struct gm_kept *kept, 
 
 /* After gm_advice_begin: replays what the remedies do to the allocations, with those histories; those that cannot be
  * judged, for the reasons for which settings cannot, and those for which there is no time (GM_ADVICE_PLAYED) have no
- * saving. */
+ * saving. Where settings cannot be because the peak was made of what was cached before, those can that do without what
+ * is asked for in the trace. */
 struct gm_remedy;
 enum gm_status gm_advice_remedies(struct gm_report *report, struct gm_kept *kept, unsigned threads,
                                   struct gm_remedy *const *remedies, size_t count, struct gm_error *err);

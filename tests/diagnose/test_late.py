@@ -90,6 +90,18 @@ class BegunLate(unittest.TestCase):
             self.expect(run(begin, head=0, flat=64), "flat-gradient-buckets", 120, 150, "ddp.py:7")
             self.expect_none(run(begin, head=0), "frozen-gradients")
 
+    def test_peak_of_what_was_cached_before(self):
+        """What the trace asks for is replayed all the same."""
+        t = Late()
+        t.alloc(32, base.WEIGHTS)
+        t.free(*[t.alloc(38, FORWARD) for _ in range(10)])
+        t.begin()
+        for _ in range(8):
+            hidden = t.alloc(38, FORWARD)
+            t.alloc(40, [("log", "serve.py", 11), *FORWARD[2:]])
+            t.free(hidden)
+        self.assertEqual(base.diagnosed(t)["tensors-in-a-list"]["saves_bytes"] >> 20, 280)
+
     def test_pools_of_graphs(self):
         """What they need but for the largest is told where no replay tells what it costs."""
         t = Late()
