@@ -553,6 +553,7 @@ enum gm_status gm_advice_remedies(struct gm_report *report, struct gm_kept *kept
         return GM_OK;
     a.devices = a.advice->devices;
     prepare(&a, kept, threads);
+    a.search.is_open = a.advice->reason != NULL; /* what was before may have needed a larger card */
     for (size_t d = 0; d < a.search.device_count && goes_on(&a); d++)
         a.search.is_open |= a.devices[d].was_refused;
     const size_t most = events == 0 ? count : GM_ADVICE_PLAYED / (2 * events);

@@ -100,7 +100,8 @@ class BegunLate(unittest.TestCase):
             hidden = t.alloc(38, FORWARD)
             t.alloc(40, [("log", "serve.py", 11), *FORWARD[2:]])
             t.free(hidden)
-        self.assertEqual(base.diagnosed(t)["tensors-in-a-list"]["saves_bytes"] >> 20, 280)
+        told = base.diagnosed(t)["tensors-in-a-list"]
+        self.assertEqual((told["saves_bytes"] >> 20, told["fits_gpu"]), (280, None))  # what was before may need a larger one
 
     def test_pools_of_graphs(self):
         """What they need but for the largest is told where no replay tells what it costs."""
