@@ -106,8 +106,8 @@ static struct members list_members(struct gm_case *c, bool (*is_wanted)(const st
 struct part {
     size_t from, to;
     uint64_t bytes;
-    uint64_t lowest, highest; /* addresses */
-    uint32_t born, last;      /* of its first and of its last */
+    uint64_t lowest;     /* address */
+    uint32_t born, last; /* of its first and of its last */
     unsigned by;
     bool goes;
 };
@@ -119,7 +119,6 @@ static struct part part_at(const struct members *m, size_t from)
         const struct member *row = &m->v[part.to];
         part.bytes += row->bytes;
         part.lowest = gm_min(part.lowest, row->address);
-        part.highest = gm_max(part.highest, row->address);
         part.born = row->born < part.born ? row->born : part.born;
         part.last = row->born > part.last ? row->born : part.last;
         part.by |= row->by;
@@ -144,6 +143,12 @@ static bool are_alike(const struct members *m, const struct part *a, const struc
     return n > 0 && same == n;
 }
 
+/* Whether it was made first; of what is older than the trace addresses tell. */
+static bool is_earlier(uint32_t born, uint64_t address, const struct part *other)
+{
+    return born != other->born ? born < other->born : born == 0 && address < other->lowest;
+}
+
 /* What was given up, or is of another type: the model's own copy is the later one. */
 static bool is_of_file(const struct gm_lives *l, const struct part *a, const struct part *b)
 {
@@ -156,10 +161,10 @@ static const struct part *spare(const struct part *a, const struct part *b, bool
     if (is_file && a->goes != b->goes)
         return a->goes ? a : b;
     if (is_file)
-        return a->born < b->born ? a : b;
+        return is_earlier(a->born, a->lowest, b) ? a : b;
     if (((a->by ^ b->by) & GM_BY_COPYING) != 0)
         return (a->by & GM_BY_COPYING) != 0 ? a : b;
-    return a->born < b->born ? b : a;
+    return is_earlier(a->born, a->lowest, b) ? b : a;
 }
 
 enum { LEAST_MADE = 3, PART_OF_ALL = 3 /* weights, with the copy: most of them are copied */ };
@@ -239,7 +244,8 @@ static bool is_like_all_others(struct gm_case *c, const struct members *m, const
     GM_FREED struct members own = {.v = NULL}, others = {.v = NULL};
     for (size_t i = 0; !c->failed && i < m->n; i++) {
         const bool is_own = i >= a->from && i < a->to;
-        if (is_own || (m->v[i].born < a->born && gm_lives_is_role(c->lives, m->v[i].allocation, GM_ROLE_PARAMETER)))
+        if (is_own || (is_earlier(m->v[i].born, m->v[i].address, a) &&
+                       gm_lives_is_role(c->lives, m->v[i].allocation, GM_ROLE_PARAMETER)))
             c->failed |= is_own ? !GM_VEC_PUSH(&own, m->v[i]) : !GM_VEC_PUSH(&others, m->v[i]);
     }
     GM_SORT(others.v, others.n, by_size);
@@ -270,13 +276,22 @@ static bool is_of_read(const struct gm_lives *l, const struct part *a)
     return is;
 }
 
+GM_ORDERING(by_address, struct member, GM_UP(address));
+
 /* Whether they are made by turns: of one layer after the other, and no copy of what was there. Of what is older than
- * the trace addresses tell. */
-static bool are_by_turns(const struct part *a, const struct part *b)
+ * the trace addresses tell: every second one or more is beside one of the other part. */
+static bool are_by_turns(struct gm_case *c, const struct members *m, const struct part *a, const struct part *b)
 {
-    if (a->last == 0 && b->last == 0)
-        return a->lowest < b->highest && b->lowest < a->highest;
-    return a->born < b->last && b->born < a->last;
+    if (a->last > 0 || b->last > 0)
+        return a->born < b->last && b->born < a->last;
+    GM_FREED struct members both = {.v = NULL};
+    size_t turns = 0;
+    for (size_t i = a->from; !c->failed && i < b->to; i = i + 1 == a->to ? b->from : i + 1)
+        c->failed |= !GM_VEC_PUSH(&both, m->v[i]);
+    GM_SORT(both.v, both.n, by_address);
+    for (size_t i = 1; i < both.n; i++)
+        turns += strcmp(both.v[i].site, both.v[i - 1].site) != 0;
+    return turns > 1 && 2 * turns >= both.n;
 }
 
 /* What copies again and again, or lets go what its line makes again later, wherever that is called from, leaves out all
@@ -393,7 +408,7 @@ static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *s
             const struct part b = part_at(&m, k);
             const bool is_file = is_of_file(c->lives, &a, &b), is_copy = ((a.by | b.by) & GM_BY_COPYING) != 0;
             const struct part *left = spare(&a, &b, is_file);
-            if ((are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) && !are_by_turns(&a, &b) &&
+            if ((are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) && !are_by_turns(c, &m, &a, &b) &&
                 (is_copy || !a.goes || !b.goes) &&
                 wanted == (is_file                             ? OF_FILE
                            : is_copy                           ? SECOND_COPY

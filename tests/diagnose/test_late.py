@@ -103,6 +103,25 @@ class BegunLate(unittest.TestCase):
         told = base.diagnosed(t)["tensors-in-a-list"]
         self.assertEqual((told["saves_bytes"] >> 20, told["fits_gpu"]), (280, None))  # what was before may need a larger one
 
+    def test_copy_of_weights_that_is_older(self):
+        """Where both lie, mixed with what else is small or large, tells which was made first, and that they were not made by turns."""
+        def run(begin, by_turns=False):
+            t, sizes, lines = Late(), [30, 0.2, 12, 0.3, 24, 0.4, 3, 0.5], [("model.py", 5), ("ema.py", 9)]
+            order = [(s, n) for s in sizes for n in lines] if by_turns else [(s, n) for n in lines for s in sizes]
+            for size, (file, line) in order:
+                t.alloc(size, [("<listcomp>", file, line), ("<module>", "train.py", 3)])
+            for r in range(6):
+                if r == begin:
+                    t.begin(keeps_stacks=True)
+                held = [t.alloc(12, FORWARD) for _ in range(8)] + [t.alloc(1 / 1024, base.ROOT)]
+                held += [t.alloc(size, base.AUTOGRAD) for size in reversed(sizes)]
+                t.alloc(1 / 1024, base.STEP)
+                t.free(*held)
+            return t
+        for begin in (-1, 2):
+            self.expect(run(begin), "second-copy-of-weights", 64, 90, "ema.py:9")
+            self.expect_none(run(begin, True), "second-copy-of-weights")
+
     def test_pools_of_graphs(self):
         """What they need but for the largest is told where no replay tells what it costs."""
         t = Late()
