@@ -646,8 +646,9 @@ static bool are_data(struct gm_case *c, const struct members *m, const struct pa
     size_t most = 0, same = 0;
     uint64_t trained = 0, large = 0;
     if (!gm_is_share(part->bytes, c->lives->at_peak, 0.05) || (n == 1 && is_flat(c->lives, &m->v[part->from])) ||
-        n <= lookups(c->lives))
-        return false;
+        n <= lookups(c->lives) ||
+        (n >= FEW && part->last == 0 && gm_lives_is_role(c->lives, m->v[part->from].allocation, GM_ROLE_PARAMETER)))
+        return false; /* nor of older weights, of the layers of which the trace may have a part only */
     gm_sizes_begin_anew(gradients);
     for (size_t i = part->from; i < part->to; i++) {
         trained += gm_sizes_has_another(gradients, m->v[i].bytes) || gm_sizes_has_another(gradients, m->v[i].bytes / 2)
@@ -754,7 +755,8 @@ static const struct gm_rule rules[] = {
      .when = "in training, what a line makes before the first backward pass and in no later round, in no module, is "
              "never freed, and holds 5 % of the peak, less than an eighth of it with gradients of its sizes in that "
              "round: larger tensors than all that a round makes and gives up, or, with 10 %, at least 4, not some of a "
-             "size for each layer; not one as large as all weights, and no more of them than lookups in tables by a "
+             "size for each layer, nor weights, as their stack says, that are older than the trace; not one as large "
+             "as all weights, and no more of them than lookups in tables by a "
              "function alone. Info: where nothing is trained, one tensor that a line makes before the first of 3 "
              "rounds or more, half of the peak and larger than all that a round makes",
      .what_to_do = "`pin_memory()`, and `batch.to(\"cuda\", non_blocking=True)`"},

@@ -122,6 +122,22 @@ class BegunLate(unittest.TestCase):
             self.expect(run(begin), "second-copy-of-weights", 64, 90, "ema.py:9")
             self.expect_none(run(begin, True), "second-copy-of-weights")
 
+    def test_older_weights_are_no_data(self):
+        """The recording begins in a forward pass, and ends in its backward pass: most have no gradients yet."""
+        t = Late()
+        for i in range(16):
+            t.alloc(12 + i, base.WEIGHTS)
+        for i in range(16):
+            t.alloc(20 + i * 7 % 23, [("<listcomp>", "mixed.py", 28), ("__init__", "mixed.py", 28), ("<module>", "train.py", 5)])
+        held = [t.alloc(12, FORWARD) for _ in range(8)]
+        t.begin(keeps_stacks=True)
+        held += [t.alloc(12, FORWARD) for _ in range(8)] + [t.alloc(1 / 1024, base.ROOT)]
+        t.free(t.alloc(11, base.AUTOGRAD), held.pop())
+        t.alloc(27, base.AUTOGRAD)
+        t.free(t.alloc(11, base.AUTOGRAD), held.pop())
+        t.alloc(26, base.AUTOGRAD)
+        self.expect_none(t, "data-set-on-gpu")
+
     def test_pools_of_graphs(self):
         """What they need but for the largest is told where no replay tells what it costs."""
         t = Late()
