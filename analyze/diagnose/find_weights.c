@@ -582,6 +582,13 @@ static uint64_t largest_of_rounds(const struct gm_lives *l)
     return largest;
 }
 
+/* Of which nobody knows who made it, before the trace, and which is there to the end: as large as a weight, it is its
+ * gradient or state. */
+static bool is_older_of_nobody(const struct gm_lives *l, size_t a)
+{
+    return l->h->born[a] == 0 && gm_lives_is_left(l, a) && gm_lives_stack(l, a) <= GM_STACK_EMPTY;
+}
+
 static size_t common_divisor(size_t a, size_t b)
 {
     for (size_t rest; b > 0; a = b, b = rest)
@@ -640,7 +647,7 @@ static bool is_flat(const struct gm_lives *l, const struct member *one)
 /* What one line made: many, or some that are larger than all that is made of them; weights have gradients (of one
  * round: `gradients`), and their states, which may be of twice as many bits, and are as many as layers. */
 static bool are_data(struct gm_case *c, const struct members *m, const struct part *part, struct gm_sizes *gradients,
-                     uint64_t of_rounds)
+                     struct gm_sizes *older, uint64_t of_rounds)
 {
     const size_t n = part->to - part->from;
     size_t most = 0, same = 0;
@@ -650,8 +657,11 @@ static bool are_data(struct gm_case *c, const struct members *m, const struct pa
         (n >= FEW && part->last == 0 && gm_lives_is_role(c->lives, m->v[part->from].allocation, GM_ROLE_PARAMETER)))
         return false; /* nor of older weights, of the layers of which the trace may have a part only */
     gm_sizes_begin_anew(gradients);
+    gm_sizes_begin_anew(older);
     for (size_t i = part->from; i < part->to; i++) {
-        trained += gm_sizes_has_another(gradients, m->v[i].bytes) || gm_sizes_has_another(gradients, m->v[i].bytes / 2)
+        trained += gm_sizes_has_another(gradients, m->v[i].bytes) ||
+                           gm_sizes_has_another(gradients, m->v[i].bytes / 2) ||
+                           gm_sizes_has_another(older, m->v[i].bytes)
                        ? m->v[i].bytes
                        : 0;
         large += m->v[i].bytes >= of_rounds ? m->v[i].bytes : 0;
@@ -677,18 +687,18 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    GM_FREED struct gm_sizes gradients = {.v = NULL};
+    GM_FREED struct gm_sizes gradients = {.v = NULL}, older = {.v = NULL};
     if (!l->has_backward && (c->has_oom || l->rounds.n < LEAST_READS))
         return;
     if (!gm_case_may_accuse(c, is_of_program))
         return;
     GM_FREED struct members m = list_members(c, is_of_program);
     const uint64_t of_rounds = largest_of_rounds(l);
-    c->failed |= !gm_sizes_of_first_gradients(&gradients, l);
+    c->failed |= !gm_sizes_of_first_gradients(&gradients, l) || !gm_sizes_of_those(&older, l, is_older_of_nobody);
     for (size_t i = 0; !c->failed && i < m.n;) {
         const struct part part = part_at(&m, i);
         const bool may_be = l->has_backward || is_one_store(l, &m, &part, of_rounds);
-        for (const bool are = may_be && are_data(c, &m, &part, &gradients, of_rounds) &&
+        for (const bool are = may_be && are_data(c, &m, &part, &gradients, &older, of_rounds) &&
                               !gm_case_is_dealt(c, m.v[part.from].site) &&
                               !is_made_again(l, gm_lives_roster(c->lives), m.v[part.from].allocation);
              i < part.to; i++)
