@@ -358,7 +358,8 @@ static size_t firsts_each(const struct gm_lives *l, uint32_t stack)
 }
 
 /* A loop that makes things in its first line alone at first does not return to it: its first passes are where that line
- * makes as much again. */
+ * makes as much again; the very first, where the trace begins in a pass, of which something older goes, and backward.
+ */
 static bool add_first_passes(struct gm_lives *l)
 {
     if (l->rounds.n <= ROUNDS_LEAST)
@@ -366,9 +367,14 @@ static bool add_first_passes(struct gm_lives *l)
     const uint32_t stack = stack_at(l, l->rounds.v[0]), begun = l->rounds.v[0];
     const size_t each = stack == GM_NEVER ? 0 : firsts_each(l, stack), before = l->rounds.n;
     size_t n = 0;
-    for (uint32_t e = 0; each > 0 && e < begun; e++)
-        if (stack_at(l, e) == stack && n++ % each == 0 && n > 1 && !GM_VEC_PUSH(&l->rounds, e))
+    bool is_late = false;
+    for (uint32_t e = 0; each > 0 && e < begun; e++) {
+        const uint32_t a = l->h->of_event[e];
+        is_late |= a != GM_NEVER && l->h->born[a] == 0 && l->h->freed[a] == e + 1;
+        if (stack_at(l, e) == stack && n++ % each == 0 && (n > 1 || (is_late && e > l->first_backward)) &&
+            !GM_VEC_PUSH(&l->rounds, e))
             return false;
+    }
     if (each == 0 || n % each != 0)
         l->rounds.n = before;
     GM_SORT(l->rounds.v, l->rounds.n, by_number);

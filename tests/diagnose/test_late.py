@@ -138,6 +138,24 @@ class BegunLate(unittest.TestCase):
         t.alloc(26, base.AUTOGRAD)
         self.expect_none(t, "data-set-on-gpu")
 
+    def test_first_round_after_half_a_round(self):
+        """The line that rounds begin with is met for the first time after a part of a backward pass: that is a round's beginning."""
+        t, grads = Late(), []
+        for _ in range(4):
+            t.alloc(32, base.WEIGHTS)
+        for r in range(7):
+            held = [t.alloc(2, [("<module>", "train.py", 19)])] + [t.alloc(48 if r < 3 else 40, FORWARD) for _ in range(4)]
+            held.append(t.alloc(1 / 1024, base.ROOT))
+            t.free(*grads)
+            grads = []
+            for layer in range(4):
+                if (r, layer) == (1, 1):
+                    t.begin(keeps_stacks=True)
+                grads.append(t.alloc(32, base.AUTOGRAD))
+                t.free(*[held.pop(2)] * (layer < 3))
+            t.free(*held)
+        self.expect(t, "gradients-through-forward", 90, 130)
+
     def test_pools_of_graphs(self):
         """What they need but for the largest is told where no replay tells what it costs."""
         t = Late()
