@@ -41,6 +41,12 @@ enum gm_status gm_assembler_new(struct gm_assembler **assembler, struct gm_error
     return gm_no_memory(err);
 }
 
+void gm_assembler_expect(struct gm_assembler *a, size_t count)
+{
+    a->m->events.expected = count;
+    (void)GM_VEC_ROOM(&a->memo, count); /* else it grows */
+}
+
 void gm_assembler_free(struct gm_assembler *a)
 {
     if (a == NULL)

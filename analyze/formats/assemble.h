@@ -26,6 +26,8 @@ struct gm_assembler;
 enum { GM_MAX_DEPTH = 200 }; /* containers inside containers; real snapshots need about 8 */
 
 enum gm_status gm_assembler_new(struct gm_assembler **assembler, struct gm_error *err);
+/* Has room for so many events and memoised values, of which what is not filled takes no memory. */
+void gm_assembler_expect(struct gm_assembler *a, size_t count);
 void gm_assembler_free(struct gm_assembler *assembler);
 
 /* Bytes of memory that it holds, the snapshot's among them. */

@@ -22,6 +22,9 @@ enum { MAX_LAYERS = 2 }; /* of compression: someone may have compressed a compre
 enum { GM_MAX_DEVICES = 1024 }; /* PyTorch's limit is 128 */
 
 /* Reading ahead pays from about here; decompressing costs more than reading. */
+/* An event of a pickle has so many bytes at least. Of a larger file columns grow where they are, without being copied.
+ */
+enum { BYTES_EACH = 48, EXPECTED_MOST = 8 << 20 };
 enum { THREAD_BYTES = 8 << 20, THREAD_COMPRESSED_BYTES = 256 << 10 };
 
 struct loader {
@@ -205,6 +208,8 @@ static enum gm_status load(struct loader *l, struct gm_snapshot *snapshot, const
         status = gm_assembler_new(&l->a, l->err);
     if (status != GM_OK)
         return status;
+    if (l->content == GM_CONTENT_PICKLE && l->info.disk_bytes <= EXPECTED_MOST)
+        gm_assembler_expect(l->a, (size_t)l->info.disk_bytes / BYTES_EACH);
     l->source.may_go_on = may_go_on;
     l->source.asked = l;
     status = decode(l, snapshot);

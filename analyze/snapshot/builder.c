@@ -258,6 +258,7 @@ static bool grow_events(struct gm_snapshot_memory *m)
     if (at_limit(m, m->events.count))
         return false;
     size_t capacity = m->events.capacity < 4096 ? 4096 : m->events.capacity + m->events.capacity / 2;
+    capacity = m->events.capacity == 0 && m->events.expected > capacity ? m->events.expected : capacity;
 #define GROW(type, name) grow_column(&m->events.name, capacity, sizeof(type)) &&
 #define GROW_NUMBER(type, name, shift, has_places, absent) grow_column(&m->events.name.near, capacity, 4) &&
 #define GROW_RARE(name) grow_rare(&m->events.name, capacity) &&

@@ -105,6 +105,7 @@ struct gm_snapshot_memory {
 
     struct {
         size_t count, capacity;
+        size_t expected; /* rows that there is to be room for from the first one on */
 #define X(type, name, shift, has_places, absent) struct gm_number_builder name;
         GM_EVENT_NUMBERS(X)
 #undef X
