@@ -64,7 +64,6 @@ struct gm_cuda_mark {
     void *event;
 };
 bool gm_cuda_mark(struct gm_cuda *cuda, void *stream, struct gm_cuda_mark *mark);
-bool gm_cuda_mark_passed(struct gm_cuda *cuda, struct gm_cuda_mark mark, bool *passed);
 bool gm_cuda_wait_mark(struct gm_cuda *cuda, struct gm_cuda_mark mark);
 bool gm_cuda_stream_waits(struct gm_cuda *cuda, void *stream, struct gm_cuda_mark mark);
 /* Of two marks that were passed. */

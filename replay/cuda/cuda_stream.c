@@ -67,16 +67,6 @@ bool gm_cuda_mark(struct gm_cuda *cuda, void *stream, struct gm_cuda_mark *mark)
     return false;
 }
 
-bool gm_cuda_mark_passed(struct gm_cuda *cuda, struct gm_cuda_mark mark, bool *passed)
-{
-    cudaError_t code = cudaEventQuery(mark.event);
-    *passed = code == cudaSuccess;
-    if (code != cudaErrorNotReady)
-        return gm_cuda_ok(cuda, "cudaEventQuery", code);
-    (void)cudaGetLastError(); /* 'not ready' stays as an error, too */
-    return true;
-}
-
 bool gm_cuda_wait_mark(struct gm_cuda *cuda, struct gm_cuda_mark mark)
 {
     return gm_cuda_ok(cuda, "cudaEventSynchronize", cudaEventSynchronize(mark.event));

@@ -35,7 +35,6 @@ NEVER(false, bool, gm_cuda_wait, struct gm_cuda *cuda)
 NEVER(false, bool, gm_cuda_launch_failed, struct gm_cuda *cuda, const char *call, const char *name, const char *words)
 NEVER(false, bool, gm_cuda_lacks, struct gm_cuda *cuda, const char *who, const char *words)
 NEVER(false, bool, gm_cuda_mark, struct gm_cuda *cuda, void *stream, struct gm_cuda_mark *mark)
-NEVER(false, bool, gm_cuda_mark_passed, struct gm_cuda *cuda, struct gm_cuda_mark mark, bool *passed)
 NEVER(false, bool, gm_cuda_wait_mark, struct gm_cuda *cuda, struct gm_cuda_mark mark)
 NEVER(false, bool, gm_cuda_stream_waits, struct gm_cuda *cuda, void *stream, struct gm_cuda_mark mark)
 NEVER(false, bool, gm_cuda_elapsed, struct gm_cuda *cuda, struct gm_cuda_mark from, struct gm_cuda_mark to,
