@@ -100,80 +100,11 @@ static void find_outlier(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- one tensor -------------------------------------------------------------------------------------------------- */
 
-enum { PART = 64 /* of what was asked for: less is not of its kind */, MOST_ALIKE = 32, BRIEF = 2 /* events */ };
-
-/* How many allocations before two events are of the same stacks. */
-static size_t alike_before(const struct gm_lives *l, uint32_t one, uint32_t other)
-{
-    size_t n = 0;
-    for (uint32_t a, b; n < MOST_ALIKE; n++) {
-        do
-            a = one > 0 ? gm_made_by(l->h, --one) : 0;
-        while (a == GM_NEVER);
-        do
-            b = other > 0 ? gm_made_by(l->h, --other) : 0;
-        while (b == GM_NEVER);
-        if (one == 0 || other == 0 || gm_lives_stack(l, a) != gm_lives_stack(l, b))
-            break;
-    }
-    return n;
-}
-
-/* What was made last where the same was asked for: with the same stack, after most that is alike. GM_NEVER: nothing. */
-static uint32_t last_like(const struct gm_lives *l, uint32_t stack)
-{
-    uint32_t found = GM_NEVER;
-    size_t most = 0;
-    for (uint32_t e = 0; e < l->first_oom; e++) {
-        const uint32_t a = gm_made_by(l->h, e);
-        const size_t n = a == GM_NEVER || gm_lives_stack(l, a) != stack || gm_requested(l->h, a) == 0
-                             ? 0
-                             : 1 + alike_before(l, e, l->first_oom);
-        found = n > 0 && n >= most ? a : found;
-        most = n > most ? n : most;
-    }
-    return found;
-}
-
-/* Whether the call of the function that made the one makes the other, does not keep it, and makes something beside it,
- * which a workspace is not. */
-static bool is_of_call(struct gm_lives *l, size_t a, uint32_t like)
-{
-    return l->h->born[a] > 0 && l->h->freed[a] <= l->first_oom && l->h->freed[a] > l->h->born[a] + BRIEF &&
-           gm_requested(l->h, a) >= gm_requested(l->h, like) / PART &&
-           gm_lives_is_beside(l, gm_lives_stack(l, like), gm_lives_stack(l, a), GM_INSIDE);
-}
-
-/* What the function that asks for so much would have needed, by what it needed where it asked for the same and got it:
- * most of its own at a time, as many times as large. 0: it never did. */
-static uint64_t needed_as_before(struct gm_lives *l, uint32_t stack, uint64_t asked)
-{
-    const uint32_t like = stack == 0 ? GM_NEVER : last_like(l, stack);
-    uint64_t now = 0, most;
-    if (like == GM_NEVER)
-        return 0;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        now += gm_history_is_active(l->h, a, l->h->born[like]) && is_of_call(l, a, like) ? gm_requested(l->h, a) : 0;
-    most = now;
-    for (uint32_t e = l->h->born[like]; e < l->first_oom && now > 0; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || !is_of_call(l, a, like))
-            continue;
-        if (l->h->born[a] == e + 1)
-            now += gm_requested(l->h, a);
-        else if (l->h->freed[a] == e + 1)
-            now = gm_sat_sub(now, gm_requested(l->h, a));
-        most = now > most ? now : most;
-    }
-    return (uint64_t)((double)most * ((double)asked / (double)gm_requested(l->h, like)));
-}
-
 /* Where nothing failed: what is made out of something much smaller, a few operations in a row, and is gone then. */
 enum {
     OF_GIANT = 4 /* parts of the largest: what is less is only made of it */,
     GAP = 8 /* no other is as large */,
     PIECES = 32,
-    SOURCE = 4096 /* parts of it: less is no source */,
     MOST_AT_ONCE = 6,
     MOST_IN_ROW = 16
 };
@@ -200,32 +131,6 @@ static bool is_passing(const struct gm_lives *l, size_t a)
            gm_lives_round(l, l->h->freed[a]) <= gm_lives_round(l, l->h->born[a]) + 1 && role != GM_ROLE_PARAMETER &&
            role != GM_ROLE_OPTIMIZER_STATE && role != GM_ROLE_KV_CACHE && role != GM_ROLE_INPUT &&
            (gm_lives_by(l, a) & whole) == 0;
-}
-
-/* What the same lines make elsewhere of smaller things is in pieces then, too: another layer's. */
-static void add_smaller(struct gm_case *c, struct gm_set *set)
-{
-    struct gm_lives *l = c->lives;
-    const size_t n = set->n;
-    GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
-    GM_FREED bool *has = calloc(l->h->allocation_count + 1, sizeof *has);
-    for (size_t i = 0; makes != NULL && has != NULL && i < n; i++)
-        makes[gm_lives_stack(l, set->v[i].allocation)] = has[set->v[i].allocation] = true;
-    c->failed |= makes == NULL || has == NULL || !gm_lives_mark_lines(l, makes);
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        if (makes[gm_lives_stack(l, a)] && !has[a] && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 && is_passing(l, a))
-            gm_set_shrink(set, a, gm_requested(l->h, a) / PIECES);
-}
-
-/* Whether something is on the device that it may be made of; a filter or a table that stays is too small to be it. Else
- * it is a piece that the program brings there. */
-static bool has_source(const struct gm_lives *l, uint32_t a)
-{
-    bool has = false;
-    for (size_t of = 0; !has && of < l->h->allocation_count; of++)
-        has = of != a && gm_history_is_active(l->h, of, l->h->born[a]) &&
-              (!gm_lives_is_lasting(l, of) || gm_requested(l->h, of) >= gm_requested(l->h, a) / SOURCE);
-    return has;
 }
 
 /* false: something else is as large, there are many, or they come from elsewhere. */
@@ -268,20 +173,14 @@ static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants 
         gm_set_shrink(set, a, bytes / PIECES);
     }
     return size > 0 && !has_others && g->at_once <= MOST_AT_ONCE && (!g->is_in_rounds || g->in_round <= MOST_IN_CALL) &&
-           gm_is_share(g->at_peak, l->at_peak, 0.5) && has_source(l, g->first);
+           gm_is_share(g->at_peak, l->at_peak, 0.5);
 }
 
-/* Whether it may well be wanted as a whole: what a backward pass uses has to be made again in pieces; outputs of a
- * model, and what is made of something half as large. */
+/* Whether it may well be wanted as a whole: what a backward pass uses has to be made again in pieces; and what is made
+ * of something half as large. */
 static bool is_wanted(const struct gm_lives *l, const struct gm_set *set, const struct giants *g)
 {
-    uint32_t before = l->h->born[g->first] - 1;
-    while (before > 0 && (gm_made_by(l->h, before - 1) == GM_NEVER || is_workspace(l, gm_made_by(l->h, before - 1))))
-        before--;
-    bool is_wanted = gm_requested(l->h, g->first) <= gm_requested(l->h, g->largest) / 2 ||
-                     (gm_lives_by(l, g->first) & GM_BY_RESIZING) != 0 ||
-                     (before > 0 && gm_rows_of_product(l, gm_requested(l->h, gm_made_by(l->h, before - 1)),
-                                                       gm_requested(l->h, g->first)) > 0);
+    bool is_wanted = gm_requested(l->h, g->first) <= gm_requested(l->h, g->largest) / 2;
     for (size_t i = 0; i < set->n && !is_wanted; i++)
         is_wanted = gm_lives_is_of_backward(l, set->v[i].allocation);
     return is_wanted;
@@ -298,7 +197,6 @@ static void find_giant_of_peak(struct gm_case *c, const struct gm_rule *rule)
         return;
     }
     const bool has_price = is_wanted(l, &set, &g);
-    add_smaller(c, &set);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,
         gm_case_printf(c, "a tensor of %s, made of much smaller ones, and what is made of it are the peak",
@@ -341,16 +239,13 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t least = gm_sat_add(asked, call);
     if (is_state || asked / 4 < largest || made > MOST_IN_CALL || least / 2 < gm_sat_sub(in_use, call))
         return;
-    const uint64_t saved = gm_max(least, needed_as_before(l, stack, asked));
     struct gm_finding *f = gm_case_say(
-        c, rule, GM_CRITICAL, saved,
+        c, rule, GM_CRITICAL, least,
         "One tensor of %s was asked for, %s was in use%s, and no tensor of other code is larger than a quarter of "
-        "it. %s: %s is the least that is saved. %s.",
+        "it. What would have been made of it comes on top: %s is the least that is saved. %s.",
         gm_size_format(size[0], asked), gm_size_format(size[1], in_use),
         call == 0 ? "" : gm_case_printf(c, ", %s of it made by the same function", gm_size_format(size[2], call)),
-        saved > least ? "With what the same function made of it when it was smaller"
-                      : "What would have been made of it comes on top",
-        gm_size_format(size[3], saved), rule->fix);
+        gm_size_format(size[3], least), rule->fix);
     f->site = oom->site;
     gm_case_is_mistake(f, rule, NULL);
 }
@@ -377,15 +272,16 @@ static const struct gm_rule rules[] = {
                 "+ y = torch.cat([f(part) for part in x.split(n)])",
      .means = "One operation makes something much larger than what it works on: all pairs, a one-hot row for each "
               "index, all at once.",
-     .severity = "critical, or warning where it sets the peak; info if a backward pass uses it, a weight or a resizing "
-                 "made it, or what it is made of is half as large",
+     .severity =
+         "critical, or warning where it sets the peak; info if a backward pass uses it, or what it is made of is "
+         "half as large",
      .when =
          "memory ran out for a request of at least 4 times the largest tensor that another function made, and what "
-         "that call had made and asked for is twice what else was in use, and no state; what it would have made "
-         "next is taken from the last call that got it; or, where it did not run out, half of the peak are at most "
+         "that call had made and asked for is twice what else was in use, and no state; or, where it did not run out, "
+         "half of the peak are at most "
          "6 tensors, the largest made by no layer with a weight and in at most 3 goes in its round, or before all "
          "rounds, that are made in a row and gone before the round after the next, nothing made by itself is larger "
-         "than an eighth of it, and there is something to make the first of; the saving is that of 32 pieces",
+         "than an eighth of it; the saving is that of 32 pieces",
      .what_to_do = "`for part in x.split(n)`; an index in place of a one-hot row; a fused operator"},
 };
 const struct gm_theme gm_theme_odd = GM_THEME(rules);

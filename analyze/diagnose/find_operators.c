@@ -5,7 +5,6 @@
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { SHIFTED = 50 /* a fiftieth */ };
@@ -23,15 +22,6 @@ static bool is_logits_of(uint64_t bytes, uint64_t of)
         if ((bytes > wanted ? bytes - wanted : wanted - bytes) <= wanted / SHIFTED)
             return true;
     return false;
-}
-
-/* Numbers for so many bytes of rows, of any type, maybe without the last of each sequence. */
-static bool is_number_of(uint64_t bytes, uint64_t rows)
-{
-    bool is_one = false;
-    for (uint64_t wanted = 4 * rows; wanted >= rows / 4 && wanted > 0; wanted /= 2)
-        is_one |= bytes <= wanted && wanted - bytes <= wanted / SHIFTED;
-    return is_one;
 }
 
 /* Not what a forward pass keeps that the trace ends in. */
@@ -140,17 +130,9 @@ static bool is_in_row(const struct gm_lives *l, size_t a, uint64_t size, unsigne
            (is_mixed || is_by(l, a, by)) && !gm_lives_is_of_weights(l, a);
 }
 
-/* Whether it is as large as the cast of a weight, or of a part of one that queries, keys and values share: that
- * stands between rows, and is none. */
-static bool is_cast_of(const struct gm_sizes *weights, uint64_t bytes)
-{
-    return gm_sizes_has(weights, 2 * bytes) || gm_sizes_has(weights, 2 * 3 * bytes);
-}
-
 /* How many rows of scores of that size the marked code makes in one round; `is_mixed`: with what other code makes in
  * between. Marks the stacks that make them. */
-static uint32_t rows_of_scores(const struct gm_lives *l, const struct gm_sizes *weights, uint64_t size, unsigned by,
-                               bool is_mixed, bool *makes)
+static uint32_t rows_of_scores(const struct gm_lives *l, uint64_t size, unsigned by, bool is_mixed, bool *makes)
 {
     const struct gm_history *h = l->h;
     struct row row = {.least = size};
@@ -169,8 +151,7 @@ static uint32_t rows_of_scores(const struct gm_lives *l, const struct gm_sizes *
             add_to_row(&row, gm_requested(h, a), before, size);
             continue;
         }
-        if (is_new && (is_aside(l, a, size) || is_cast_of(weights, gm_requested(h, a)) ||
-                       (row.blocks > 0 && gm_requested(h, a) <= size / OF_ROWS)))
+        if (is_new && (is_aside(l, a, size) || (row.blocks > 0 && gm_requested(h, a) <= size / OF_ROWS)))
             continue;
         const bool is_one = are_scores(&row, is_mixed);
         for (uint32_t i = row.from; is_one && i < e; i++) {
@@ -187,7 +168,7 @@ static uint32_t rows_of_scores(const struct gm_lives *l, const struct gm_sizes *
 }
 
 /* Of code whose name tells. 0: it makes none. `makes` as above. */
-static uint64_t named_scores(const struct gm_lives *l, const struct gm_sizes *weights, bool *makes)
+static uint64_t named_scores(const struct gm_lives *l, bool *makes)
 {
     const unsigned by = GM_BY_ATTENTION | GM_BY_SOFTMAX;
     uint64_t size = scores_of(l, by, true);
@@ -196,8 +177,8 @@ static uint64_t named_scores(const struct gm_lives *l, const struct gm_sizes *we
         size = scores_of(l, by, false);
         least = LAYERS;
     }
-    if (size == 0 || (rows_of_scores(l, weights, size, by, false, makes) < least &&
-                      rows_of_scores(l, weights, size, GM_BY_SOFTMAX, true, makes) < least))
+    if (size == 0 || (rows_of_scores(l, size, by, false, makes) < least &&
+                      rows_of_scores(l, size, GM_BY_SOFTMAX, true, makes) < least))
         return 0;
     for (size_t i = 0; i < l->snapshot->stacks.count; i++)
         makes[i] |= (l->by[i] & by) != 0;
@@ -255,42 +236,6 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
     return found >= LAYERS;
 }
 
-/* Whether most that is made of just that size is no such matrix: then it is the rows that are large, and what stands
- * before them is a number for each, as of the edges of a graph. */
-static bool are_rows(const struct gm_lives *l, uint64_t size, const bool *makes)
-{
-    size_t inside = 0, outside = 0;
-    for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const bool counts = gm_requested(l->h, a) == size && l->h->born[a] > 0 && !gm_lives_is_of_weights(l, a) &&
-                            (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0;
-        inside += counts && makes[gm_lives_stack(l, a)];
-        outside += counts && !makes[gm_lives_stack(l, a)];
-    }
-    return outside > inside;
-}
-
-/* Whether what is as large is multiplied with weights, as features of the edges of a graph are: in backward passes a
- * weight's gradient follows such a block at once. Those of scores are as large as rows; of a bias that all of a batch
- * share it is a part of the block, of a scale for each head it is tiny. */
-static bool are_multiplied(const struct gm_lives *l, uint64_t size)
-{
-    enum { WEIGHT = 4096 /* bytes */, BATCH = 64, MANY = 4 };
-    size_t products = 0, all = 0;
-    bool is_after = false;
-    for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count; e = gm_next_made(l->h, e + 1)) {
-        const uint32_t a = gm_made_by(l->h, e);
-        const uint64_t bytes = gm_requested(l->h, a);
-        if (l->h->freed[a] <= e + 1 + BRIEF)
-            continue;
-        const bool is_one = (gm_lives_by(l, a) & GM_BY_NOBODY) != 0 && is_size_of(bytes, size) && bytes > size / 4;
-        all += is_after && !is_one;
-        products += is_after && !is_one && gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && bytes >= WEIGHT &&
-                    (size % bytes != 0 || bytes < size / BATCH);
-        is_after = is_one;
-    }
-    return products >= LAYERS && MANY * products >= all;
-}
-
 /* Whether layers with weights are around them: modules tell; else there are weights, and if anything is trained, a
  * backward pass uses them. Kernels, filters and distances of all pairs need neither. */
 static bool are_of_layers(const struct gm_lives *l, uint64_t size, const bool *makes)
@@ -317,7 +262,7 @@ static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
     for (size_t a = 0; a < l->h->allocation_count; a++)
         count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size);
     return count >= 2 && gm_is_share(count * size, l->at_peak, 0.06) && are_matrices(l, size, makes) &&
-                   !are_rows(l, size, makes) && are_of_layers(l, size, makes) && !are_multiplied(l, size)
+                   are_of_layers(l, size, makes)
                ? size
                : 0;
 }
@@ -389,7 +334,7 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
     GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
     GM_FREED struct gm_sizes weights = {.v = NULL};
     c->failed |= !gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER) || makes == NULL;
-    uint64_t size = c->failed ? 0 : named_scores(l, &weights, makes);
+    uint64_t size = c->failed ? 0 : named_scores(l, makes);
     if (makes != NULL && size == 0)
         size = matrices_of(l, makes);
     collect_scores(c, &set, &weights, size, makes);
@@ -409,41 +354,14 @@ enum {
     COPIES = 3,
     PLAIN = 2 /* logits and their logarithms */,
     CHUNKS = 8,
-    WIDE = 6,
     WIDER = 32,
-    LEAST_INNER = 16,
     MOST_OF_LOSS = 16 /* one after the other: what has more is layers */,
-    PASSES = 3,
     LEAST_ENDS = 2
 };
-
-/* Whether a line makes three of that size for the peak, and something else is made for it in between: layers that are
- * passes of a loop, where none is a module. */
-static bool is_of_passes(const struct gm_lives *l, uint64_t size)
-{
-    GM_FREED struct passes {
-        uint32_t n, others;
-    } *passes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *passes);
-    uint32_t others = 1;
-    bool is_one = passes == NULL;
-    for (size_t a = 0; !is_one && a < l->h->allocation_count; a++) {
-        if (l->h->born[a] == 0 || !gm_lives_at_peak(l, a) || gm_lives_is_of_engine(l, a) || is_for_good(l, a))
-            continue;
-        struct passes *of = &passes[gm_lives_stack(l, a)];
-        const bool is_of_size = is_size_of(gm_requested(l->h, a), size) && gm_requested(l->h, a) > size / 4;
-        of->n += is_of_size && of->others != others;
-        of->others = is_of_size ? others : of->others;
-        others += !is_of_size && gm_requested(l->h, a) >= size / WIDE;
-        is_one = of->n >= PASSES;
-    }
-    return is_one;
-}
 
 /* Whether layers with weights make about that size in more than one line: it is no end of a forward pass. */
 static bool is_of_layers(const struct gm_lives *l, uint64_t size)
 {
-    if (is_of_passes(l, size) || !calls_layers(l))
-        return is_of_passes(l, size);
     const unsigned call = GM_BY_LINEAR | GM_BY_MODULE; /* not their weights, as they are set up */
     uint32_t first = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
@@ -458,39 +376,15 @@ static bool is_of_layers(const struct gm_lives *l, uint64_t size)
     return false;
 }
 
-/* No weight fits: none is half as large as the largest. The three products of two of the rows, the inner size and the
- * outer size leave the square of the inner size. */
-uint64_t gm_rows_of_product(const struct gm_lives *l, uint64_t before, uint64_t bytes)
-{
-    uint64_t largest = 0;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_lives_is_role(l, a, GM_ROLE_PARAMETER) && gm_requested(l->h, a) > largest)
-            largest = gm_requested(l->h, a);
-    for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const uint64_t weight = gm_requested(l->h, a);
-        if (!gm_lives_is_role(l, a, GM_ROLE_PARAMETER) || weight < largest / 2)
-            continue;
-        for (uint64_t type = 2; type <= 4; type *= 2) {
-            const double square = (double)before * (double)weight / (double)bytes / (double)type;
-            const uint64_t inner = square < 1 ? 0 : (uint64_t)llround(sqrt(square));
-            if (inner >= LEAST_INNER && fabs((double)(inner * inner) - square) < 1e-9 * square && before % inner == 0)
-                return before / inner;
-        }
-    }
-    return 0;
-}
-
-/* Of no code whose name tells: the largest size at the peak, if the forward pass ends in it, of something much smaller,
- * as a projection to all words makes it, twice: it is its product with a weight, and a number for each row is made of
- * it; or it is smaller by `WIDER`, or that product, and one of the first two gradients is that of one of the largest
- * weights, or of its use in this place. 0: there is none. */
+/* Of no code whose name tells: the largest size at the peak, if the forward pass ends in it, of something smaller by
+ * `WIDER`, as a projection to all words makes it, twice, and one of the first two gradients is that of one of the
+ * largest weights, or of its use in this place. 0: there is none. */
 static uint64_t wide_end_of(const struct gm_lives *l)
 {
-    uint64_t size = 0, before = 0, gradient = 0, rows = 0, small = 0;
-    bool is_open = false, is_wide = false, is_ended = false;
+    uint64_t size = 0, before = 0, gradient = 0;
+    bool is_wide = false, is_ended = false;
     const bool is_tied = (l->by_any & GM_BY_LOOKUP) != 0; /* maybe: its gradient is a sum of two */
     size_t ends = 0, gradients = 0, in_row = 0;
-    uint32_t round = 0; /* in which a number for each row was made, and no backward pass since; 0: in none */
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size &&
             !is_aside(l, a, size))
@@ -503,8 +397,6 @@ static uint64_t wide_end_of(const struct gm_lives *l)
         const uint64_t bytes = gm_requested(l->h, a);
         is_ended = is_ended && gm_lives_is_of_backward(l, a);
         if (gm_lives_is_of_backward(l, a)) {
-            ends += round > 0 && round == gm_lives_round(l, e + 1);
-            round = 0;
             if (is_wide && (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || (is_tied && bytes == gradient))) {
                 is_wide = ++gradients < 2 && bytes < gradient / 2;
                 is_ended = bytes >= gradient / 2;
@@ -513,28 +405,14 @@ static uint64_t wide_end_of(const struct gm_lives *l)
                 ends--; /* a layer's, and what it was made of is as large */
                 is_ended = false;
             }
-            is_open = false;
-            before = small = in_row = 0;
+            before = in_row = 0;
         } else if (is_logits_of(bytes, size)) {
             gradients = 0;
-            is_wide =
-                in_row++ < MOST_OF_LOSS && (is_wide || (before > 0 && before <= size / WIDER) ||
-                                            (before == 0 && small > 0 && gm_rows_of_product(l, small, bytes) > 0));
-            if (!is_open && before > 0 && before <= bytes / WIDE)
-                rows = gm_rows_of_product(l, before, bytes);
-            is_open = is_open || (before > 0 && before <= bytes / WIDE);
-        } else if (is_open && is_number_of(bytes, rows)) {
-            ends += !l->has_backward;
-            round = gm_lives_round(l, e + 1);
-            is_wide = false;
-            before = 0;
+            is_wide = in_row++ < MOST_OF_LOSS && (is_wide || (before > 0 && before <= size / WIDER));
         } else if (!is_aside(l, a, size)) {
             is_wide = is_wide && bytes <= before;
-            is_open = is_open && bytes <= before;
             in_row = 0;
             before = is_for_good(l, a) ? 0 : bytes;
-        } else if (l->h->freed[a] > e + 1 + BRIEF && !is_for_good(l, a)) {
-            small = bytes;
         }
     }
     return ends >= LEAST_ENDS && !is_of_layers(l, size) ? size : 0;
@@ -579,25 +457,6 @@ static bool is_of_pairs(const struct gm_lives *l, uint64_t size)
     return false;
 }
 
-/* The line where copies of the logits begin, in the function that makes most of them: of the round of the peak the
- * first one but for the logits. NULL: no memory, or there is none. */
-static const char *first_copy(struct gm_lives *l, const struct gm_set *set)
-{
-    struct gm_blame blame;
-    uint32_t first = GM_NEVER, logits = GM_NEVER;
-    if (set->n == 0 || !gm_lives_blame(l, set, &blame))
-        return NULL;
-    for (size_t i = 0; i < set->n; i++) /* by birth */
-        if (gm_lives_round(l, l->h->born[set->v[i].allocation]) == gm_lives_round(l, l->peak)) {
-            const uint32_t a = set->v[i].allocation;
-            if (logits == GM_NEVER)
-                logits = a;
-            else if (first == GM_NEVER && gm_lives_is_beside(l, blame.stack, gm_lives_stack(l, a), GM_INSIDE))
-                first = a;
-        }
-    return first == GM_NEVER ? NULL : gm_lives_place(l, gm_lives_stack(l, first));
-}
-
 /* What the loss asked for when memory ran out beside the peak: a copy that is nowhere. 0: it did not, or not there. */
 static uint64_t refused_copy(const struct gm_lives *l)
 {
@@ -640,28 +499,22 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
         if (l->h->born[a] > 0 && !is_for_good(l, a) &&
             is_logits_of(gm_requested(l->h, a), sizes[gm_lives_round(l, l->h->born[a])]))
             gm_set_shrink(&set, a, gm_requested(l->h, a) / CHUNKS);
-    const char *line = first_copy(c->lives, &set);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false,
                        "logits of all positions, their logarithms, casts and gradients are there at once, each as "
                        "large as the vocabulary times the positions");
-    if (f != NULL && line != NULL)
-        f->site = line;
     if (of_forward <= PLAIN) /* as every such loss has it */
         gm_case_is_choice(f);
 }
 
 /* ---- autocast ---------------------------------------------------------------------------------------------------- */
 
-enum { CASTS = 4 /* fewer may be there by chance */, AT_USE = 4 /* allocations: a bias, an output, a workspace */ };
+enum { CASTS = 4 /* fewer may be there by chance */ };
 
-/* Of one size: the weights, what is half as large beside them at the peak, and at any time; of that what is read once.
- */
+/* Of one size: the weights, and what is half as large beside them at the peak. */
 struct pair {
     uint64_t weight;
     uint32_t weights, casts;
-    size_t halves, uses;
-    bool is_trained;
 };
 struct pairs GM_VEC(struct pair);
 
@@ -703,84 +556,6 @@ static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
             pair->casts++;
     }
     return true;
-}
-
-/* Whether it goes as soon as what is made of it is there, which is no cast and has another size than casts; or is kept
- * for a backward pass, and the same call makes that. */
-static bool is_used_once(const struct gm_lives *l, const struct pairs *pairs, size_t a)
-{
-    const struct gm_history *h = l->h;
-    const bool is_kept = gm_lives_goes_in_backward(l, a);
-    bool is_read = false;
-    uint32_t n = 0;
-    for (uint32_t e = gm_next_made(h, h->born[a]); e + 1 < h->freed[a] && e < h->count && n <= AT_USE; n++) {
-        const uint32_t made = gm_made_by(h, e);
-        is_read |= find_pair(pairs, 2 * gm_requested(h, made)) == NULL &&
-                   (is_kept ? gm_lives_stack(l, made) == gm_lives_stack(l, a) : h->freed[made] > h->freed[a]);
-        e = gm_next_made(h, e + 1);
-    }
-    return is_read && (is_kept || n <= AT_USE);
-}
-
-/* Whether each of them is cast when a layer runs, and little else has that size: activations would be there, too. */
-static bool are_cast_at_use(const struct pair *pair)
-{
-    return pair->uses >= pair->weights && 4 * pair->uses >= 3 * pair->halves;
-}
-
-static void count_uses(struct gm_case *c, struct pairs *pairs)
-{
-    const struct gm_lives *l = c->lives;
-    GM_FREED struct gm_sizes gradients = {.v = NULL};
-    c->failed |= !gm_sizes_of_role(&gradients, l, GM_ROLE_GRADIENT);
-    for (size_t i = 0; !c->failed && i < pairs->n; i++)
-        pairs->v[i].is_trained = gm_sizes_has(&gradients, pairs->v[i].weight);
-    for (size_t a = 0; a < l->h->allocation_count; a++) {
-        struct pair *pair = gm_requested(l->h, a) >= l->at_peak / 4000 && is_cast(l, a) && !gm_lives_is_of_engine(l, a)
-                                ? find_pair(pairs, 2 * gm_requested(l->h, a))
-                                : NULL;
-        if (pair == NULL)
-            continue;
-        pair->halves++;
-        pair->uses += is_used_once(l, pairs, a);
-    }
-}
-
-/* Most of the weights that nothing trains are cast at each use: none of them need be there in more bits. Returns
- * whether they are told. */
-static bool find_frozen(struct gm_case *c, const struct gm_rule *rule, const struct pairs *pairs)
-{
-    const struct gm_lives *l = c->lives;
-    struct gm_rule of_frozen = *rule;
-    struct gm_set set = {.v = NULL};
-    uint64_t frozen = 0, used = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < pairs->n; i++) {
-        const struct pair *pair = &pairs->v[i];
-        const bool is_used = !pair->is_trained && are_cast_at_use(pair);
-        frozen += pair->is_trained ? 0 : pair->weight * pair->weights;
-        used += is_used ? pair->weight * pair->weights : 0;
-        count += is_used ? pair->weights : 0;
-    }
-    for (size_t a = 0; gm_is_share(used, frozen, 0.6) && count >= CASTS && a < l->h->allocation_count; a++) {
-        const bool is_weight = gm_lives_is_role(l, a, GM_ROLE_PARAMETER);
-        const uint64_t bytes = gm_requested(l->h, a);
-        const struct pair *weight = is_weight ? find_pair(pairs, bytes) : NULL;
-        const struct pair *of = is_weight || is_cast(l, a) ? find_pair(pairs, 2 * bytes) : NULL;
-        const bool is_half = of != NULL && !of->is_trained && are_cast_at_use(of); /* or is so already */
-        if (weight != NULL && !weight->is_trained && !is_half)
-            gm_set_shrink(&set, a, bytes / 2);
-        else if (!is_weight && is_half && is_used_once(l, pairs, a))
-            gm_set_drop(&set, a);
-    }
-    of_frozen.title = "Weights that nothing trains are cast to half their size at each use";
-    of_frozen.fix = "Load them in bf16 (model.bfloat16(), dtype=torch.bfloat16), all but those that an optimizer steps";
-    of_frozen.snippet = "- model.to(\"cuda\")\n"
-                        "+ model.to(\"cuda\", torch.bfloat16)  # the type that it works in";
-    of_frozen.cost = "none: each use rounds them so";
-    return gm_case_accuse(c, &of_frozen, &set, false,
-                          "each time that a layer runs it makes a tensor half as large as its weight, which has no "
-                          "gradient: weights in 32 bits that are used in 16") != NULL;
 }
 
 /* The backward pass that runs while it is there, or a part of it: its events [from, to). None: to is 0. */
@@ -831,9 +606,6 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
     uint64_t weights = 0, cast = 0;
     size_t count = 0;
     c->failed |= !count_pairs(l, &pairs);
-    count_uses(c, &pairs);
-    if (find_frozen(c, rule, &pairs))
-        pairs.n = 0;
     for (size_t i = 0; i < pairs.n; i++) {
         weights += pairs.v[i].weight * pairs.v[i].weights;
         count += are_casts(&pairs.v[i]) ? pairs.v[i].casts : 0;
@@ -1019,12 +791,11 @@ static const struct gm_rule rules[] = {
      .when =
          "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
          "largest size, at least twice at the peak, is 4 times its other sizes of that round and larger than what was "
-         "made before, but for casts of weights, two in a row (a fused kernel makes one, its output), and no sum of "
+         "made before, two in a row (a fused kernel makes one, its output), and no sum of "
          "each number with each other one of what is made just before; or, of any code, two blocks of the largest size "
          "in a row, which no layer with a weight and no resizing makes, 8 times as large as those before and after "
-         "them, or 5 times between modules, twice, if most of that very size stands so, there are weights, and a "
-         "backward pass of what is trained uses "
-         "them and does not go on with a weight's gradient; between layers with weights also with a bias or a mask of "
+         "them, or 5 times between modules, twice, if there are weights, and a backward pass of what is trained uses "
+         "them; between layers with weights also with a bias or a mask of "
          "a quarter in the row",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
@@ -1044,13 +815,11 @@ static const struct gm_rule rules[] = {
      .when =
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
          "each; 2, where memory ran out for one of them in the forward pass's loss; where no name tells of a loss, of "
-         "the largest size, if the forward pass ends in it after something 6 times smaller, of which one of the "
-         "largest weights makes it by its sizes, and a number for each row (but for 2 %) is made of it, before a "
-         "backward pass if there is any, twice, or, but for more than 16 in a row, after something 32 times smaller or "
-         "that product, and one of the largest weights has the first gradient, or a part of it, and nothing of that "
-         "size is made after it; not where a line makes three of them for the peak, with others in between, and layers "
-         "are no modules, nor where the first two gradients made of it are equally large and none stays (similarities "
-         "of a batch with a batch); the saving is that of chunks of an eighth",
+         "the largest size, if the forward pass ends in it, but for more than 16 in a row, after something 32 times "
+         "smaller, one of the largest weights has the first gradient, or a part of it, and nothing of that size is "
+         "made "
+         "after it, twice; not where the first two gradients made of it are equally large and none stays "
+         "(similarities of a batch with a batch); the saving is that of chunks of an eighth",
      .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},
     {.id = "unfused-elementwise",
      .title = "A function written by hand keeps several results of one size",
@@ -1084,11 +853,8 @@ static const struct gm_rule rules[] = {
               "the weights, once more.",
      .severity = "warning, or info where something is trained and the backward pass lets go of them",
      .when = "at the peak there are at least 4 tensors half as large as the weights, hardly more than one for each, of "
-             "60 % of their bytes; or of 60 % of the weights without gradients each is read by way of a tensor half as "
-             "large, which goes when something of another size has been made of it, or in the backward pass, and three "
-             "quarters of all tensors of that size are such: then the weights themselves are told, and their half",
-     .what_to_do = "`model.bfloat16()`, `cache_enabled=False`; in training `loss.backward()` after the region's end; "
-                   "frozen weights in bf16"},
+             "60 % of their bytes",
+     .what_to_do = "`model.bfloat16()`, `cache_enabled=False`; in training `loss.backward()` after the region's end"},
     {.id = "pending-on-streams",
      .title = "Freed memory waits for another stream at the peak",
      .find_in_lives = find_waiting,

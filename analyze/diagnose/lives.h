@@ -348,13 +348,10 @@ struct gm_case;
 /* find_weights.c: where no optimizer of PyTorch's is there, sets of the weights' sizes beside them, which nothing else
  * tells to be copies: states of one by hand. */
 void gm_hand_states(struct gm_case *c, struct gm_set *set);
+
 /* find_gradients.c: what backward passes made beside gradients of weights, and is there later, though they gave up what
  * the forward pass kept for them. */
 void gm_kept_gradients(struct gm_case *c, struct gm_set *set);
-
-/* find_operators.c: a product with a weight makes blocks of `bytes` out of `before`: bytes of one column of the latter,
- * as many numbers as there are rows; 0: no weight fits. */
-uint64_t gm_rows_of_product(const struct gm_lives *l, uint64_t before, uint64_t bytes);
 
 /* The innermost line that nine tenths of their bytes were called from, and the program's own that called it; outside of
  * modules, or anywhere. NULL: there is none. */
