@@ -16,7 +16,6 @@ enum {
     TABLE_PER_LOOKUP = 8,
     LEAST_KEPT = 3,
     LEAST_LISTS = 3,
-    LEAST_COPIED = 3,
     TINY = 64
 };
 
@@ -318,58 +317,6 @@ static bool are_views(const struct gm_lives *l)
     return given > all / 2;
 }
 
-/* Whether it may be of a copy that is made of gradients when they are there, and goes: no weight by its size, and no
- * small part; a backward pass gives up what it needed. */
-static bool may_be_copy(const struct gm_lives *l, size_t a, const struct gm_sizes *gradients, uint64_t all)
-{
-    return l->h->born[a] > 0 && !gm_lives_is_of_engine(l, a) && gm_requested(l->h, a) >= all / LEAST_BUCKET &&
-           (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_MODULE)) == 0 && !gm_lives_is_lasting(l, a) &&
-           !gm_lives_has_phase(l, l->h->freed[a] - 1, l->h->freed[a], GM_PHASE_BACKWARD) &&
-           gm_lives_round(l, l->h->freed[a]) <= gm_lives_round(l, l->h->born[a]) + 1 &&
-           !gm_sizes_has(gradients, gm_requested(l->h, a));
-}
-
-/* What of one stack is there at a time. */
-struct copies {
-    uint64_t now;
-    bool are_all; /* it was as large as all gradients that were there then */
-};
-
-/* What goes again, and was as large as all gradients when its stack had made it. */
-static bool find_copies(struct gm_set *set, const struct gm_lives *l, const struct gm_sizes *sizes)
-{
-    const struct gm_history *h = l->h;
-    const uint64_t all = gm_max(all_gradients(l, 0), GM_MIB);
-    size_t one = 0;
-    while (one < h->allocation_count && !may_be_copy(l, one, sizes, all))
-        one++;
-    if (one == h->allocation_count)
-        return true;
-    GM_FREED struct copies *copies = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *copies);
-    uint64_t gradients = 0;
-    size_t count = 0;
-    bool ok = copies != NULL;
-    for (uint32_t e = 0; ok && e < h->count; e++) {
-        const uint32_t a = h->of_event[e];
-        const bool is_made = gm_made_by(h, e) != GM_NEVER;
-        if (a == GM_NEVER || (!is_made && h->freed[a] != e + 1))
-            continue;
-        const uint64_t size = gm_requested(h, a);
-        if (is_gradient(l, a)) {
-            gradients = is_made ? gradients + size : gradients - size;
-            count = is_made ? count + 1 : count - 1;
-        } else if (may_be_copy(l, a, sizes, all)) {
-            struct copies *of = &copies[gm_lives_stack(l, a)];
-            of->now = is_made ? of->now + size : of->now - size;
-            of->are_all |= is_made && count >= LEAST_COPIED && is_near(of->now, gradients);
-        }
-    }
-    for (size_t a = 0; ok && a < h->allocation_count; a++)
-        if (may_be_copy(l, a, sizes, all) && copies[gm_lives_stack(l, a)].are_all)
-            gm_set_drop(set, a);
-    return ok;
-}
-
 /* What one stack made of them; of that what has no gradient's size, and is no weight. A large weight may fill one. */
 struct buckets {
     uint64_t bytes, others;
@@ -447,15 +394,13 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     GM_FREED struct gm_sizes gradients = {.v = NULL};
     c->failed |= !gm_sizes_of_role(&gradients, l, GM_ROLE_GRADIENT) || !find_kept_buckets(&set, l, &gradients);
-    const bool is_kept = set.n > 0;
-    c->failed |= !c->failed && !is_kept && !find_copies(&set, l, &gradients);
     const bool is_wrapped = set.n > 0 && gm_lives_is_role(l, set.v[0].allocation, GM_ROLE_COMMUNICATION);
     for (size_t i = 0; i < set.n; i++) /* they are no data */
         gm_lives_take(l, set.v[i].allocation, GM_TAKEN);
     struct gm_set views = {.v = NULL};
     if (is_wrapped)
         set.n = 0;
-    if (is_wrapped ? !are_views(l) : is_kept)
+    if (!is_wrapped || !are_views(l))
         add_views(is_wrapped ? &set : &views, l);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false, "a buffer as large as all gradients together is there beside them");
@@ -471,10 +416,10 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
 
 /* What autograd made on its way, and does not free in its pass, which makes things without a break, but for what a
  * checkpoint makes once more. As many of a size as there are parameters of it are gradients; others are `kept`: a
- * graph, if what the forward pass kept for it is there, too, and no later backward pass uses it; else a hook has
- * them. A pass that keeps few keeps gradients of its inputs. */
+ * graph, if what the forward pass kept for it is there, too, and no later backward pass uses it. A pass that keeps few
+ * keeps gradients of its inputs. */
 struct second_graph {
-    struct gm_set set, hooked;
+    struct gm_set set;
     uint64_t kept, gradients;
     uint64_t first;  /* bytes of what forward passes kept for it: of graphs that are merely held, nearly all */
     uint32_t walked; /* the last event of the pass before */
@@ -531,13 +476,6 @@ static bool is_used_up(const struct gm_lives *l, const struct gm_set *set, size_
     return pieces * 2 > set->n - from;
 }
 
-/* Nobody needs the gradient of a layer's output longer than until the next one is there. */
-static void add_hooked(struct second_graph *g, const struct gm_lives *l, size_t from, size_t to)
-{
-    for (size_t i = from; i < to; i++)
-        gm_set_end(&g->hooked, g->set.v[i].allocation, gm_lives_after_others(l, g->set.v[i].allocation, 2));
-}
-
 static void add_pass(struct second_graph *g, const struct gm_lives *l, struct gm_sizes *parameters, uint32_t from,
                      uint32_t last)
 {
@@ -559,11 +497,8 @@ static void add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
         gm_set_drop(&g->set, a);
     }
     const size_t n = g->set.n;
-    const bool is_few = n < before + LEAST_KEPT, is_used = !is_few && is_used_up(l, &g->set, before);
-    const bool is_there = !is_few && add_first_graph(&g->set, l, from, last, next);
-    if (!is_few && !is_there && (is_used || gm_lives_is_left(l, g->set.v[before].allocation)))
-        add_hooked(g, l, before, n);
-    const bool is_second = !is_few && is_there && !is_used;
+    const bool is_second =
+        n >= before + LEAST_KEPT && !is_used_up(l, &g->set, before) && add_first_graph(&g->set, l, from, last, next);
     g->kept += is_second ? kept : 0;
     for (size_t i = n; is_second && i < g->set.n; i++)
         g->first += l->h->born[g->set.v[i].allocation] > g->walked ? gm_requested(l->h, g->set.v[i].allocation) : 0;
@@ -571,19 +506,10 @@ static void add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
     g->set.n = is_second ? g->set.n : before;
 }
 
-/* Whether the line that made it makes more when there has been a backward pass: the first of what piles up is there
- * from the first forward pass to the end, too. */
-static bool is_made_again(const struct gm_lives *l, size_t a)
-{
-    const uint32_t *of_stack = &l->roster->first[gm_lives_stack(l, a)];
-    return gm_is_made(l->h, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 &&
-           l->h->born[l->roster->v[of_stack[1] - 1]] > l->first_backward;
-}
-
 /* Where no module has weights: what is there from before the first backward pass to the end. */
 static bool is_weight(const struct gm_lives *l, size_t a)
 {
-    if (gm_lives_is_of_backward(l, a) || is_made_again(l, a))
+    if (gm_lives_is_of_backward(l, a))
         return false;
     return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
            (!gm_lives_has_modules(l) && gm_lives_is_left(l, a) && l->h->born[a] < l->first_backward &&
@@ -597,7 +523,7 @@ static struct second_graph look_for_second_graph(struct gm_case *c)
     GM_FREED struct gm_sizes parameters = {.v = NULL};
     struct second_graph graph = {.kept = 0};
     uint32_t from = GM_NEVER, last = 0;
-    c->failed |= gm_lives_roster(c->lives) == NULL || !gm_sizes_of_those(&parameters, l, is_weight);
+    c->failed |= !gm_sizes_of_those(&parameters, l, is_weight);
     for (size_t a = 0; !c->failed && a <= h->allocation_count; a++) {
         const bool is_one = a < h->allocation_count;
         if (is_one && !gm_is_made(h, a))
@@ -619,19 +545,9 @@ static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
     struct second_graph graph = look_for_second_graph(c);
     if (graph.kept < graph.gradients / 4 || graph.kept < graph.first / 4)
         graph.set.n = 0;
-    gm_case_free_set(c, &graph.hooked);
     gm_case_accuse_backward(
         c, rule, &graph.set, graph.set.n > 0 ? c->lives->h->born[graph.set.v[0].allocation] : 0,
         "what the backward pass made on its way to the gradients is still there after it: it has a graph of its own");
-}
-
-void gm_kept_gradients(struct gm_case *c, struct gm_set *set)
-{
-    if (!gm_case_may_accuse(c, is_on_the_way))
-        return;
-    struct second_graph graph = look_for_second_graph(c);
-    gm_case_free_set(c, &graph.set);
-    *set = graph.hooked;
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -909,10 +825,8 @@ static const struct gm_rule rules[] = {
                 "+ model = DistributedDataParallel(model, gradient_as_bucket_view=True)",
      .means = "Communication copies all gradients into flat buffers. If the gradients are not views into these, they "
               "are there twice.",
-     .when =
-         "what lasts of communication, or what one line makes that lasts, where weights lie elsewhere, is as large as "
-         "all gradients at a time (within 2 %), or as those that are there when that line has made it, and it goes "
-         "again, no part of it less than a twentieth; most of it has no gradient's size",
+     .when = "what lasts of communication, or what one line makes that lasts, where weights lie elsewhere, is as large "
+             "as all gradients at a time (within 2 %); most of it has no gradient's size",
      .what_to_do = "`DistributedDataParallel(model, gradient_as_bucket_view=True)`"},
     {.id = "dense-embedding-gradients",
      .title = "Gradients of whole tables, of which little was looked up",

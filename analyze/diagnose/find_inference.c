@@ -406,34 +406,18 @@ static void until_next(const struct gm_lives *l, struct gm_set *set)
     }
 }
 
-static void find_features_of_calls(struct gm_case *c, const struct gm_rule *rule)
-{
-    struct gm_set set = {.v = NULL};
-    gm_kept_layers(c, &set);
-    bool is_done = c->lives->has_backward || !c->has_oom;
-    for (size_t i = 0; i < set.n && !is_done; i++)
-        is_done = c->lives->h->freed[set.v[i].allocation] <= c->lives->first_oom;
-    if (!is_done) /* a backward pass might have followed, which these wait for */
-        set.n = 0;
-    gm_case_accuse(c, rule, &set, false,
-                   "layers of one call of the model made them, which keeps no graph, and they are there long after it, "
-                   "as if a hook or a list held them");
-}
-
 static void find_features_of_training(struct gm_case *c, const struct gm_rule *rule)
 {
-    struct gm_set set = {.v = NULL}, gradients = {.v = NULL};
+    struct gm_set set = {.v = NULL}, layers = {.v = NULL};
     gm_kept_features(c, &set);
     if (gm_case_accuse(c, rule, &set, false,
                        "layers made them, the backward pass has used their neighbours, and they are still there, as if "
                        "a hook or a dictionary held them") != NULL)
         return;
-    gm_kept_gradients(c, &gradients);
-    if (gm_case_accuse_backward(
-            c, rule, &gradients, gradients.n > 0 ? c->lives->h->born[gradients.v[0].allocation] : 0,
-            "a backward pass made them on its way to the gradients of weights, and has given up what "
-            "the forward pass kept for it, but they are still there, as if a hook held them") == NULL)
-        find_features_of_calls(c, rule);
+    gm_kept_layers(c, &layers);
+    gm_case_accuse(c, rule, &layers, false,
+                   "layers of one call of the model made them, which keeps no graph, and they are there long after it, "
+                   "as if a hook or a list held them");
 }
 
 static void find_features(struct gm_case *c, const struct gm_rule *rule)
@@ -471,10 +455,9 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
     if (collect_graphs(c, &set, true))
         set.n = 0;
     until_next(l, &set);
-    if (gm_case_accuse(c, rule, &set, false,
-                       "one of each layer stays until all of them go at once, while most of what the layers make "
-                       "passes, as if a hook or a list held them") == NULL)
-        find_features_of_calls(c, rule);
+    gm_case_accuse(c, rule, &set, false,
+                   "one of each layer stays until all of them go at once, while most of what the layers make passes, "
+                   "as if a hook or a list held them");
 }
 
 /* ---- caches of keys and values ----------------------------------------------------------------------------------- */
@@ -856,9 +839,9 @@ static const struct gm_rule of_features[] = {
      .when =
          "at least 4 tensors of a round are freed, one after the other, just after the next round has made the same "
          "ones, or, in training, outlive their round although its backward pass has used what was made between "
-         "them, or are made by a backward pass that gives up its forward pass's part, or by one line in a call of the "
-         "model that keeps no graph (backward passes use at most half as many between them) and are there when 6 large "
-         "tensors have been made after it (6 of them, or 4 that are there two such calls later, too), and hold 1 % of "
+         "them, or are made by one line in a call of the model that keeps no graph (as much passes, and backward "
+         "passes use at most half as many) and are there when 6 large tensors have been made after it, 6 of them, and "
+         "hold 1 % of "
          "the peak; in inference also what is freed at once, if it is less than a quarter of what is made, or most "
          "layers with a weight were done with what they read, and, where there are no modules, if a line makes several "
          "of it",

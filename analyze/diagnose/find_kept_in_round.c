@@ -146,23 +146,9 @@ void gm_find_sum(struct gm_case *c, const struct gm_rule *rule)
 /* ---- what outlives its call -------------------------------------------------------------------------------------- */
 
 enum {
-    LATER = 6,        /* large allocations that are made before it goes: outputs are used right after the call */
-    SPARSE = 2,       /* so many pass for one that is held: no graph */
-    LEAST_LAYERS = 6, /* held of one line: outputs of layers, and no levels that are read once; GM_LEAST_FEATURES */
-    LEAST_CALLS = 2,  /* do, if they are there when so many later calls begin */
-    MOST_OUTPUTS = 3
+    LATER = 6,       /* large allocations that are made before it goes: outputs are used right after the call */
+    LEAST_LAYERS = 6 /* held of one line: outputs of layers, and no levels that are read once */
 };
-enum beyond { PASSING, OUTPUT, LAYER };
-
-/* A call of a model from outside of modules: the events that make something in it. */
-struct call {
-    uint64_t key;
-    uint32_t from, to;
-    uint32_t held, passing; /* large ones that no backward pass frees */
-    uint32_t used;          /* large ones that one does, from one that is held to the next */
-    bool has_root;          /* the last that it makes is held, or a loss after it: that may hold a graph */
-};
-struct calls GM_VEC(struct call);
 
 /* Whether a backward pass gives it up: autograd makes something next, on that device. */
 static bool is_used_up(const struct gm_lives *l, uint32_t freed)
@@ -189,120 +175,61 @@ static bool is_there_later(const struct gm_lives *l, size_t a, uint32_t from)
     return n == LATER;
 }
 
-static bool is_held(const struct gm_lives *l, const struct call *call, uint32_t a)
+/* Of a call of a model, which makes [from, to): what is held of lines that make several such. A graph holds most, and a
+ * backward pass gives up what is made beside. `of_stack` is all 0 before and after. */
+static void add_layers(struct gm_set *set, const struct gm_lives *l, uint32_t from, uint32_t to, uint32_t *of_stack)
 {
-    return a != GM_NEVER && may_be_held(l, a) && is_there_later(l, a, call->to);
-}
-
-static void end_of_call(const struct gm_lives *l, struct call *call, uint32_t to)
-{
-    uint32_t last = GM_NEVER, used = 0;
-    call->to = to;
-    for (uint32_t e = call->from; e < to; e++) {
-        const uint32_t a = gm_made_by(l->h, e);
-        const bool is_there = is_held(l, call, a);
-        used += a != GM_NEVER && gm_requested(l->h, a) >= l->at_peak / 1000 && gm_lives_goes_in_backward(l, a);
-        call->used += is_there && call->held > 0 ? used : 0;
-        used = is_there ? 0 : used;
-        last = a != GM_NEVER ? a : last;
-        call->held += is_there;
-        call->passing +=
-            a != GM_NEVER && !is_there && may_be_held(l, a) && l->h->freed[a] > e + 1 + GM_WORKSPACE_EVENTS;
-    }
-    call->has_root = is_there_later(l, last, to);
-}
-
-/* false: no memory. */
-static bool find_calls(const struct gm_lives *l, struct calls *calls)
-{
-    struct call now = {.key = 0};
-    for (uint32_t e = 0; e <= l->h->count; e++) {
-        const uint32_t a = e < l->h->count ? gm_made_by(l->h, e) : GM_NEVER;
-        if (e < l->h->count && a == GM_NEVER)
-            continue;
-        const bool is_over = a == GM_NEVER || gm_lives_is_of_backward(l, a);
-        const uint64_t key = is_over ? 0 : gm_lives_module_call(l, gm_lives_stack(l, a), 1);
-        if (key == 0 && now.key == 0 && !is_over && calls->n > 0 && gm_requested(l->h, a) <= GM_LOSS_BYTES)
-            calls->v[calls->n - 1].has_root |= is_there_later(l, a, e + 1);
-        if (key == now.key)
-            continue;
-        if (now.key != 0)
-            end_of_call(l, &now, e);
-        if (now.key != 0 && !GM_VEC_PUSH(calls, now))
-            return false;
-        now = (struct call){.key = key, .from = e};
-    }
-    return true;
-}
-
-/* Where the call begins after which so many of the same line have begun; GM_NEVER: there are fewer. */
-static uint32_t later_call(const struct calls *calls, size_t i)
-{
-    size_t n = 0;
-    for (size_t k = i + 1; k < calls->n; k++)
-        if (calls->v[k].key == calls->v[i].key && ++n == LEAST_CALLS)
-            return calls->v[k].from;
-    return GM_NEVER;
-}
-
-/* [allocation] enum beyond: what is held of calls that no graph holds. NULL: no memory. */
-static uint8_t *look_beyond_calls(const struct gm_lives *l)
-{
-    GM_FREED struct calls calls = {.v = NULL};
-    uint8_t *beyond = calloc(l->h->allocation_count + 1, 1);
-    GM_FREED uint32_t *of_stack = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *of_stack);
-    bool ok = beyond != NULL && of_stack != NULL && find_calls(l, &calls);
-    for (size_t i = 0; ok && i < calls.n; i++) {
-        const struct call *call = &calls.v[i];
-        if (call->held == 0 || (call->has_root && call->passing < SPARSE * call->held))
-            continue;
-        const uint32_t later = later_call(&calls, i);
-        for (int pass = 0; pass < 3; pass++)
-            for (uint32_t e = call->from; e < call->to; e++) {
-                const uint32_t a = gm_made_by(l->h, e);
-                if (!is_held(l, call, a))
-                    continue;
-                uint32_t *n = &of_stack[gm_lives_stack(l, a)];
-                *n = pass == 0 ? *n + 1 : pass == 1 ? *n : 0;
-                const uint32_t least = l->h->freed[a] > later ? GM_LEAST_FEATURES : LEAST_LAYERS;
-                if (pass == 1)
-                    beyond[a] = *n >= least && 2 * call->used <= call->held ? LAYER
-                                : call->held <= MOST_OUTPUTS                ? OUTPUT
-                                                                            : PASSING;
-            }
-    }
-    if (!ok) {
-        free(beyond);
-        return NULL;
-    }
-    return beyond;
+    uint32_t held = 0, passing = 0, used = 0;
+    for (int pass = 0; pass < 3; pass++)
+        for (uint32_t e = gm_next_made(l->h, from); e < to; e = gm_next_made(l->h, e + 1)) {
+            const uint32_t a = gm_made_by(l->h, e);
+            const bool is_held = may_be_held(l, a) && is_there_later(l, a, to);
+            uint32_t *n = &of_stack[gm_lives_stack(l, a)];
+            *n = pass == 2 ? 0 : *n + (pass == 0 && is_held);
+            held += pass == 0 && is_held;
+            passing += pass == 0 && !is_held && may_be_held(l, a) && l->h->freed[a] > e + 1 + GM_WORKSPACE_EVENTS;
+            used += pass == 0 && gm_requested(l->h, a) >= l->at_peak / 1000 && gm_lives_goes_in_backward(l, a);
+            if (pass == 1 && is_held && *n >= LEAST_LAYERS && passing >= held && 2 * used <= held)
+                gm_set_end(set, a, gm_lives_after_others(l, a, 2));
+        }
 }
 
 void gm_kept_layers(struct gm_case *c, struct gm_set *set)
 {
+    const struct gm_lives *l = c->lives;
     if (!gm_case_may_accuse(c, may_be_held))
         return;
-    GM_FREED uint8_t *beyond = look_beyond_calls(c->lives);
-    c->failed |= beyond == NULL;
-    for (size_t a = 0; !c->failed && a < c->lives->h->allocation_count; a++)
-        if (beyond[a] == LAYER)
-            gm_set_end(set, a, gm_lives_after_others(c->lives, a, 2));
+    GM_FREED uint32_t *of_stack = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *of_stack);
+    uint64_t key = 0; /* of the call that is open; 0: none is */
+    uint32_t from = 0;
+    c->failed |= of_stack == NULL;
+    for (uint32_t e = gm_next_made(l->h, 0); !c->failed && e <= l->h->count; e = gm_next_made(l->h, e + 1)) {
+        const uint32_t a = e < l->h->count ? gm_made_by(l->h, e) : GM_NEVER;
+        const bool is_over = a == GM_NEVER || gm_lives_is_of_backward(l, a);
+        const uint64_t now = is_over ? 0 : gm_lives_module_call(l, gm_lives_stack(l, a), 1);
+        if (now != key && key != 0)
+            add_layers(set, l, from, e, of_stack);
+        from = now != key ? e : from;
+        key = now;
+        if (a == GM_NEVER)
+            break;
+    }
 }
 
 /* ---- lists of one round ------------------------------------------------------------------------------------------ */
 
 enum { LEAST_IN_LIST = 8, LIST_PART = 10 /* of the peak: a tenth */ };
 
-/* What a line outside of modules, or a call of one, makes and leaves, while a model works between one and the next:
+/* What a line outside of modules makes and leaves, while a model works between one and the next:
  * `last` of them, as a number, and what the model has made by then. */
 struct collected {
     uint32_t last, blocks, at_peak, worked;
     uint64_t work, bytes;
 };
 
-static bool may_be_listed(const struct gm_lives *l, size_t a, const uint8_t *beyond)
+static bool may_be_listed(const struct gm_lives *l, size_t a)
 {
-    return may_be_held(l, a) && ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 || beyond[a] == OUTPUT);
+    return may_be_held(l, a) && (gm_lives_by(l, a) & GM_BY_MODULE) == 0;
 }
 
 void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
@@ -312,14 +239,13 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
     if (!gm_case_may_accuse(c, may_be_held))
         return;
     GM_FREED struct collected *stacks = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *stacks);
-    GM_FREED uint8_t *beyond = look_beyond_calls(l);
     uint64_t work = 0;
-    c->failed |= stacks == NULL || beyond == NULL;
+    c->failed |= stacks == NULL;
     for (uint32_t e = gm_next_made(l->h, 0); !c->failed && e < l->h->count; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = gm_made_by(l->h, e);
         const bool is_of_module = (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
         work += is_of_module;
-        if (!may_be_listed(l, a, beyond))
+        if (!may_be_listed(l, a))
             continue;
         struct collected *s = &stacks[gm_lives_stack(l, a)];
         s->worked += s->blocks > 0 && work - is_of_module > s->work;
@@ -332,10 +258,10 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
         const uint32_t a = l->h->of_event[e - 1];
         struct collected *s = a == GM_NEVER || l->h->born[a] != e ? NULL : &stacks[gm_lives_stack(l, a)];
         if (s == NULL || s->at_peak < LEAST_IN_LIST || s->worked + 1 < s->blocks || s->bytes < l->at_peak / LIST_PART ||
-            !may_be_listed(l, a, beyond))
+            !may_be_listed(l, a))
             continue;
         if (s->last > 0 && s->last < l->h->freed[a])
-            gm_set_end(&set, a, beyond[a] == OUTPUT ? gm_lives_after_others(l, a, 2) : s->last);
+            gm_set_end(&set, a, s->last);
         s->last = e;
     }
     gm_case_accuse(c, rule, &set, false,

@@ -819,10 +819,9 @@ static const struct gm_rule rules[] = {
                 "+ outputs.append(out.cpu())",
      .cost = "a copy to the host for each",
      .means = "Results are collected where they were made, on the device, round after round.",
-     .when =
-         "the same, if it is no such graph; or at least 8 tensors of one stack outside of modules, or outputs of calls "
-         "of one that keep no graph and are there when 6 large tensors have been made after the call, that are there "
-         "at the peak, hold a tenth of it, and between which a module worked each time, if no backward pass frees them",
+     .when = "the same, if it is no such graph; or at least 8 tensors of one stack outside of modules that are "
+             "there at the peak, hold a tenth of it, and between which a module worked each time, if no backward pass "
+             "frees them",
      .what_to_do = "`outputs.append(out.cpu())`"},
     {.id = "retain-graph",
      .title = "The graph of the last step is kept through the next one",

@@ -349,10 +349,6 @@ struct gm_case;
  * tells to be copies: states of one by hand. */
 void gm_hand_states(struct gm_case *c, struct gm_set *set);
 
-/* find_gradients.c: what backward passes made beside gradients of weights, and is there later, though they gave up what
- * the forward pass kept for them. */
-void gm_kept_gradients(struct gm_case *c, struct gm_set *set);
-
 /* The innermost line that nine tenths of their bytes were called from, and the program's own that called it; outside of
  * modules, or anywhere. NULL: there is none. */
 const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool is_outside);

@@ -222,48 +222,6 @@ class Mistakes(unittest.TestCase):
         self.expect(critic(False), "create-graph", 110, 280, "train.py:22")
         self.expect_none(critic(True), "create-graph")
 
-    def test_second_graphs_that_pile_up(self):
-        """Of a state that is made of itself and of a gradient: nothing is trained, and what the first forward pass made is there to the end, as weights are."""
-        native = [("impl", TORCH + "_native/ops/bmm.py", 34), ("__call__", TORCH + "_ops.py", 1350), ("router", TORCH + "_native/registry.py", 1138)]
-        t, kept = Trace(), []
-        for _ in range(4):
-            t.alloc(8, WEIGHTS)
-        for _ in range(8):
-            kept += [t.alloc(24, FORWARD) for _ in range(6)]
-            t.free(t.alloc(1 / 1024, ROOT))
-            for _ in range(6):
-                kept += [t.alloc(24, AUTOGRAD), t.alloc(8, native)]
-                t.free(t.alloc(24, AUTOGRAD))
-            t.free(t.alloc(1, [("move", "train.py", 23), ("<module>", "train.py", 24)]))
-        t.free(*kept)
-        self.expect(t, "create-graph", 2000, 8 * 6 * 56, "train.py:22")
-        self.expect_none(t, "frozen-gradients")
-
-    def test_gradients_of_outputs_that_a_hook_keeps(self):
-        """The backward pass has given up the forward pass's part: it has no graph of its own."""
-        def hooked(keeps):
-            kept, t = [], Trace()
-            for _ in range(6):
-                t.alloc(8, WEIGHTS)
-            for _ in range(5):
-                graph = [t.alloc(48, FORWARD) for _ in range(6)]
-                root, grads, last = t.alloc(1 / 1024, ROOT), [], None
-                for i, block in enumerate(reversed(graph)):
-                    now = t.alloc(48, AUTOGRAD)
-                    if keeps and len(kept) > i:
-                        t.free(kept[i])
-                    kept[i:i + 1] = [now]
-                    grads.append(t.alloc(8, AUTOGRAD))
-                    t.free(block, *([last] if last and not keeps else []))
-                    last = now
-                t.free(t.alloc(1 / 1024, AUTOGRAD), *([] if keeps else [last]), root)
-                t.free(t.alloc(1 / 1024, STEP), *grads)
-            return t
-        self.expect(hooked(True), "hooks-keep-features", 200, 340, "train.py:22")
-        self.expect_none(hooked(True), "create-graph")
-        self.expect_none(hooked(True), "gradients-through-forward")
-        self.expect_none(hooked(False), "hooks-keep-features")
-
     def test_what_a_variable_and_what_a_hook_holds(self):
         """Levels of a pyramid that go at once, when all new ones are there; or one after the other."""
         def serve(at_once):
@@ -329,7 +287,6 @@ class Mistakes(unittest.TestCase):
                 held += new
             return t
         self.expect(evaluate(True, True), "hooks-keep-features", 1500, 2880, "net.py:30")
-        self.expect(evaluate(False, True), "tensors-in-a-list", 150, 480, "net.py:30")
         for layers in (True, False):
             self.expect_none(evaluate(layers, False), "hooks-keep-features")
             self.expect_none(evaluate(layers, False), "tensors-in-a-list")
@@ -1427,18 +1384,6 @@ class Mistakes(unittest.TestCase):
             self.expect(guarded(True, more), "second-copy-of-weights", 150, 330, "guard.py:7")
             self.expect_none(guarded(True, more), "checkpoint-beside-model")
         self.expect_none(guarded(False), "second-copy-of-weights")
-
-    def test_gradients_that_are_copied_to_one_tensor(self):
-        """In each step, when backward is over; it goes again."""
-        def copied(parts, stack=(("<module>", "train.py", 24),)):
-            def gradients(t, r):
-                made = [t.alloc(32, AUTOGRAD) for _ in range(4)]
-                t.alloc(1 / 1024, AUTOGRAD)
-                return made + [t.alloc(mib, list(stack)) for mib in parts]
-            return train(5, width=8, gradients=gradients)
-        self.expect(copied((128,)), "flat-gradient-buckets", 120, 130, "train.py:24")
-        self.expect(copied((70, 58)), "flat-gradient-buckets", 120, 130, "train.py:24")
-        self.expect_none(copied((60,)), "flat-gradient-buckets")
 
     def test_activations_are_no_copy_of_gradients(self):
         """What frozen layers left behind, and the activations of other ones, are as large."""
