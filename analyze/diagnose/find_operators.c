@@ -236,6 +236,42 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
     return found >= LAYERS;
 }
 
+/* Whether most that is made of just that size is no such matrix: then it is the rows that are large, and what stands
+ * before them is a number for each, as of the edges of a graph. */
+static bool are_rows(const struct gm_lives *l, uint64_t size, const bool *makes)
+{
+    size_t inside = 0, outside = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const bool counts = gm_requested(l->h, a) == size && l->h->born[a] > 0 && !gm_lives_is_of_weights(l, a) &&
+                            (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0;
+        inside += counts && makes[gm_lives_stack(l, a)];
+        outside += counts && !makes[gm_lives_stack(l, a)];
+    }
+    return outside > inside;
+}
+
+/* Whether what is as large is multiplied with weights, as features of the edges of a graph are: in backward passes a
+ * weight's gradient follows such a block at once. Those of scores are as large as rows; of a bias that all of a batch
+ * share it is a part of the block, of a scale for each head it is tiny. */
+static bool are_multiplied(const struct gm_lives *l, uint64_t size)
+{
+    enum { WEIGHT = 4096 /* bytes */, BATCH = 64, MANY = 4 };
+    size_t products = 0, all = 0;
+    bool is_after = false;
+    for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count; e = gm_next_made(l->h, e + 1)) {
+        const uint32_t a = gm_made_by(l->h, e);
+        const uint64_t bytes = gm_requested(l->h, a);
+        if (l->h->freed[a] <= e + 1 + BRIEF)
+            continue;
+        const bool is_one = (gm_lives_by(l, a) & GM_BY_NOBODY) != 0 && is_size_of(bytes, size) && bytes > size / 4;
+        all += is_after && !is_one;
+        products += is_after && !is_one && gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && bytes >= WEIGHT &&
+                    (size % bytes != 0 || bytes < size / BATCH);
+        is_after = is_one;
+    }
+    return products >= LAYERS && MANY * products >= all;
+}
+
 /* Whether layers with weights are around them: modules tell; else there are weights, and if anything is trained, a
  * backward pass uses them. Kernels, filters and distances of all pairs need neither. */
 static bool are_of_layers(const struct gm_lives *l, uint64_t size, const bool *makes)
@@ -262,7 +298,7 @@ static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
     for (size_t a = 0; a < l->h->allocation_count; a++)
         count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size);
     return count >= 2 && gm_is_share(count * size, l->at_peak, 0.06) && are_matrices(l, size, makes) &&
-                   are_of_layers(l, size, makes)
+                   !are_rows(l, size, makes) && are_of_layers(l, size, makes) && !are_multiplied(l, size)
                ? size
                : 0;
 }
@@ -509,12 +545,15 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- autocast ---------------------------------------------------------------------------------------------------- */
 
-enum { CASTS = 4 /* fewer may be there by chance */ };
+enum { CASTS = 4 /* fewer may be there by chance */, AT_USE = 4 /* allocations: a bias, an output, a workspace */ };
 
-/* Of one size: the weights, and what is half as large beside them at the peak. */
+/* Of one size: the weights, what is half as large beside them at the peak, and at any time; of that what is read once.
+ */
 struct pair {
     uint64_t weight;
     uint32_t weights, casts;
+    size_t halves, uses;
+    bool is_trained;
 };
 struct pairs GM_VEC(struct pair);
 
@@ -556,6 +595,84 @@ static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
             pair->casts++;
     }
     return true;
+}
+
+/* Whether it goes as soon as what is made of it is there, which is no cast and has another size than casts; or is kept
+ * for a backward pass, and the same call makes that. */
+static bool is_used_once(const struct gm_lives *l, const struct pairs *pairs, size_t a)
+{
+    const struct gm_history *h = l->h;
+    const bool is_kept = gm_lives_goes_in_backward(l, a);
+    bool is_read = false;
+    uint32_t n = 0;
+    for (uint32_t e = gm_next_made(h, h->born[a]); e + 1 < h->freed[a] && e < h->count && n <= AT_USE; n++) {
+        const uint32_t made = gm_made_by(h, e);
+        is_read |= find_pair(pairs, 2 * gm_requested(h, made)) == NULL &&
+                   (is_kept ? gm_lives_stack(l, made) == gm_lives_stack(l, a) : h->freed[made] > h->freed[a]);
+        e = gm_next_made(h, e + 1);
+    }
+    return is_read && (is_kept || n <= AT_USE);
+}
+
+/* Whether each of them is cast when a layer runs, and little else has that size: activations would be there, too. */
+static bool are_cast_at_use(const struct pair *pair)
+{
+    return pair->uses >= pair->weights && 4 * pair->uses >= 3 * pair->halves;
+}
+
+static void count_uses(struct gm_case *c, struct pairs *pairs)
+{
+    const struct gm_lives *l = c->lives;
+    GM_FREED struct gm_sizes gradients = {.v = NULL};
+    c->failed |= !gm_sizes_of_role(&gradients, l, GM_ROLE_GRADIENT);
+    for (size_t i = 0; !c->failed && i < pairs->n; i++)
+        pairs->v[i].is_trained = gm_sizes_has(&gradients, pairs->v[i].weight);
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        struct pair *pair = gm_requested(l->h, a) >= l->at_peak / 4000 && is_cast(l, a) && !gm_lives_is_of_engine(l, a)
+                                ? find_pair(pairs, 2 * gm_requested(l->h, a))
+                                : NULL;
+        if (pair == NULL)
+            continue;
+        pair->halves++;
+        pair->uses += is_used_once(l, pairs, a);
+    }
+}
+
+/* Most of the weights that nothing trains are cast at each use: none of them need be there in more bits. Returns
+ * whether they are told. */
+static bool find_frozen(struct gm_case *c, const struct gm_rule *rule, const struct pairs *pairs)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_rule of_frozen = *rule;
+    struct gm_set set = {.v = NULL};
+    uint64_t frozen = 0, used = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < pairs->n; i++) {
+        const struct pair *pair = &pairs->v[i];
+        const bool is_used = !pair->is_trained && are_cast_at_use(pair);
+        frozen += pair->is_trained ? 0 : pair->weight * pair->weights;
+        used += is_used ? pair->weight * pair->weights : 0;
+        count += is_used ? pair->weights : 0;
+    }
+    for (size_t a = 0; gm_is_share(used, frozen, 0.6) && count >= CASTS && a < l->h->allocation_count; a++) {
+        const bool is_weight = gm_lives_is_role(l, a, GM_ROLE_PARAMETER);
+        const uint64_t bytes = gm_requested(l->h, a);
+        const struct pair *weight = is_weight ? find_pair(pairs, bytes) : NULL;
+        const struct pair *of = is_weight || is_cast(l, a) ? find_pair(pairs, 2 * bytes) : NULL;
+        const bool is_half = of != NULL && !of->is_trained && are_cast_at_use(of); /* or is so already */
+        if (weight != NULL && !weight->is_trained && !is_half)
+            gm_set_shrink(&set, a, bytes / 2);
+        else if (!is_weight && is_half && is_used_once(l, pairs, a))
+            gm_set_drop(&set, a);
+    }
+    of_frozen.title = "Weights that nothing trains are cast to half their size at each use";
+    of_frozen.fix = "Load them in bf16 (model.bfloat16(), dtype=torch.bfloat16), all but those that an optimizer steps";
+    of_frozen.snippet = "- model.to(\"cuda\")\n"
+                        "+ model.to(\"cuda\", torch.bfloat16)  # the type that it works in";
+    of_frozen.cost = "none: each use rounds them so";
+    return gm_case_accuse(c, &of_frozen, &set, false,
+                          "each time that a layer runs it makes a tensor half as large as its weight, which has no "
+                          "gradient: weights in 32 bits that are used in 16") != NULL;
 }
 
 /* The backward pass that runs while it is there, or a part of it: its events [from, to). None: to is 0. */
@@ -606,6 +723,9 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
     uint64_t weights = 0, cast = 0;
     size_t count = 0;
     c->failed |= !count_pairs(l, &pairs);
+    count_uses(c, &pairs);
+    if (find_frozen(c, rule, &pairs))
+        pairs.n = 0;
     for (size_t i = 0; i < pairs.n; i++) {
         weights += pairs.v[i].weight * pairs.v[i].weights;
         count += are_casts(&pairs.v[i]) ? pairs.v[i].casts : 0;
@@ -794,8 +914,9 @@ static const struct gm_rule rules[] = {
          "made before, two in a row (a fused kernel makes one, its output), and no sum of "
          "each number with each other one of what is made just before; or, of any code, two blocks of the largest size "
          "in a row, which no layer with a weight and no resizing makes, 8 times as large as those before and after "
-         "them, or 5 times between modules, twice, if there are weights, and a backward pass of what is trained uses "
-         "them; between layers with weights also with a bias or a mask of "
+         "them, or 5 times between modules, twice, if most of that very size stands so, there are weights, and a "
+         "backward pass of what is trained uses "
+         "them and does not go on with a weight's gradient; between layers with weights also with a bias or a mask of "
          "a quarter in the row",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
@@ -853,8 +974,11 @@ static const struct gm_rule rules[] = {
               "the weights, once more.",
      .severity = "warning, or info where something is trained and the backward pass lets go of them",
      .when = "at the peak there are at least 4 tensors half as large as the weights, hardly more than one for each, of "
-             "60 % of their bytes",
-     .what_to_do = "`model.bfloat16()`, `cache_enabled=False`; in training `loss.backward()` after the region's end"},
+             "60 % of their bytes; or of 60 % of the weights without gradients each is read by way of a tensor half as "
+             "large, which goes when something of another size has been made of it, or in the backward pass, and three "
+             "quarters of all tensors of that size are such: then the weights themselves are told, and their half",
+     .what_to_do = "`model.bfloat16()`, `cache_enabled=False`; in training `loss.backward()` after the region's end; "
+                   "frozen weights in bf16"},
     {.id = "pending-on-streams",
      .title = "Freed memory waits for another stream at the peak",
      .find_in_lives = find_waiting,

@@ -1712,6 +1712,28 @@ class Mistakes(unittest.TestCase):
             t.free(*made, t.alloc(1, FORWARD))
         self.expect(t, "unfused-attention", 740, 800, "net.py:10")
 
+    def test_features_of_edges_are_no_scores(self):
+        """What is as large is multiplied with a weight, whose gradient is made next; that of a bias is a part of it."""
+        def edges(gradient, blocks=1):
+            t, line = Trace(), [("gate", "net.py", 7), *FORWARD]
+            t.alloc(8, WEIGHTS)
+            for _ in range(4):
+                kept = [block for _ in range(4) for block in (t.alloc(4, line), t.alloc(400, line), t.alloc(400, line), t.alloc(4, line))]
+                kept.append(t.alloc(1 / 1024, ROOT))
+                grads = []
+                for _ in range(4):
+                    wide = [t.alloc(400, AUTOGRAD) for _ in range(blocks)]
+                    grads.append(t.alloc(gradient, AUTOGRAD))
+                    rows = [t.alloc(4, AUTOGRAD) for _ in range(2)]
+                    t.free(*wide, *kept[-5:-1], *rows)
+                    del kept[-5:-1]
+                t.free(*kept)
+                t.free(t.alloc(1 / 1024, STEP))
+                t.free(*grads)
+            return t
+        self.expect_none(edges(1), "unfused-attention")
+        self.expect(edges(25), "unfused-attention", 2800, 4100, "net.py:7")
+
     def test_pairs_without_layers_are_no_attention(self):
         """A filter has no weights; distances have, but no backward pass uses them."""
         def around(weights, trains):
@@ -1732,6 +1754,19 @@ class Mistakes(unittest.TestCase):
             self.assertNotIn("unfused-attention", found)
             self.assertIn("giant-tensor", found)
         self.expect(around(True, False), "unfused-attention", 750, 820)
+
+    def test_rows_between_numbers_are_no_pairs(self):
+        """Of the edges of a graph: a number each, then features of each, as large as what other lines make."""
+        t, line, other = Trace(), [("update", "net.py", 7), *FORWARD], [("norm", "net.py", 8), *FORWARD]
+        t.alloc(8, WEIGHTS)
+        for _ in range(3):
+            kept = []
+            for _ in range(3):
+                kept += [t.alloc(mib, line) for mib in (0.5, 48, 48, 0.5)]
+                kept += [t.alloc(mib, other) for mib in (20, 48, 48, 48, 20)]
+            for block in reversed(kept):
+                t.free(t.alloc(1, AUTOGRAD), block)
+        self.expect_none(t, "unfused-attention")
 
     def test_softmax_of_a_file(self):
         soft = [("forward", "app/softmax.py", 14)] + FORWARD
@@ -3425,6 +3460,38 @@ class Mistakes(unittest.TestCase):
         found = diagnosed(t)
         self.assertIn("cache-of-finished-phase", found)
         self.assertIn("checkpoint the layers", found["Do this"])
+
+    def test_frozen_weights_that_are_cast_at_each_use(self):
+        """In the backward pass that runs layers again, too; not activations that are as large as half a weight by chance, nor weights that are trained."""
+        cast = [("forward", TORCH + "nn/modules/linear.py", 134), *FORWARD]
+
+        def tuned(out, is_trained=False, others=0):
+            def forward(t, r):
+                made = []
+                for k in range(6):
+                    half = t.alloc(64 if k < 4 else 16, cast)
+                    made.append(t.alloc(out, cast))
+                    t.free(half)
+                for _ in range(others):  # as large, and of no layer's own call
+                    t.free(t.alloc(64, FORWARD))
+                return made
+
+            def backward(t, r):
+                half = t.alloc(64, cast)
+                t.free(t.alloc(8, AUTOGRAD), half)
+                return []
+            t = Trace()
+            for _ in range(2):
+                t.alloc(32, WEIGHTS)
+            return train(4, forward, backward, size=128, width=12, t=t,
+                         gradients=None if is_trained else lambda t, r: [t.alloc(3, AUTOGRAD)])
+        self.expect(tuned(24), "autocast-weight-casts", 280, 350, "train.py:5")
+        found = diagnosed(tuned(24))
+        self.assertEqual(found["autocast-weight-casts"]["severity"], "warning")
+        self.assertRegex(found["Do this"], r"^weights in bf16 saves 2")
+        self.expect_none(tuned(64), "autocast-weight-casts")
+        self.expect_none(tuned(24, others=4), "autocast-weight-casts")
+        self.expect_none(tuned(24, is_trained=True), "autocast-weight-casts")
 
     def test_capacity_without_a_stack_names_the_largest_site(self):
         t = Trace()
