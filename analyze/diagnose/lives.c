@@ -1192,6 +1192,31 @@ static bool is_in_sequence(const struct gm_lives *l, const uint32_t *frames, siz
     return is_one;
 }
 
+/* The least line of that call's function that most of the parts [from, to) have up to the next part; 0: none is. */
+static uint64_t first_line_of_parts(const struct gm_lives *l, const struct gm_set *set, size_t from, size_t to,
+                                    const uint32_t *frames, size_t n)
+{
+    uint32_t others[DEPTH_MOST];
+    uint64_t most = 0;
+    size_t votes = 0;
+    for (size_t i = from, next; i < to; i = next) {
+        uint64_t least = UINT64_MAX;
+        for (next = i; next < to && set->v[next].gone == set->v[i].gone; next++)
+            ;
+        const uint32_t end = l->h->born[set->v[next < to ? next : next - 1].allocation];
+        for (uint32_t e = l->h->born[set->v[i].allocation]; e < end; e++) {
+            const size_t m = gm_made_by(l->h, e) == GM_NEVER ? 0 : python_frames(l, stack_at(l, e), others);
+            if (is_same_call(l, frames, n, others, m))
+                least = gm_min(least, l->snapshot->frames.line[others[n]]);
+        }
+        if (least == UINT64_MAX)
+            continue;
+        most = votes == 0 ? least : most;
+        votes = least == most ? votes + 1 : votes - 1;
+    }
+    return votes == 0 ? 0 : most;
+}
+
 /* Parts [from, to) of which each is made by several lines of a function, which runs others before them, are passes of a
  * loop in it: its line that makes most of them becomes one of the n frames. */
 static size_t with_loop(const struct gm_lives *l, const struct gm_set *set, size_t from, size_t to, uint32_t *frames,
@@ -1200,12 +1225,8 @@ static size_t with_loop(const struct gm_lives *l, const struct gm_set *set, size
     const struct gm_frames *f = &l->snapshot->frames;
     uint32_t others[DEPTH_MOST], most = frames[n];
     GM_FREED uint64_t *bytes = calloc((size_t)f->count + 1, sizeof *bytes);
-    uint64_t least = f->line[frames[n]];
+    const uint64_t least = first_line_of_parts(l, set, from, to, frames, n);
     bool has_before = false;
-    for (uint32_t e = l->h->born[set->v[from].allocation]; e < set->v[to - 1].gone && e < l->h->count; e++) {
-        const size_t m = gm_made_by(l->h, e) == GM_NEVER ? 0 : python_frames(l, stack_at(l, e), others);
-        least = is_same_call(l, frames, n, others, m) ? gm_min(least, f->line[others[n]]) : least;
-    }
     for (uint32_t s = 0; s < l->snapshot->stacks.count && !has_before; s++)
         has_before = is_same_call(l, frames, n, others, python_frames(l, s, others)) && f->line[others[n]] < least;
     for (size_t i = from; bytes != NULL && has_before && i < to; i++) {

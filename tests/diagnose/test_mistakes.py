@@ -2723,6 +2723,50 @@ class Mistakes(unittest.TestCase):
         held = []
         self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 250, 480, "forward  flow.py:28")
 
+    def test_loop_of_several_lines_in_several_calls(self):
+        """Stages of one function, each with its loop: the loop's line, not that of the stages' call."""
+        def forward(t, r):
+            at = lambda line, *inner: [*inner, ("forward", "stage.py", line), FORWARD[1], ("forward", "glow.py", 50), *FORWARD[1:]]
+            flow = [("forward", "flow.py", 50), FORWARD[1]]
+            for _ in range(3):
+                held.append(t.alloc(8, at(12)))
+                for _ in range(6):
+                    held.extend(t.alloc(mib, at(*of)) for mib, of in ((6, (24,)), (16, (28, *flow)), (16, (28, *flow)), (2, (31,))))
+                held.append(t.alloc(4, at(34)))
+            return []
+
+        held = []
+        self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 350, 720, "forward  stage.py:28")
+
+    def test_modules_that_hold_more_than_what_repeats(self):
+        """Blocks of a loop repeat, but more is kept by those that differ: calls of modules are told, which are both."""
+        def forward(t, r):
+            at = lambda *lines: [f for line in lines for f in (("forward", "net.py", line), FORWARD[1])] + FORWARD[2:]
+            for _ in range(3):
+                held.extend(t.alloc(28 + n, at(20 + n, 40)) for n in range(4))
+                held.append(t.alloc(1, at(46)))
+            for line in range(41, 45):
+                held.extend(t.alloc(20 + 2 * n, at(20 + n, line)) for n in range(5))
+                held.append(t.alloc(1, at(46)))
+            return []
+
+        held = []
+        self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 500, 600, "forward  net.py:40")
+
+    def test_norms_at_the_end_of_layers(self):
+        """What comes out of such a layer must be kept, and is not the statistics that are made after it."""
+        def block(line):
+            return [("forward", "unet.py", 3), FORWARD[1], ("forward", "unet.py", line)] + FORWARD[1:]
+
+        def forward(t, r):
+            for n in range(8):
+                held.append(t.alloc(32, block(20)))
+                held.extend(t.alloc(mib, [("batch_norm", "torch/nn/functional.py", 5)] + block(20)) for mib in (24, 1 / 1024, 1 / 1024))
+            return []
+
+        held = []
+        self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 200, 260)
+
     def test_branch_that_ends_in_a_number_is_a_graph(self):
         """What comes before the branch passes; without the number, the same tensors are in a list."""
         main = [("<module>", "train.py", 20)]
