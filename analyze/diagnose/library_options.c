@@ -34,6 +34,10 @@ static const struct gm_library_option options[] = {
      "Call timm.layers.set_fused_attn(True) before the model is built, without TIMM_FUSED_ATTN=0 in the environment",
      "+ timm.layers.set_fused_attn(True)\n"
      "  model = timm.create_model(name)"},
+    {"unfused-attention", "torch/nn/modules/activation", "need_weights=False",
+     "Pass need_weights=False where the nn.MultiheadAttention is called: it makes all scores to give weights back",
+     "- out = self.attention(q, k, v)[0]\n"
+     "+ out = self.attention(q, k, v, need_weights=False)[0]"},
     {"unfused-elementwise", "transformers/", "torch.compile(model)",
      "Call torch.compile(model), or configure activation_function=\"gelu_pytorch_tanh\", which is fused; "
      "use_liger_kernel=True fuses norms",

@@ -1792,6 +1792,15 @@ class Mistakes(unittest.TestCase):
         scores = lambda t, r: [t.alloc(mib, soft) for mib in (4, 64, 64) * 2] + [t.alloc(40, words)]  # noqa: E731
         self.expect(train(4, scores), "unfused-attention", 240, 280, "net.py:9")
 
+    def test_weights_that_attention_gives_back(self):
+        """nn.MultiheadAttention makes them unless it is told not to."""
+        layer = [("multi_head_attention_forward", TORCH + "nn/functional.py", 6690), ("forward", TORCH + "nn/modules/activation.py", 1488),
+                 ("_call_impl", TORCH + "nn/modules/module.py", 1), ("forward", "net.py", 12), *FORWARD[1:]]
+        soft = [("softmax", TORCH + "nn/functional.py", 9), *layer]
+        t = train(4, lambda t, r: [t.alloc(mib, stack) for mib, stack in ((4, layer), (64, layer), (64, soft)) * 3])
+        self.expect(t, "unfused-attention", 350, 400, "net.py:12")
+        self.assertIn("need_weights=False", diagnosed(t)["unfused-attention"]["snippet"])
+
     def test_fused_attention_is_no_mistake(self):
         """Its output and a logarithm for each row, layer by layer, whatever the function around it is called; copies
         that make its inputs contiguous or repeat them are as large as those."""
