@@ -130,9 +130,17 @@ static bool is_in_row(const struct gm_lives *l, size_t a, uint64_t size, unsigne
            (is_mixed || is_by(l, a, by)) && !gm_lives_is_of_weights(l, a);
 }
 
+/* Whether it is as large as the cast of a weight, or of a part of one that queries, keys and values share: that
+ * stands between rows, and is none. */
+static bool is_cast_of(const struct gm_sizes *weights, uint64_t bytes)
+{
+    return gm_sizes_has(weights, 2 * bytes) || gm_sizes_has(weights, 2 * 3 * bytes);
+}
+
 /* How many rows of scores of that size the marked code makes in one round; `is_mixed`: with what other code makes in
  * between. Marks the stacks that make them. */
-static uint32_t rows_of_scores(const struct gm_lives *l, uint64_t size, unsigned by, bool is_mixed, bool *makes)
+static uint32_t rows_of_scores(const struct gm_lives *l, const struct gm_sizes *weights, uint64_t size, unsigned by,
+                               bool is_mixed, bool *makes)
 {
     const struct gm_history *h = l->h;
     struct row row = {.least = size};
@@ -151,7 +159,8 @@ static uint32_t rows_of_scores(const struct gm_lives *l, uint64_t size, unsigned
             add_to_row(&row, gm_requested(h, a), before, size);
             continue;
         }
-        if (is_new && (is_aside(l, a, size) || (row.blocks > 0 && gm_requested(h, a) <= size / OF_ROWS)))
+        if (is_new && (is_aside(l, a, size) || is_cast_of(weights, gm_requested(l->h, a)) ||
+                       (row.blocks > 0 && gm_requested(h, a) <= size / OF_ROWS)))
             continue;
         const bool is_one = are_scores(&row, is_mixed);
         for (uint32_t i = row.from; is_one && i < e; i++) {
@@ -168,7 +177,7 @@ static uint32_t rows_of_scores(const struct gm_lives *l, uint64_t size, unsigned
 }
 
 /* Of code whose name tells. 0: it makes none. `makes` as above. */
-static uint64_t named_scores(const struct gm_lives *l, bool *makes)
+static uint64_t named_scores(const struct gm_lives *l, const struct gm_sizes *weights, bool *makes)
 {
     const unsigned by = GM_BY_ATTENTION | GM_BY_SOFTMAX;
     uint64_t size = scores_of(l, by, true);
@@ -177,8 +186,8 @@ static uint64_t named_scores(const struct gm_lives *l, bool *makes)
         size = scores_of(l, by, false);
         least = LAYERS;
     }
-    if (size == 0 || (rows_of_scores(l, size, by, false, makes) < least &&
-                      rows_of_scores(l, size, GM_BY_SOFTMAX, true, makes) < least))
+    if (size == 0 || (rows_of_scores(l, weights, size, by, false, makes) < least &&
+                      rows_of_scores(l, weights, size, GM_BY_SOFTMAX, true, makes) < least))
         return 0;
     for (size_t i = 0; i < l->snapshot->stacks.count; i++)
         makes[i] |= (l->by[i] & by) != 0;
@@ -370,7 +379,7 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
     GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
     GM_FREED struct gm_sizes weights = {.v = NULL};
     c->failed |= !gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER) || makes == NULL;
-    uint64_t size = c->failed ? 0 : named_scores(l, makes);
+    uint64_t size = c->failed ? 0 : named_scores(l, &weights, makes);
     if (makes != NULL && size == 0)
         size = matrices_of(l, makes);
     collect_scores(c, &set, &weights, size, makes);
@@ -911,7 +920,7 @@ static const struct gm_rule rules[] = {
      .when =
          "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
          "largest size, at least twice at the peak, is 4 times its other sizes of that round and larger than what was "
-         "made before, two in a row (a fused kernel makes one, its output), and no sum of "
+         "made before, but for casts of weights, two in a row (a fused kernel makes one, its output), and no sum of "
          "each number with each other one of what is made just before; or, of any code, two blocks of the largest size "
          "in a row, which no layer with a weight and no resizing makes, 8 times as large as those before and after "
          "them, or 5 times between modules, twice, if most of that very size stands so, there are weights, and a "

@@ -1814,6 +1814,16 @@ class Mistakes(unittest.TestCase):
         for copies, key in ((0, 16), (3, 16), (0, 2)):
             self.expect_none(train(4, lambda t, r: fused(t, r, copies, key)), "unfused-attention")  # noqa: B023
 
+    def test_casts_between_queries_and_keys_are_no_rows(self):
+        """Autocast makes one of a part of a weight before each product of the fused attention's inputs."""
+        def fused(t, r):
+            call, made = [("attention", "net.py", 7), ("forward", "net.py", 9)] + FORWARD, []
+            for _ in range(4):
+                made += [t.alloc(mib, FORWARD) for mib in (80,)]
+                made += [t.alloc(mib, call) for mib in (4, 40, 4, 40, 4, 40, 40, 1)]
+            return made
+        self.expect_none(train(4, fused, size=24), "unfused-attention")
+
     def test_graph_attention_is_a_sum(self):
         """Each number of a vector and each other one: no product of queries and keys, so nothing to fuse."""
         def heads(inputs):
