@@ -577,7 +577,8 @@ static uint64_t largest_of_rounds(const struct gm_lives *l)
     uint64_t largest = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_requested(l->h, a) > largest && l->h->freed[a] != GM_NEVER && !gm_lives_is_of_engine(l, a) &&
-            !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) && gm_lives_round(l, l->h->born[a]) > 0)
+            !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) &&
+            (gm_lives_round(l, l->h->born[a]) > 0 || gm_lives_is_role(l, a, GM_ROLE_ACTIVATION)))
             largest = gm_requested(l->h, a);
     return largest;
 }
@@ -644,14 +645,15 @@ static bool is_flat(const struct gm_lives *l, const struct member *one)
     return one->bytes >= weights - weights / 50 && one->bytes <= weights + weights / 50;
 }
 
-/* What one line made: many, or some that are larger than all that is made of them; weights have gradients (of one
- * round: `gradients`), and their states, which may be of twice as many bits, and are as many as layers. */
+/* What one line made: many, or some that are larger than all that is made of them (else all of it is read at once, as a
+ * graph is); weights have gradients (of one round: `gradients`), and their states, which may be of twice as many bits,
+ * and are as many as layers. */
 static bool are_data(struct gm_case *c, const struct members *m, const struct part *part, struct gm_sizes *gradients,
                      struct gm_sizes *older, uint64_t of_rounds)
 {
     const size_t n = part->to - part->from;
     size_t most = 0, same = 0;
-    uint64_t trained = 0, large = 0;
+    uint64_t trained = 0, large = 0, largest = 0;
     if (!gm_is_share(part->bytes, c->lives->at_peak, 0.05) || (n == 1 && is_flat(c->lives, &m->v[part->from])) ||
         n <= lookups(c->lives) ||
         (n >= FEW && part->last == 0 && gm_lives_is_role(c->lives, m->v[part->from].allocation, GM_ROLE_PARAMETER)))
@@ -664,13 +666,15 @@ static bool are_data(struct gm_case *c, const struct members *m, const struct pa
                            gm_sizes_has_another(older, m->v[i].bytes)
                        ? m->v[i].bytes
                        : 0;
-        large += m->v[i].bytes >= of_rounds ? m->v[i].bytes : 0;
+        large += m->v[i].bytes > of_rounds ? m->v[i].bytes : 0;
+        largest = gm_max(largest, m->v[i].bytes);
         same = i > part->from && m->v[i].bytes == m->v[i - 1].bytes ? same + 1 : 1;
         most = same > most ? same : most;
     }
     return trained < part->bytes / STATES &&
            (large > part->bytes / 2 ||
-            (n >= FEW && gm_is_share(part->bytes, c->lives->at_peak, 0.1) && !are_of_layers(c, most, part->last)));
+            (n >= FEW && largest <= part->bytes / 2 && gm_is_share(part->bytes, c->lives->at_peak, 0.1) &&
+             !are_of_layers(c, most, part->last)));
 }
 
 /* Where nothing is trained: one tensor, not fields that take turns, from before the first round, half of the peak and
@@ -764,9 +768,9 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info where nothing is trained",
      .when = "in training, what a line makes before the first backward pass and in no later round, in no module, is "
              "never freed, and holds 5 % of the peak, less than an eighth of it with gradients of its sizes in that "
-             "round: larger tensors than all that a round makes and gives up, or, with 10 %, at least 4, not some of a "
-             "size for each layer, nor weights, as their stack says, that are older than the trace; not one as large "
-             "as all weights, and no more of them than lookups in tables by a "
+             "round: larger tensors than all that a round makes and gives up, or, with 10 %, at least 4 of which none "
+             "holds half, not some of a size for each layer, nor weights, as their stack says, that are older than the "
+             "trace; not one as large as all weights, and no more of them than lookups in tables by a "
              "function alone. Info: where nothing is trained, one tensor that a line makes before the first of 3 "
              "rounds or more, half of the peak and larger than all that a round makes",
      .what_to_do = "`pin_memory()`, and `batch.to(\"cuda\", non_blocking=True)`"},

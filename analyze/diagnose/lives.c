@@ -26,6 +26,7 @@ static const struct {
     {"::_scaled_dot_product_attention_math", GM_BY_MATH_ATTENTION},
     {"softmax", GM_BY_SOFTMAX},
     {"/softmax.py", GM_BY_SOFTMAX},
+    {"scatter", GM_BY_SCATTER},
     {"torch/serialization.py", GM_BY_LOADING},
     {"safetensors/", GM_BY_LOADING},
     {"load_file", GM_BY_LOADING},
@@ -84,6 +85,22 @@ static unsigned told_by_frame(struct gm_names *names, size_t frame)
 
 enum { CALLS = 1 /* of modules: who calls from further out what is named after attention runs all else, too */ };
 
+/* A softmax that adds up by groups, as over the edges that lead to a node, is none of all pairs, and its function none
+ * of attention. */
+static void forget_softmax_of_groups(struct gm_lives *l)
+{
+    const struct gm_snapshot *s = l->snapshot;
+    for (size_t i = 0; i < s->stacks.count; i++)
+        for (uint64_t f = s->stacks.start[i]; f + 1 < s->stacks.start[i + 1]; f++) {
+            const struct gm_frame_id inner = s->stacks.frame_ids[f], outer = s->stacks.frame_ids[f + 1];
+            if ((l->frame_by[inner.v] & GM_BY_SCATTER) == 0 || (l->frame_by[outer.v] & GM_BY_SOFTMAX) == 0)
+                continue;
+            for (uint32_t of = 0; of < s->frames.count; of++)
+                if (gm_is_same_function(&s->frames, outer.v, of))
+                    l->frame_by[of] &= ~(unsigned)GM_BY_SOFTMAX;
+        }
+}
+
 /* A stack tells what its frames tell; nobody made it only if no frame is of Python. */
 static bool read_stacks(struct gm_lives *l)
 {
@@ -95,6 +112,7 @@ static bool read_stacks(struct gm_lives *l)
         return false;
     for (size_t f = 0; f < s->frames.count; f++)
         l->frame_by[f] = told_by_frame(&l->names, f);
+    forget_softmax_of_groups(l);
     for (size_t i = 0; i < s->stacks.count; i++) {
         unsigned nobody = GM_BY_NOBODY, torch = 0, calls = 0, inner = 0;
         for (uint64_t f = s->stacks.start[i]; f < s->stacks.start[i + 1]; f++) {

@@ -1466,6 +1466,16 @@ class Mistakes(unittest.TestCase):
         self.expect_none(with_list(1, [128]), "data-set-on-gpu")  # a flat copy of all weights
         self.expect_none(with_list(3, [20]), "data-set-on-gpu")  # a few, smaller than what is made of them
 
+    def test_graph_that_is_read_as_a_whole(self):
+        """Features of all nodes, of which each step makes as many; edges, labels and a mask beside them."""
+        def trained(dropped):
+            t = Trace()
+            for mib in 200, 40, 10, 2:
+                t.alloc(mib, [("to", "train.py", 6), ("<module>", "train.py", 18)])
+            return train(5, lambda t, r: [t.alloc(dropped, FORWARD)], t=t)
+        self.expect_none(trained(200), "data-set-on-gpu")
+        self.expect(trained(100), "data-set-on-gpu", 250, 290)  # a batch of them
+
     def test_buckets_that_are_made_again_in_the_second_step(self):
         parallel = TORCH + "nn/parallel/distributed.py"
 
@@ -1835,6 +1845,15 @@ class Mistakes(unittest.TestCase):
             return train(4, forward)
         self.expect_none(heads(2048 * 4 / MIB), "unfused-attention")
         self.assertIn("unfused-attention", diagnosed(heads(0.5)))
+
+    def test_softmax_of_groups_is_no_attention(self):
+        """It adds up by scatter(), over the edges that lead to a node, as many numbers as all pairs might be."""
+        def edges(adds_up):
+            soft = [("softmax", "graph.py", 86), ("forward", "net.py", 9), *FORWARD]
+            groups = [("scatter", "graph.py", 20)] if adds_up else []
+            return train(4, lambda t, r: [t.alloc(mib, groups * (mib < 8) + soft) for mib in (4, 64, 64) * 2])
+        self.expect_none(edges(True), "unfused-attention")
+        self.expect(edges(False), "unfused-attention", 240, 280)
 
     def test_attention_whose_peak_is_before_its_softmax(self):
         """The scores and the same, scaled, of a line whose name does not tell; then their softmax."""
