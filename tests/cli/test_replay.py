@@ -917,7 +917,7 @@ class Usage(Replay):
 
     def test_progress_only_for_a_person(self):
         """No bar where stderr is no terminal, however long it takes; on a terminal it is gone at the end."""
-        write(self.at("many.pickle"), steps_snapshot(20000))
+        write(self.at("many.pickle"), steps_snapshot(6000))
         for rest in (0.2, 0.1, 0.05, 0.02, 0.01):  # before it is done
             drawn = self.on_terminal(rest)
             if drawn != b"":
