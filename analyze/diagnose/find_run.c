@@ -123,10 +123,13 @@ uint64_t gm_case_reserved_at_start(const struct gm_case *c, uint64_t *live, uint
 static bool look_ahead(struct phase *p, const struct gm_lives *l)
 {
     const size_t stacks = l->snapshot->stacks.count + 1;
-    uint64_t *calls = calloc(stacks, sizeof *calls), last = 0;
-    uint32_t *times = calloc(stacks, sizeof *times), *until = calloc(stacks, sizeof *until), later = 0;
-    const bool ok = calls != NULL && times != NULL && until != NULL && p->later != NULL,
-               has_modules = gm_lives_has_modules(l);
+    GM_FREED uint64_t *calls = calloc(stacks, sizeof *calls);
+    GM_FREED struct {
+        uint32_t later, until; /* how often the line calls modules from there on; of that until all was trained */
+    } *times = calloc(stacks, sizeof *times);
+    uint64_t last = 0;
+    uint32_t later = 0;
+    const bool ok = calls != NULL && times != NULL && p->later != NULL, has_modules = gm_lives_has_modules(l);
     for (uint32_t s = 0; ok && s < stacks; s++)
         calls[s] = (l->by[s] & GM_BY_MODULE) != 0 ? gm_lives_module_call(l, s, 1) : 0;
     for (size_t a = l->h->allocation_count; ok && a-- > 0; p->later[a] = later) {
@@ -140,18 +143,15 @@ static bool look_ahead(struct phase *p, const struct gm_lives *l)
             p->trained = e;
         const bool is_call = calls[stack] != 0 && calls[stack] != last;
         if (is_call && p->trained > 0)
-            p->passes = (uint32_t)gm_max(p->passes, ++until[calls[stack] % stacks]);
+            p->passes = (uint32_t)gm_max(p->passes, ++times[calls[stack] % stacks].until);
         if (has_modules && is_backward)
             later = 0;
         else if (is_call)
-            later = ++times[calls[stack] % stacks];
+            later = ++times[calls[stack] % stacks].later;
         last = (l->by[stack] & GM_BY_NOBODY) == 0 ? calls[stack] : last;
     }
     for (p->end = l->h->allocation_count; ok && p->end > 0 && p->later[p->end - 1] < LATER;)
         p->end--;
-    free(calls);
-    free(times);
-    free(until);
     return ok;
 }
 

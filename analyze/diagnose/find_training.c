@@ -487,8 +487,8 @@ static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_
 enum { DEEPEST = 4, LEAST_CALLS = 3 };
 #define WORTH 0.25 /* of the peak */
 
-/* What one call of a module makes, so many modules deep. Returns how many of
- * the round of the peak keep some; `*ok`: there is memory. */
+/* What one call of a module makes, so many modules deep. Returns how many of the round of the peak keep some; `*ok`:
+ * there is memory. */
 static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsigned level, bool *ok)
 {
     GM_FREED struct GM_VEC(uint32_t) layer = {.v = NULL};
