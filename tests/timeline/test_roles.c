@@ -642,11 +642,34 @@ TEST(what_stacks_say)
     expect_role_of(F("torch::autograd::THPVariable_to(_object*, _object*, _object*)", "??") "," MAIN, "Input");
     expect_role_of(F("torch::autograd::THPVariable_to(_object*, _object*, _object*)", "??") "," FORWARD, "Activation");
     expect_role_of(FORWARD, "Activation");
+    expect_role_of(F("__init__", "/x/torch/distributions/categorical.py") "," MAIN, "Activation");
     /* an optimizer that calls the training step is not what made it; nor does a name make a backward */
     expect_role_of(FORWARD "," F("training_step", "m.py") "," F("closure", "l.py") "," STEP, "Activation");
     expect_role_of(FORWARD "," F("forward_backward_func", "schedules.py") "," MAIN, "Activation");
     expect_role_of(F("__init__", "x.py") "," MAIN, "Parameter");
     expect_role_of(F("helper", "x.py") "," MAIN, "Input");
+}
+
+/* What an object makes in every step, and gives up when the next one is there, is no weight. */
+TEST(objects_of_steps_are_no_weights)
+{
+    static const char *object = F("__init__", "x.py") "," MAIN;
+    size_t old_one = SIZE_MAX;
+    for (int step = 0; step < 3; step++) {
+        churn(FORWARD);
+        size_t new_one = make(10 << 20, object);
+        if (old_one != SIZE_MAX)
+            drop(old_one, MAIN);
+        old_one = new_one;
+        churn(FORWARD);
+        churn(BACKWARD);
+        churn(STEP);
+    }
+    churn(FORWARD);
+    drop(old_one, MAIN);
+    finish("0,0");
+    assert_int_equal(at_peak("Parameter"), 0);
+    assert_int_equal(at_peak("Activation"), 20 << 20);
 }
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */

@@ -216,6 +216,8 @@ void gm_role_decide(struct gm_role_work *w)
     memset(known, 0, sizeof known);
     for (size_t a = 0; a < w->h->allocation_count; a++) {
         enum gm_says says = gm_role_says(w, a);
+        if (says == GM_SAYS_OBJECT && w->runs[gm_stack_of(w->h, a)] && gm_life_of(w, a) < GM_LIFE_LASTING)
+            says = GM_SAYS_OTHER; /* every step makes such objects anew: no weights */
         uint8_t *rule = &known[(unsigned)says << 11 | (unsigned)w->claim[a] << 6 | w->life[a]];
         if (*rule == 0)
             *rule = (uint8_t)(1 + first_fitting(w->world, says, gm_life_of(w, a), (enum gm_claim)w->claim[a],
