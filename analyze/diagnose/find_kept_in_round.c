@@ -271,7 +271,12 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- graphs that backward() leaves ------------------------------------------------------------------------------- */
 
-enum { LEAST_OF_GRAPH = 6, LEAST_GRAPHS = 2, UNFREED = 4 /* of so many that a backward pass finds, three stay */ };
+enum {
+    LEAST_OF_GRAPH = 6,
+    LEAST_GRAPHS = 2,
+    UNFREED = 4, /* of so many that a backward pass finds, three stay */
+    PASSING = 2  /* times as many may go before it, if it is a graph */
+};
 
 static bool may_be_of_graph(const struct gm_lives *l, size_t a)
 {
@@ -281,18 +286,21 @@ static bool may_be_of_graph(const struct gm_lives *l, size_t a)
 }
 
 /* Of what a forward pass made, which is the set from `from` on, what the backward pass after it leaves, and no other
- * one frees; nothing, if that is not most of what it finds. */
+ * one frees; nothing, if that is not most of what it finds, or little of what the forward pass made: somebody holds
+ * layers' outputs. */
 static bool keep_unfreed(struct gm_set *set, const struct gm_lives *l, size_t from, struct gm_backward pass)
 {
     const struct gm_history *h = l->h;
-    size_t found = 0, n = from;
+    size_t found = 0, passing = 0, n = from;
     for (size_t i = from; i < set->n; i++) {
         const uint32_t freed = h->freed[set->v[i].allocation];
         found += freed > pass.from;
+        passing += freed <= pass.from && freed > h->born[set->v[i].allocation] + GM_WORKSPACE_EVENTS;
         if (freed > pass.to + 1 && freed != GM_NEVER && !gm_lives_goes_in_backward(l, set->v[i].allocation))
             set->v[n++] = set->v[i];
     }
-    const bool is_graph = n - from >= LEAST_OF_GRAPH && (n - from) * UNFREED >= found * (UNFREED - 1);
+    const bool is_graph = n - from >= LEAST_OF_GRAPH && (n - from) * UNFREED >= found * (UNFREED - 1) &&
+                          passing <= PASSING * (n - from);
     set->n = is_graph ? n : from;
     return is_graph;
 }

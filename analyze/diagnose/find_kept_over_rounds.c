@@ -836,7 +836,7 @@ static const struct gm_rule rules[] = {
              "made in a round is freed in the next "
              "one only after the same stack made its successor, twice or more often; or most (6 or more, three in "
              "four) of what a forward pass made is there after its backward pass, and no backward pass frees it, twice "
-             "or more often",
+             "or more often, unless more than twice as many passed before that",
      .what_to_do = "`loss.backward()` without `retain_graph=True`; `del` of outputs that carry a graph"},
     {.id = "stale-reference",
      .title = "Tensors of the last round live while the next ones are made",

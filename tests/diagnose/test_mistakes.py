@@ -2631,6 +2631,26 @@ class Mistakes(unittest.TestCase):
         self.expect_none(watched(True), "loss-keeps-graph")
         self.expect_none(watched(False), "hooks-keep-features")
 
+    def test_outputs_of_frozen_layers_that_a_hook_keeps_are_no_graph(self):
+        """A backward pass through a head finds nothing else of them: a graph would have kept what they made on the way."""
+        def probed(keep):
+            rows = {}
+
+            def forward(t, r):
+                output = []
+                for n in range(8):
+                    inner = [t.alloc(4, [(name, "net.py", 30)] + FORWARD[1:]) for name in ("a", "b", "c", "d", "e")]
+                    for _ in range(40):
+                        t.free(t.alloc(1 / 1024, FORWARD))
+                    new = t.alloc(24, [("block", "net.py", 31)] + FORWARD[1:])
+                    t.free(*inner, *(output if not keep else [rows[n]] if n in rows else []))
+                    output, rows[n] = [new], new
+                return [] if keep else output
+            return train(6, forward, weights=1, size=1, width=1)
+        self.expect(probed(True), "hooks-keep-features", 150, 200, "net.py:31")
+        self.expect_none(probed(True), "retain-graph")
+        self.expect_none(probed(False), "hooks-keep-features")
+
     def test_outputs_of_layers_that_a_loss_compares(self):
         """The graph needs them to its backward pass, whoever lists them: till the next call of the same model."""
         def compared(graph):
