@@ -462,7 +462,7 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- caches of keys and values ----------------------------------------------------------------------------------- */
 
-enum { LEAST_SIZES = 8, LOOKED_BACK = 24 /* allocations: a layer's, and those for all layers */, EVENTS_BACK = 256 };
+enum { LEAST_SIZES = 5, LOOKED_BACK = 24 /* allocations: a layer's, and those for all layers */, EVENTS_BACK = 256 };
 
 /* Of one stack: what it makes of a shorter one that goes then. */
 struct growth {
@@ -470,20 +470,33 @@ struct growth {
     uint32_t grown, steps;  /* sizes; those that grew by as much as the one before */
 };
 
+static void note_growth(struct growth *g, uint64_t bytes, uint64_t step)
+{
+    if (bytes <= g->longest)
+        return;
+    g->grown++;
+    g->steps += step == g->step;
+    g->step = step;
+    g->longest = bytes;
+}
+
 /* What was made of `old`, which goes at event e: the latest that is longer, by no more than as much again, and not much
- * later than when `old` goes. GM_NEVER: nothing. */
-static uint32_t made_of(const struct gm_lives *l, uint32_t old, uint32_t e)
+ * later than when `old` goes; and the others of its size: values go with their keys. */
+static void look_back(const struct gm_lives *l, uint32_t old, uint32_t e, struct growth *growths)
 {
     const uint64_t bytes = gm_requested(l->h, old);
     const uint32_t least = e > EVENTS_BACK && e - EVENTS_BACK > l->h->born[old] ? e - EVENTS_BACK : l->h->born[old];
+    uint64_t longer = 0;
     for (uint32_t n = 0; n < LOOKED_BACK && e > least; e--) {
         const uint32_t a = gm_made_by(l->h, e - 1);
         n += a != GM_NEVER;
-        if (a != GM_NEVER && a != old && gm_requested(l->h, a) > bytes && gm_requested(l->h, a) <= 2 * bytes &&
-            (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 && l->h->freed[a] > l->h->freed[old])
-            return a;
+        if (a == GM_NEVER || a == old || gm_requested(l->h, a) <= bytes || gm_requested(l->h, a) > 2 * bytes ||
+            (longer > 0 && gm_requested(l->h, a) != longer) || (gm_lives_by(l, a) & GM_BY_NOBODY) != 0 ||
+            l->h->freed[a] <= l->h->freed[old])
+            continue;
+        longer = gm_requested(l->h, a);
+        note_growth(&growths[gm_lives_stack(l, a)], longer, longer - bytes);
     }
-    return GM_NEVER;
 }
 
 /* By stack; NULL: no memory. */
@@ -493,16 +506,8 @@ static struct growth *look_at_growth(const struct gm_lives *l)
     struct growth *growths = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *growths);
     for (uint32_t e = 0; growths != NULL && e < h->count; e++) {
         const uint32_t old = h->of_event[e];
-        const bool goes = old != GM_NEVER && h->freed[old] == e + 1 && gm_requested(h, old) >= l->at_peak / 1000;
-        const uint32_t a = goes ? made_of(l, old, e) : GM_NEVER;
-        struct growth *g = a == GM_NEVER ? NULL : &growths[gm_lives_stack(l, a)];
-        const uint64_t step = a == GM_NEVER ? 0 : gm_requested(h, a) - gm_requested(h, old);
-        if (g == NULL || gm_requested(h, a) <= g->longest)
-            continue;
-        g->grown++;
-        g->steps += step == g->step;
-        g->step = step;
-        g->longest = gm_requested(h, a);
+        if (old != GM_NEVER && h->freed[old] == e + 1 && gm_requested(h, old) >= l->at_peak / 1000)
+            look_back(l, old, e, growths);
     }
     return growths;
 }
@@ -803,7 +808,7 @@ static const struct gm_rule rules[] = {
      .means = "A cache that grows by `torch.cat` is copied for each token: the old one and the new one are there at "
               "once, and each size leaves a hole that fits no other.",
      .when =
-         "one stack makes at least 8 longer and longer tensors, most of them by as much as the one before, each while "
+         "one stack makes at least 5 longer and longer tensors, most of them by as much as the one before, each while "
          "a shorter one is there, whoever made that, which goes then; other calls of its line make them, too. The "
          "saving "
          "is that of the longest from the beginning, in place of what keys and values were parts of at first, too",

@@ -1912,6 +1912,23 @@ class Mistakes(unittest.TestCase):
         self.assertIn("kv-cache-by-cat", diagnosed(grown(True)))
         self.expect_none(grown(False), "kv-cache-by-cat")  # larger and larger inputs
 
+    def test_keys_and_values_of_all_layers_are_replaced_together(self):
+        """Each line makes its own longer, and the list of the old ones goes when the new one is whole: none stays beside it."""
+        t, main = Trace(), ("<module>", "serve.py", 20)
+        lines = [[("forward", "net.py", line), *FORWARD[1:2], main] for line in (35, 36)]
+        t.alloc(20, WEIGHTS)
+        old = [t.alloc(30, [("forward", "net.py", 33), *FORWARD[1:2], main]) for _ in range(16)]
+        for length in range(1, 7):
+            new = []
+            for _ in range(8):
+                t.free(*[t.alloc(1, FORWARD) for _ in range(5)])
+                new += [t.alloc(30 + length / 4, line) for line in lines]
+            t.free(*reversed(old))
+            old = new
+        t.free(*old, t.alloc(1, FORWARD))
+        self.expect(t, "kv-cache-by-cat", 450, 1000, "net.py:3")
+        self.assertLessEqual(diagnosed(t)["kv-cache-by-cat"]["peak_reserved_then_bytes"], (20 + 16 * 32 + 40) * MIB)
+
     def test_what_was_read_beside_weights_of_several_lines(self):
         read = [("load", TORCH + "serialization.py", 9), ("resume", "train.py", 12), ("<module>", "train.py", 30)]
         head = [WEIGHTS[0], ("<module>", "train.py", 6)]
