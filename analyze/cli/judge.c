@@ -98,6 +98,8 @@ static enum gm_status replay_remedies(struct gm_judged *judged, const struct gm_
             if (kept->v[d].history.device == list[i]->device &&
                 !drop_site(list[i], report, snapshot, &kept->v[d].history))
                 return gm_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        list[i]->is_asked = true;
     enum gm_status status = n == 0 ? GM_OK : gm_advice_remedies(report, kept, judged->threads, list, n, err);
     return status == GM_OK && n > 0 ? gm_diagnose_tell(report, err) : status;
 }

@@ -279,12 +279,14 @@ static bool is_asked_last(const char *id)
     return gm_rule_at(i) != NULL && gm_rule_at(i)->is_last;
 }
 
-/* Whether a replay has shown that it saves nothing to speak of, or the trace is not to be trusted so far. */
+/* Whether a replay has shown that it saves nothing to speak of; without one, whether only a replay could tell, or the
+ * trace is not to be trusted so far. */
 static bool is_in_vain(const struct gm_finding *f, bool is_doubtful)
 {
     if (f->rank != GM_RANK_MISTAKE || f->remedy == NULL)
         return false;
-    return f->remedy->saving.alone == GM_REPORT_NONE ? is_doubtful : gm_remedy_is_in_vain(f->remedy);
+    const bool is_open = f->remedy->is_asked && f->remedy->is_of_end && gm_remedy_is_of_cache(f->remedy);
+    return f->remedy->saving.alone == GM_REPORT_NONE ? is_doubtful || is_open : gm_remedy_is_in_vain(f->remedy);
 }
 
 static void keep(struct gm_case *c, const struct gm_finding *findings, size_t n)

@@ -73,7 +73,7 @@ struct phase {
     uint32_t *last;  /* [gm_stack_id]: its last event */
     uint32_t *later; /* [allocation]: how often what comes next does so from its birth on; 0: something is
                         not over */
-    size_t end;      /* 1 + the last allocation from which it does so LATER times; 0: there is none */
+    size_t end;      /* 1 + the last allocation from which it does so once more; 0: there is none */
     uint64_t all, goes_on;
     uint32_t most;    /* the stack that made most of it */
     uint32_t trained; /* the last event of a backward pass or an optimizer; 0: none */
@@ -150,24 +150,25 @@ static bool look_ahead(struct phase *p, const struct gm_lives *l)
             later = ++times[calls[stack] % stacks].later;
         last = (l->by[stack] & GM_BY_NOBODY) == 0 ? calls[stack] : last;
     }
-    for (p->end = l->h->allocation_count; ok && p->end > 0 && p->later[p->end - 1] < LATER;)
+    for (p->end = l->h->allocation_count; ok && p->end > 0 && p->later[p->end - 1] == 0;)
         p->end--;
     return ok;
 }
 
-/* Whether that may be the end of a phase: before most is reserved, which may be less then; or with as many passes to
- * come as there were rounds, which others on the card have to wait for. After training most of what is reserved must be
- * cached, and twice as many passes come, however they are counted: else they are but a look at what was trained. */
+/* Whether that may be the end of a phase: before most is reserved, which may be less then; or with some and as many
+ * passes to come as there were rounds, which others on the card have to wait for. After training most of what is
+ * reserved must be cached, and twice as many passes come, however they are counted: else they are but a look at what
+ * was trained. */
 static bool is_in_time(const struct gm_lives *l, const struct phase *p, const struct gm_change *change,
                        uint32_t highest, bool is_mostly_cached)
 {
     const uint32_t e = change->event, later = p->later[change->allocation], rounds = gm_lives_round(l, e);
-    if (later < LATER)
-        return false;
+    if (e <= highest)
+        return later > 0;
     if (p->trained > 0 && e > p->trained)
-        return e > highest && is_mostly_cached && later / 2 > rounds && /* the first pass may be before them */
+        return later >= LATER && is_mostly_cached && later / 2 > rounds && /* the first pass may be before them */
                later / 2 > p->passes;
-    return e <= highest || later >= rounds;
+    return later >= gm_max(rounds, LATER);
 }
 
 /* The moment with most cached memory at which the code that made nearly all so far is not to run again, and other code
@@ -308,11 +309,12 @@ static const struct gm_rule rules[] = {
      .means = "A phase that is over left a cache that has no pieces of the sizes which the next phase asks for.",
      .when =
          "at some moment other code begins, and the stacks that made 98 % of all so far, of which one is a module's, "
-         "if there are modules, or the largest sets up none, have run for the last time; a tenth of peak "
-         "reserved or more is cached, three passes "
-         "follow (after training three quarters of what is reserved, and twice as many passes as there were steps), "
-         "and if it were given back then, the peak of reserved memory would be a 20th lower, or, where as many passes "
-         "follow as were before, what is reserved when the trace ends a quarter",
+         "if there are modules, or the largest sets up none, have run for the last time; a tenth of peak reserved or "
+         "more "
+         "is cached, and most is reserved later, or three passes follow (after training three quarters of what is "
+         "reserved, and twice as many passes as there were steps); a replay that gives it back then has a peak of "
+         "reserved memory a 20th lower, or, where as many passes follow as were before, a quarter less reserved when "
+         "the trace ends",
      .what_to_do = "`torch.cuda.empty_cache()` once, after the phase that needed it"},
     {.id = "plain-capacity",
      .title = "The device is too small for what the program keeps",

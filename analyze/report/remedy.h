@@ -81,6 +81,7 @@ struct gm_remedy {
     uint64_t stays;         /* bytes of it that are there all the same, elsewhere; what saves less is in vain */
     bool has_price;         /* it costs time or accuracy: a choice, not a mistake that is mended */
     bool grows;             /* what it mends takes more the longer the program runs, however little it is yet */
+    bool is_asked;          /* replays were made since: if not of it, nobody knows what it saves */
     bool is_usual;          /* what it mends is as most programs are written, and it has little of the peak */
     struct gm_remedy_saving saving;
 };

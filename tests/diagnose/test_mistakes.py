@@ -1644,10 +1644,23 @@ class Mistakes(unittest.TestCase):
             analysis = analysed(train(6, forward, t=t))
             rows = {row["id"]: row for row in analysis["findings"]}
             self.assertGreater(analysis["snapshot"]["events"], least)
-            self.assertGreater(rows["cache-of-finished-phase"]["bytes"], rows["tensors-in-a-list"]["bytes"])
-            return [row["id"] for row in analysis["to_do"] if row["saves_bytes"] is not None]
-        self.assertEqual(replayed(8000, 125000), ["tensors-in-a-list", "cache-of-finished-phase"])
-        self.assertEqual(replayed(12500, 200000), ["tensors-in-a-list"])
+            return [row["id"] for row in analysis["to_do"] if row["saves_bytes"] is not None], rows
+        told, rows = replayed(8000, 125000)
+        self.assertEqual(told, ["tensors-in-a-list", "cache-of-finished-phase"])
+        self.assertGreater(rows["cache-of-finished-phase"]["bytes"], rows["tensors-in-a-list"]["bytes"])
+        told, rows = replayed(12500, 200000)
+        self.assertEqual(told, ["tensors-in-a-list"])
+        self.assertNotIn("cache-of-finished-phase", rows)  # what giving it back saves only a replay could tell
+
+    def test_a_cache_of_training_that_a_larger_last_pass_cannot_use(self):
+        """One look at what was trained is enough, if the peak is there."""
+        def job(width):
+            t = train(4, width=width)
+            scene = t.alloc(2, [("segment", "job.py", 8), ("<module>", "job.py", 21)])
+            t.free(scene, *[t.alloc(400, FORWARD[:2] + [("segment", "job.py", 9), ("<module>", "job.py", 21)]) for _ in range(3)])
+            return t
+        self.expect(job(150), "cache-of-finished-phase", 500, 740, "train.py:20")
+        self.expect_none(job(4), "cache-of-finished-phase")  # little is cached
 
     def test_who_calls_all_layers_is_no_attention(self):
         """A function that runs the whole model may be called after attention; so may be the one that makes scores."""
