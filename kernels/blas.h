@@ -3,8 +3,7 @@
  * cuBLAS, looked up when the first matrix product is asked for: a program that never needs one starts where it is not
  * installed.
  */
-#ifndef GM_KERNELS_BLAS_H
-#define GM_KERNELS_BLAS_H
+#pragma once
 
 #include "kernels/shape.h"
 
@@ -15,6 +14,4 @@ extern "C" {
 bool gm_blas_multiply(struct gm_kernel_place *place, const struct gm_mlp_shape *shape, struct gm_kernel_error *error);
 #ifdef __cplusplus
 }
-#endif
-
 #endif

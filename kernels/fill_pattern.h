@@ -7,8 +7,7 @@
  * 16 bytes share one hash (the finaliser of MurmurHash3, a bijection of 32 bits): about four instructions a word, less
  * than the memory takes.
  */
-#ifndef GM_KERNELS_FILL_PATTERN_H
-#define GM_KERNELS_FILL_PATTERN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -61,5 +60,3 @@ GM_ON_BOTH uint64_t gm_gathered_row(struct gm_pattern pattern, uint64_t row, uin
 {
     return (((uint64_t)gm_pattern_hash(pattern, row) << 32) | gm_mix32((uint32_t)row + pattern.first)) % rows;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * derives everything else, rows, columns, parts, from their sizes: docs/kernels.md. Any size works; addresses are
  * multiples of 16. Nothing outside the block is written, nothing outside block and sources is read.
  */
-#ifndef GM_KERNELS_KERNELS_H
-#define GM_KERNELS_KERNELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,6 +79,4 @@ struct gm_kernel {
 extern const struct gm_kernel gm_kernels[GM_KERNEL_COUNT];
 #ifdef __cplusplus
 }
-#endif
-
 #endif

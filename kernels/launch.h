@@ -3,8 +3,7 @@
  * The launchers that the table names. They are defined three times, and each program links one of them: on a GPU (the
  * .cu files), without a toolkit (no_kernels.c), and on the CPU for tests (tests/fake_cuda).
  */
-#ifndef GM_KERNELS_LAUNCH_H
-#define GM_KERNELS_LAUNCH_H
+#pragma once
 
 #include "kernels/kernels.h"
 
@@ -22,6 +21,4 @@ GM_KERNEL_NAMES(X)
 #undef X
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -2,8 +2,7 @@
  *
  * The kernels once more, in plain C on host memory: what the GPU's results are compared with. Sums are in double.
  */
-#ifndef GM_KERNELS_REFERENCE_H
-#define GM_KERNELS_REFERENCE_H
+#pragma once
 
 #include "kernels/kernels.h"
 
@@ -18,5 +17,3 @@ void gm_reference_attention(const struct gm_kernel_job *job);
 void gm_reference_mlp(const struct gm_kernel_job *job);
 void gm_reference_adamw(const struct gm_kernel_job *job);
 void gm_reference_embedding(const struct gm_kernel_job *job);
-
-#endif

@@ -3,8 +3,7 @@
  * How a kernel uses the bytes it is given: derived once, here, for the GPU, the CPU reference and the accounts alike.
  * docs/kernels.md has the rules. A shape of no rows (or words) means that there is nothing to do.
  */
-#ifndef GM_KERNELS_SHAPE_H
-#define GM_KERNELS_SHAPE_H
+#pragma once
 
 #include "kernels/kernels.h"
 
@@ -82,5 +81,3 @@ struct gm_adamw_shape gm_adamw_shape(const struct gm_kernel_job *job);
 #define GM_ADAMW_CORRECTION1 0.6513215599   /* 1 - beta1^10 */
 #define GM_ADAMW_CORRECTION2 0.009955119790 /* 1 - beta2^10 */
 #define GM_NORM_EPSILON 1e-5
-
-#endif

@@ -4,8 +4,7 @@
  * a font nor the forty libraries that read one. Not hinted and at whole pixels, without ligatures: those of typeset.h
  * look the same.
  */
-#ifndef GM_RENDER_ATLAS_H
-#define GM_RENDER_ATLAS_H
+#pragma once
 
 #include "render/display.h"
 
@@ -30,5 +29,3 @@ struct gm_letters {
 };
 extern const struct gm_letters gm_atlas[GM_TEXT_SIZES][GM_WEIGHTS];
 extern const uint8_t gm_atlas_shares[];
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Value axes: from zero to a round number at or above the largest value.
  */
-#ifndef GM_RENDER_AXIS_H
-#define GM_RENDER_AXIS_H
+#pragma once
 
 #include "render/display.h"
 
@@ -39,5 +38,3 @@ void gm_plot_area(struct gm_display *display, const uint16_t *top, const uint16_
 /* A line along such a curve, without gaps where it jumps; none where the curve is GM_PLOT_NOTHING. */
 void gm_plot_line(struct gm_display *display, const uint16_t *rows, int thick, uint32_t color);
 enum { GM_AXIS_HEIGHT = 20, GM_AXIS_LABEL = 80 };
-
-#endif

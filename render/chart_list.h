@@ -4,8 +4,7 @@
  * sentence of what to look for, for README's alt text. gm_layout_NAME in layout_NAME.c lays it out, its file is
  * NAME.png. A new chart is that file and a row here: the build, the programs and their documents read the list.
  */
-#ifndef GM_RENDER_CHART_LIST_H
-#define GM_RENDER_CHART_LIST_H
+#pragma once
 
 #define GM_REPORT_CHARTS(X)                                                                                            \
     X(MEMORY_OVERVIEW, memory_overview, has_end,                                                                       \
@@ -48,5 +47,3 @@
       "Ranks down, iterations across: peak reserved, peak allocated and efficiency.")                                  \
     X(FLEET_GROWTH, fleet_growth, has_growths,                                                                         \
       "Peak reserved and allocated memory over iterations, and the call sites that grew.")
-
-#endif

@@ -3,8 +3,7 @@
  * The layouts of all charts: model in, display list out; one file each, no fonts, no pixels; and what they are all made
  * with. And gm_chart_draw with a stopwatch, for the bench.
  */
-#ifndef GM_RENDER_CHARTS_H
-#define GM_RENDER_CHARTS_H
+#pragma once
 
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
@@ -29,5 +28,3 @@ GM_FLEET_CHARTS(GM_LAYOUT_OF_FLEET)
 
 /* The layout of a chart, by its number. */
 void gm_chart_layout(struct gm_display *display, const void *model, enum gm_chart chart);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Which devices a chart shows: all of up to GM_DEVICES_SHOWN; of more the ones that reserve most.
  */
-#ifndef GM_RENDER_DEVICES_H
-#define GM_RENDER_DEVICES_H
+#pragma once
 
 #include "analyze/report/report.h"
 #include "render/display.h"
@@ -64,5 +63,3 @@ const char *gm_peak_line(struct gm_display *display, const struct gm_report *rep
 /* "Device 3" in front of a heading's first letter, if there are several devices: "Device 3: what the peak ...". */
 const char *gm_traced_heading(struct gm_display *display, const struct gm_report *report,
                               const struct gm_traced *traced, const char *heading);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the pictures of comparisons share.
  */
-#ifndef GM_RENDER_DIFF_CHARTS_H
-#define GM_RENDER_DIFF_CHARTS_H
+#pragma once
 
 #include "analyze/report/comparison.h"
 #include "render/charts.h"
@@ -23,5 +22,3 @@ const char *gm_run_label(struct gm_display *display, const struct gm_comparison 
 const char *gm_change_text(struct gm_display *display, uint64_t base, uint64_t after);
 /* Grew, shrank, or neither. */
 uint32_t gm_change_color(int64_t delta);
-
-#endif

@@ -4,8 +4,7 @@
  * picture is shown 900 wide; the painter draws at GM_DISPLAY_SCALE). Layouts make it, the painter and the tests read
  * it. Painted in order, later items over earlier ones.
  */
-#ifndef GM_RENDER_DISPLAY_H
-#define GM_RENDER_DISPLAY_H
+#pragma once
 
 #include "analyze/base/arena.h"
 #include "analyze/base/vec.h"
@@ -96,5 +95,3 @@ void gm_display_text(struct gm_display *display, const struct gm_text_item *text
 /* A formatted string that lives as long as the list; "" (and failed) if there is no memory. */
 const char *gm_display_printf(struct gm_display *display, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

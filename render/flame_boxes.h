@@ -2,8 +2,7 @@
  *
  * A flame graph as boxes: callers above callees, widths to scale. Both the picture and the SVG are made of them.
  */
-#ifndef GM_RENDER_FLAME_BOXES_H
-#define GM_RENDER_FLAME_BOXES_H
+#pragma once
 
 #include "analyze/report/comparison.h"
 #include "analyze/report/report.h"
@@ -64,5 +63,3 @@ void gm_flame_notes(struct gm_page *page, const struct gm_flame_boxes *boxes, co
 const struct gm_flame *gm_diff_flame_of(struct gm_display *display, const struct gm_diff_flame *diff);
 /* Red: more in NEW; blue: less; the stronger, the larger the part of it that changed. */
 uint32_t gm_diff_node_color(const struct gm_diff_node *node);
-
-#endif

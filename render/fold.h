@@ -2,8 +2,7 @@
  *
  * Categories as charts show them: the large ones by name, several small ones together as "Other (n)".
  */
-#ifndef GM_RENDER_FOLD_H
-#define GM_RENDER_FOLD_H
+#pragma once
 
 #include "analyze/report/report.h"
 #include "render/page.h"
@@ -31,5 +30,3 @@ void gm_fold_like(const struct gm_folded *model, const struct gm_slice *slices, 
 /* "Other (3): Loss, Input, KV cache", cut to the page's width, and that it is not the category
  * called Other; nothing if nothing was folded. `slices`: the ones that were folded. */
 void gm_fold_note(struct gm_page *page, const struct gm_slice *slices, const struct gm_folded *f);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What letters are drawn with, by the typesetter and for the atlas.
  */
-#ifndef GM_RENDER_FONTS_H
-#define GM_RENDER_FONTS_H
+#pragma once
 
 #include "render/typeset.h"
 
@@ -14,5 +13,3 @@
 /* The layout to set `text` with: right size, weight and fonts that have its characters. Stays the typesetter's. */
 PangoLayout *gm_typesetter_layout(struct gm_typesetter *typesetter, const char *text, enum gm_text_size size,
                                   enum gm_weight weight);
-
-#endif

@@ -3,8 +3,7 @@
  * How wide a text is, estimated without a font, and how to shorten it. The estimate is meant to be a little too wide:
  * it is based on a wide UI font (DejaVu Sans); a text that is wider all the same is ellipsised by the painter.
  */
-#ifndef GM_RENDER_METRIC_H
-#define GM_RENDER_METRIC_H
+#pragma once
 
 #include "render/display.h"
 
@@ -26,5 +25,3 @@ const char *gm_shorten_end(struct gm_display *display, const char *text, double 
  * file's name and line go last. */
 const char *gm_shorten_site(struct gm_display *display, const char *site, double width, enum gm_text_size size,
                             enum gm_weight weight);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Numbers as charts print them. No locale: digits are made by integer arithmetic.
  */
-#ifndef GM_RENDER_NUMBER_TEXT_H
-#define GM_RENDER_NUMBER_TEXT_H
+#pragma once
 
 #include "analyze/report/numbers.h"
 #include "render/display.h"
@@ -26,5 +25,3 @@ const char *gm_time_text(struct gm_display *display, uint64_t us);
 /* Up to three decimals, none idle: "1,234.5". */
 const char *gm_decimals_text(struct gm_display *display, double value);
 const char *gm_delta_text(struct gm_display *display, int64_t bytes);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What every chart's page has: title lines, sections, notes, an empty frame; and the shapes they share.
  */
-#ifndef GM_RENDER_PAGE_H
-#define GM_RENDER_PAGE_H
+#pragma once
 
 #include "analyze/report/report.h"
 #include "render/display.h"
@@ -80,5 +79,3 @@ double gm_keys(struct gm_display *display, double y, const struct gm_piece *part
 struct gm_piece gm_unexplained_piece(const struct gm_ledger *ledger);
 void gm_unexplained_note(struct gm_page *page, const struct gm_ledger *ledger);
 uint64_t gm_pieces_sum(const struct gm_piece *parts, size_t count);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Painting: a display list to pixels.
  */
-#ifndef GM_RENDER_PAINT_H
-#define GM_RENDER_PAINT_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "render/display.h"
@@ -43,5 +42,3 @@ bool gm_letters_put(struct gm_canvas *canvas, const struct gm_pixels *to, const 
 /* Paints into the canvas's own rows, which *pixels then points to, and its palette. */
 enum gm_status gm_paint(struct gm_pixels *pixels, struct gm_painter *painter, struct gm_canvas *canvas,
                         const struct gm_display *display, struct gm_error *err);
-
-#endif

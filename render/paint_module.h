@@ -3,8 +3,7 @@
  * What draws pictures, as a table that a shared object of its own provides (paint.c, letters.c, png.c): with the
  * letters and what compresses, which a program without pictures need not load.
  */
-#ifndef GM_RENDER_PAINT_MODULE_H
-#define GM_RENDER_PAINT_MODULE_H
+#pragma once
 
 #include "render/paint.h"
 
@@ -24,5 +23,3 @@ struct gm_paint_module {
                                    const struct gm_pixels *pixels, struct gm_error *err);
 };
 extern const struct gm_paint_module gm_paint_module;
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The palette of a picture while it is painted, and what text is drawn in: pixels of 16 bits, which have an index each.
  */
-#ifndef GM_RENDER_PALETTE_H
-#define GM_RENDER_PALETTE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ static inline uint8_t gm_palette_over(struct gm_palette *palette, uint8_t under,
     const uint16_t now = gm_pixel_of(covered);
     return now == palette->pixels[under] ? under : gm_palette_index(palette, now);
 }
-
-#endif

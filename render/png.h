@@ -2,8 +2,7 @@
  *
  * Indices into a palette to a PNG.
  */
-#ifndef GM_RENDER_PNG_H
-#define GM_RENDER_PNG_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "render/palette.h"
@@ -34,5 +33,3 @@ void gm_png_scratch_free(struct gm_png_scratch *scratch);
 
 enum gm_status gm_png_compress(struct gm_png *png, struct gm_png_scratch *scratch, const struct gm_palette *palette,
                                const struct gm_pixels *pixels, struct gm_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Charts: a model in, PNG bytes out. Layout (numbers to a display list of rectangles and texts, without fonts) and
  * painting (display list to pixels to PNG) are separate files. Knows nothing of snapshots or files on disk.
  */
-#ifndef GM_RENDER_RENDER_H
-#define GM_RENDER_RENDER_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -82,5 +81,3 @@ enum gm_status gm_flamegraph_svg(struct gm_text *out, const struct gm_report *re
 enum gm_status gm_diff_flamegraph_svg(struct gm_text *out, const struct gm_comparison *c, struct gm_error *err);
 #define GM_FLAMEGRAPH_SVG "flamegraph.svg"
 #define GM_DIFF_FLAMEGRAPH_SVG "diff_flamegraph.svg"
-
-#endif

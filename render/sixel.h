@@ -3,8 +3,7 @@
  * Pixels for terminals that draw sixels (DEC VT340 Graphics Programming, chapter 14; xterm, foot, mlterm, Windows
  * Terminal ...).
  */
-#ifndef GM_RENDER_SIXEL_H
-#define GM_RENDER_SIXEL_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "render/png.h"
@@ -15,5 +14,3 @@ void gm_pixels_shrink(struct gm_pixels *pixels, struct gm_palette *palette, size
 
 /* Appends a picture. Sets out->failed if there is no memory. */
 void gm_sixel_add(struct gm_text *out, const struct gm_pixels *pixels, const struct gm_palette *palette);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The look shared by all charts: colours and fills. Category colours come with the report, not from here.
  */
-#ifndef GM_RENDER_THEME_H
-#define GM_RENDER_THEME_H
+#pragma once
 
 #include "render/display.h"
 
@@ -34,5 +33,3 @@ uint32_t gm_paler(uint32_t color, double share);
 double gm_contrast(uint32_t a, uint32_t b);
 /* White or ink, whichever is easier to read on `background`. */
 uint32_t gm_text_color_on(uint32_t background);
-
-#endif

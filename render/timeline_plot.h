@@ -3,8 +3,7 @@
  * One device's memory over time: the plot itself with the two rows of tick labels below it
  * (timeline_plot.c), and what is marked above and on it (timeline_marks.c).
  */
-#ifndef GM_RENDER_TIMELINE_PLOT_H
-#define GM_RENDER_TIMELINE_PLOT_H
+#pragma once
 
 #include "render/axis.h"
 #include "render/devices.h"
@@ -67,5 +66,3 @@ double gm_plot_ticks(const struct gm_plot *plot);
 double gm_plot_marks_height(const struct gm_traced *traced);
 /* Draws it from `y` on, down to plot->top, and the marks inside of the plot; notes the phases that it drew. */
 void gm_plot_marks(const struct gm_plot *plot, double y, bool is_drawn[GM_PHASE_COUNT]);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Texts with letters that atlas.h has not: of pango and cairo, with the system's fonts.
  */
-#ifndef GM_RENDER_TYPESET_H
-#define GM_RENDER_TYPESET_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "render/display.h"
@@ -31,5 +30,3 @@ struct gm_typeset_module {
     enum gm_status (*typeset)(struct gm_typesetter *typesetter, const struct gm_pixels *to, struct gm_palette *palette,
                               const struct gm_text_item *text, struct gm_error *err);
 };
-
-#endif

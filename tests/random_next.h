@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef GM_TESTS_RANDOM_NEXT_H
-#define GM_TESTS_RANDOM_NEXT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ static inline uint64_t random_next(uint64_t *state) /* xorshift */
     *state ^= *state << 17;
     return *state;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * Tests run in the order of their file. A program has those of several files: PROGRAM [FILE [PATTERN]], as in
  * `build/tests/unit_timeline test_roles "gradient*"`; without arguments all.
  */
-#ifndef GM_TESTS_UNIT_H
-#define GM_TESTS_UNIT_H
+#pragma once
 
 /* clang-format off */
 #include <setjmp.h>
@@ -60,5 +59,3 @@ __attribute__((unused)) static struct unit_file unit_here = {.path = __BASE_FILE
         unit_here.before_each = before;                                                                                \
         unit_here.after_each = after;                                                                                  \
     }
-
-#endif

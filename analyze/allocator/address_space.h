@@ -16,8 +16,7 @@
  * A block keeps its number while it is in use. When free blocks merge, the number of the highest one survives; so the
  * last block of a range keeps its number through splits and merges.
  */
-#ifndef GM_ALLOCATOR_ADDRESS_SPACE_H
-#define GM_ALLOCATOR_ADDRESS_SPACE_H
+#pragma once
 
 #include "analyze/base/address_map.h"
 #include "analyze/base/vec.h"
@@ -93,5 +92,3 @@ enum gm_space_status gm_space_resize(struct gm_space *space, uint32_t block, uin
 
 /* Every invariant above; *why is a literal that names the first that does not hold. For tests: O(n log n). */
 bool gm_space_check(const struct gm_space *space, const char **why);
-
-#endif

@@ -4,8 +4,7 @@
  * keys, their ranges and what they reject are PyTorch's (c10/core/AllocatorConfig.cpp, 2.10 and later), but ':' and ','
  * must be where they belong, as up to 2.9 (2.10 takes any word for them).
  */
-#ifndef GM_ALLOCATOR_CONF_H
-#define GM_ALLOCATOR_CONF_H
+#pragma once
 
 #include "analyze/allocator/rounding.h"
 #include "analyze/base/error.h"
@@ -63,5 +62,3 @@ void gm_conf_text(struct gm_text *out, const struct gm_conf *conf);
 void gm_conf_words(struct gm_text *out);
 /* Whether two settings let the allocator do the same. */
 bool gm_conf_equal(const struct gm_conf *a, const struct gm_conf *b);
-
-#endif

@@ -3,8 +3,7 @@
  * The allocator settings of the recorded run: the settings text, then the single settings that the file lists, which
  * say what was in force.
  */
-#ifndef GM_ALLOCATOR_RECORDED_SETTINGS_H
-#define GM_ALLOCATOR_RECORDED_SETTINGS_H
+#pragma once
 
 #include "analyze/allocator/conf.h"
 #include "analyze/snapshot/snapshot.h"
@@ -16,5 +15,3 @@ struct gm_conf gm_settings_recorded(const struct gm_snapshot *snapshot, struct g
 bool gm_settings_expand_private(const struct gm_snapshot *snapshot);
 /* Whether two settings place blocks alike. */
 bool gm_settings_equal(const struct gm_conf *a, const struct gm_conf *b);
-
-#endif

@@ -4,8 +4,7 @@
  * Source: c10/cuda/CUDACachingAllocator.cpp, as told in PyTorch's own words: kMinBlockSize 512, kSmallSize 1 MiB,
  * kSmallBuffer 2 MiB, kMinLargeAlloc 10 MiB, kLargeBuffer 20 MiB, kRoundLarge 2 MiB.
  */
-#ifndef GM_ALLOCATOR_ROUNDING_H
-#define GM_ALLOCATOR_ROUNDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ uint64_t gm_rules_segment(const struct gm_rules *rules, uint64_t rounded);
  * on for the pool, whatever the block's own segment is. */
 bool gm_rules_split(const struct gm_rules *rules, bool is_small, bool is_expandable, uint64_t rounded,
                     uint64_t remaining);
-
-#endif

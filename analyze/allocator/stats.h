@@ -2,8 +2,7 @@
  *
  * The counters of torch.cuda.memory_stats(), under their own names.
  */
-#ifndef GM_ALLOCATOR_STATS_H
-#define GM_ALLOCATOR_STATS_H
+#pragma once
 
 #include "analyze/allocator/address_space.h"
 
@@ -141,5 +140,3 @@ static inline void gm_stats_begin_peaks(struct gm_stats *stats)
     stats->oversize_allocations.peak = stats->oversize_allocations.current;
     stats->oversize_segments.peak = stats->oversize_segments.current;
 }
-
-#endif

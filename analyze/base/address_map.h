@@ -4,8 +4,7 @@
  * Programming vol. 3, 6.4, algorithm R). Thousands of addresses are live where millions come and go, so it stays in
  * the cache whatever the length of a trace. No file can choose addresses that collide (analyze/base/hash.h).
  */
-#ifndef GM_BASE_ADDRESS_MAP_H
-#define GM_BASE_ADDRESS_MAP_H
+#pragma once
 
 #include "analyze/base/hash.h"
 
@@ -32,5 +31,3 @@ uint32_t gm_map_number(struct gm_address_map *map, uint64_t address, uint32_t fr
 uint32_t gm_map_get(const struct gm_address_map *map, uint64_t address);
 uint32_t gm_map_take(struct gm_address_map *map, uint64_t address);
 void gm_map_free(struct gm_address_map *map);
-
-#endif

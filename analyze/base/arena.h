@@ -2,8 +2,7 @@
  *
  * An arena hands out memory that lives and dies together: many allocations, one gm_arena_free. Zero-initialise it.
  */
-#ifndef GM_BASE_ARENA_H
-#define GM_BASE_ARENA_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ char *gm_arena_copy(struct gm_arena *arena, const char *s, size_t n);
 char *gm_arena_printf(struct gm_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *gm_arena_vprintf(struct gm_arena *arena, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void gm_arena_free(struct gm_arena *arena);
-
-#endif

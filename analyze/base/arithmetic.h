@@ -2,8 +2,7 @@
  *
  * Sums and roundings of numbers that a file states: they stop at the largest number instead of wrapping.
  */
-#ifndef GM_BASE_ARITHMETIC_H
-#define GM_BASE_ARITHMETIC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -90,5 +89,3 @@ static inline uint64_t gm_whole_units(uint64_t from, uint64_t to, uint64_t unit)
     const uint64_t first = from / unit + (from % unit != 0), end = to / unit;
     return end > first ? (end - first) * unit : 0;
 }
-
-#endif

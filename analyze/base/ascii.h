@@ -3,8 +3,7 @@
  * Classes of characters, the same in every locale; bytes of UTF-8 beyond ASCII are in none. And how a text begins and
  * ends.
  */
-#ifndef GM_BASE_ASCII_H
-#define GM_BASE_ASCII_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ static inline bool gm_has_any(const char *text, const char *const *parts)
         parts++;
     return *parts != NULL;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * GM_PRIVATE_PARTS (CMakeLists.txt): where private parts are, seen from the folder of the programs; the same in a build
  * folder as installed.
  */
-#ifndef GM_BASE_BESIDE_H
-#define GM_BASE_BESIDE_H
+#pragma once
 
 #include "analyze/base/error.h"
 
@@ -21,5 +20,3 @@ bool gm_find_beside(char path[PATH_MAX], const char *name);
  * one. */
 enum gm_status gm_open_beside(const void **table, const char *file, const char *symbol, const char *what,
                               struct gm_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Binary search in rows that are sorted: lower and upper bounds.
  */
-#ifndef GM_BASE_BISECT_H
-#define GM_BASE_BISECT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@
                 end_ = i;                                                                                              \
         }                                                                                                              \
     } while (0)
-
-#endif

@@ -7,8 +7,7 @@
  *         gm_closest_offer(&c, names[i]);
  *     gm_fail(err, ..., "no such thing: '%s'%s", word, gm_closest_hint(&c, "").text);
  */
-#ifndef GM_BASE_CLOSEST_H
-#define GM_BASE_CLOSEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ struct gm_closest gm_closest_to(const char *word, size_t length);
 void gm_closest_offer(struct gm_closest *closest, const char *name);
 /* For the end of a message; `before` comes before the name: "--". */
 struct gm_closest_text gm_closest_hint(const struct gm_closest *closest, const char *before);
-
-#endif

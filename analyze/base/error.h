@@ -5,8 +5,7 @@
  * A function returns a gm_status; the caller may pass a gm_error that is filled with one line for a person:
  * what went wrong and where in the input (byte offset of the decoded stream). There is no "last error" anywhere.
  */
-#ifndef GM_BASE_ERROR_H
-#define GM_BASE_ERROR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -80,5 +79,3 @@ static inline enum gm_status gm_status_of(enum gm_status status)
 /* The exit code documented for `status`, and its meaning in words (a constant string). */
 int gm_status_exit_code(enum gm_status status);
 const char *gm_status_text(enum gm_status status);
-
-#endif

@@ -5,8 +5,7 @@
  * before a declaration of its own, since it holds for all that is declared with it. What has a function that frees it
  * is GM_FREED_BY(gm_map_free). GM_FREE_ALL(x->names, x->counts) frees each of them.
  */
-#ifndef GM_BASE_FREED_H
-#define GM_BASE_FREED_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,5 +25,3 @@ static inline void gm_free_all(void *const *memory, size_t n)
     for (size_t i = 0; i < n; i++)
         free(memory[i]);
 }
-
-#endif

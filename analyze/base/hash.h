@@ -5,8 +5,7 @@
  * chance, so tables stay as fast as on innocent files. The order of such tables differs from run to run: it must never
  * reach a result.
  */
-#ifndef GM_BASE_HASH_H
-#define GM_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ static inline uint32_t gm_hash_number(struct gm_hash_key key, uint64_t x)
 {
     return (uint32_t)gm_hash_fold(gm_hash_fold(x ^ key.k0, key.k1 | 1), key.k0 | 1);
 }
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Anything else stays.
  */
-#ifndef GM_BASE_HIDDEN_H
-#define GM_BASE_HIDDEN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ bool gm_hidden_is_old(int dir, const char *name);
 /* If its writer is surely gone (above), opens it (`flags`: O_DIRECTORY or 0) and takes its lock: the caller removes it
  * and closes the descriptor. Else -1. */
 int gm_hidden_take(int dir, const char *name, const struct gm_hidden_writer *writer, int flags);
-
-#endif

@@ -3,8 +3,7 @@
  * Numbers for byte strings: equal bytes get equal numbers, from 0 in order of first appearance, so nothing hangs on
  * hashes.
  */
-#ifndef GM_BASE_INTERN_H
-#define GM_BASE_INTERN_H
+#pragma once
 
 #include "analyze/base/arena.h"
 #include "analyze/base/vec.h"
@@ -41,5 +40,3 @@ uint32_t gm_intern_find(const struct gm_intern *intern, const void *bytes, size_
 /* Bytes of memory that it holds. */
 uint64_t gm_intern_bytes(const struct gm_intern *intern);
 void gm_intern_free(struct gm_intern *intern);
-
-#endif

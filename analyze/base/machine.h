@@ -2,13 +2,10 @@
  *
  * What the machine has.
  */
-#ifndef GM_BASE_MACHINE_H
-#define GM_BASE_MACHINE_H
+#pragma once
 
 #include <stdint.h>
 
 /* Bytes of memory that a process may use at most: the machine's, or the container's if that is less. UINT64_MAX: not
  * known. */
 uint64_t gm_machine_memory(void);
-
-#endif

@@ -5,8 +5,7 @@
  * one, until the next file is written in that folder. What is no regular file (a pipe, a device) is written directly,
  * and so is a file in a folder that takes no new ones.
  */
-#ifndef GM_BASE_NEW_FILE_H
-#define GM_BASE_NEW_FILE_H
+#pragma once
 
 #include "analyze/base/error.h"
 
@@ -39,5 +38,3 @@ void gm_new_file_clean(const char *directory);
 /* write(2) until everything is written, however small the pieces are, and also where the descriptor does not wait by
  * itself. 0, or errno. */
 int gm_write_fully(int fd, const void *bytes, size_t length);
-
-#endif

@@ -4,8 +4,7 @@
  *
  *     GM_ORDERING(by_size, struct row, GM_DOWN(bytes) || GM_UP(address) || GM_BY(strcmp(a->name, b->name)));
  */
-#ifndef GM_BASE_ORDER_H
-#define GM_BASE_ORDER_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -44,5 +43,3 @@ static inline int gm_by_number(const void *left, const void *right)
 {
     return GM_ORDER(*(const uint64_t *)left, *(const uint64_t *)right);
 }
-
-#endif

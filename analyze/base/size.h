@@ -2,8 +2,7 @@
  *
  * Byte sizes, and times, as people read and write them. All units are binary, as in PyTorch.
  */
-#ifndef GM_BASE_SIZE_H
-#define GM_BASE_SIZE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ char *gm_microseconds_format(char out[GM_SIZE_TEXT], uint64_t us);
  * byte or bytes), K KB KiB, M.., G.., T...; blanks may stand between them. false for anything else, for negative and
  * for >= 2^63. */
 bool gm_size_parse(const char *text, uint64_t *bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * snapshot is only compared with that list and never opened, so it cannot lead out of it. Only regular files are read,
  * of at most GM_SOURCE_BYTES.
  */
-#ifndef GM_BASE_SOURCES_H
-#define GM_BASE_SOURCES_H
+#pragma once
 
 #include "analyze/base/arena.h"
 #include "analyze/base/error.h"
@@ -33,5 +32,3 @@ enum gm_status gm_sources_line(struct gm_sources *sources, struct gm_arena *aren
  * not have so many. GM_E_NOMEM is the only error. */
 enum gm_status gm_sources_file(struct gm_sources *sources, const char *path, uint64_t *line, const char **file,
                                struct gm_error *err);
-
-#endif

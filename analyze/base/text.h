@@ -3,8 +3,7 @@
  * A growing byte buffer for writing reports. Zero-initialise it. Appending cannot fail visibly: when memory runs out
  * the buffer sets `failed` and ignores the rest, so a writer checks once, at the end.
  */
-#ifndef GM_BASE_TEXT_H
-#define GM_BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void gm_text_free(struct gm_text *t);
 /* What was written, in an arena, and frees it; NULL: no memory. */
 struct gm_arena;
 char *gm_text_take(struct gm_text *t, struct gm_arena *arena);
-
-#endif

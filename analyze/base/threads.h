@@ -2,8 +2,7 @@
  *
  * The loop of several threads that take numbered tasks, each the next one that nobody has begun.
  */
-#ifndef GM_BASE_THREADS_H
-#define GM_BASE_THREADS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,5 +25,3 @@ void gm_threads_finish(struct gm_threads *threads);
 /* Both, in `width` threads with the caller's. */
 void gm_threads_run(struct gm_threads *threads, size_t count, size_t width, void (*task)(void *argument, size_t i),
                     void *argument);
-
-#endif

@@ -3,8 +3,7 @@
  * Names in a snapshot are bytes: mostly UTF-8, sometimes not, sometimes hostile. Everything that is shown to a person
  * passes through here first.
  */
-#ifndef GM_BASE_UTF8_H
-#define GM_BASE_UTF8_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ size_t gm_utf8_encode(unsigned char out[4], uint32_t code);
  * 0). Returns the length written. GM_UTF8_CLEAN(n) bytes are always enough. */
 #define GM_UTF8_CLEAN(n) (4 * (n) + 1)
 size_t gm_utf8_clean_line(char *out, size_t size, const char *in, size_t n);
-
-#endif

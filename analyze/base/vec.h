@@ -2,8 +2,7 @@
  *
  * Growing arrays. `struct gm_vec_x GM_VEC(type)`: v[0..n), owned by whoever owns the struct.
  */
-#ifndef GM_BASE_VEC_H
-#define GM_BASE_VEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ bool gm_grow(void *where, size_t *capacity, size_t need, size_t size);
 #define GM_VEC_PUSH(vec, value) (GM_VEC_ROOM(vec, 1) ? ((vec)->v[(vec)->n++] = (value), true) : false)
 /* Bytes that it holds. */
 #define GM_VEC_BYTES(vec) ((vec)->capacity * (uint64_t)sizeof *(vec)->v)
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the files of gmanalyze share: the options, and what is the same for all snapshots of one call.
  */
-#ifndef GM_CLI_ANALYZE_OPTIONS_H
-#define GM_CLI_ANALYZE_OPTIONS_H
+#pragma once
 
 #include "analyze/cli/pictures.h"
 #include "analyze/cli/shell.h"
@@ -54,5 +53,3 @@ struct gm_analyze_context {
 bool gm_value_place(const char *text, void *value); /* struct gm_place: 12345, event:12345, 3.5s, 120ms, step:12 */
 void gm_place_words(struct gm_text *out);
 bool gm_value_stream(const char *text, void *value); /* struct gm_wanted_stream: 0, 94219239492, 0x55d1c0 */
-
-#endif

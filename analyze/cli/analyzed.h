@@ -3,8 +3,7 @@
  * From options and a snapshot to a report, and to each of the texts that are made of it: what gmanalyze writes into a
  * run directory, and what libgm answers.
  */
-#ifndef GM_CLI_ANALYZED_H
-#define GM_CLI_ANALYZED_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -37,5 +36,3 @@ struct gm_text_names gm_analysis_texts(const struct gm_analyze_options *options,
 /* One of them, by its name. out->failed: there is no memory. */
 void gm_analysis_make(struct gm_text *out, const char *name, const struct gm_analyze_options *options,
                       const struct gm_report *report);
-
-#endif

@@ -3,8 +3,7 @@
  * A line on stderr that says how far the work is: for a person at a terminal, and only once it takes longer than a
  * second.
  */
-#ifndef GM_CLI_BAR_H
-#define GM_CLI_BAR_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/cli/terminal.h"
@@ -44,5 +43,3 @@ void gm_bar_start(struct gm_bar *bar, const struct gm_terminal *terminal, gm_bar
 void gm_bar_stop(struct gm_bar *bar);
 void gm_bar_hold(struct gm_bar *bar);
 void gm_bar_release(struct gm_bar *bar);
-
-#endif

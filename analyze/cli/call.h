@@ -2,8 +2,7 @@
  *
  * What one call of a program says on its standard streams, and the exit code that comes of it: the largest of all.
  */
-#ifndef GM_CLI_CALL_H
-#define GM_CLI_CALL_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -49,5 +48,3 @@ int gm_call_end(struct gm_call *call);
 
 /* From 1 to 256. */
 int gm_cpu_count(void);
-
-#endif

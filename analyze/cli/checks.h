@@ -3,8 +3,7 @@
  * The checks that a user may ask for on the command line; a failed one is exit code 1, and everything is still
  * written.
  */
-#ifndef GM_CLI_CHECKS_H
-#define GM_CLI_CHECKS_H
+#pragma once
 
 #include "analyze/cli/analyze_options.h"
 #include "analyze/export/notices.h"
@@ -21,5 +20,3 @@ struct gm_checks_told {
 /* GM_OK or GM_E_CHECK. */
 enum gm_status gm_checks_run(const struct gm_analyze_options *options, const struct gm_report *report,
                              const struct gm_checks_told *told);
-
-#endif

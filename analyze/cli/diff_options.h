@@ -2,8 +2,7 @@
  *
  * The options of gmdiff.
  */
-#ifndef GM_CLI_DIFF_OPTIONS_H
-#define GM_CLI_DIFF_OPTIONS_H
+#pragma once
 
 #include "analyze/cli/options.h"
 #include "analyze/compare/compare.h"
@@ -19,5 +18,3 @@ struct gm_diff_options {
 
 /* Its command line: of a struct gm_diff_options. */
 extern const struct gm_program gm_diff_program;
-
-#endif

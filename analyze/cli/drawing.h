@@ -3,8 +3,7 @@
  * Charts are drawn by several threads while the program does something else. What they are drawn with, letters among
  * it, is opened in a thread of its own while the first snapshot is loading. All charts of a call share it.
  */
-#ifndef GM_CLI_DRAWING_H
-#define GM_CLI_DRAWING_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/cli/run_files.h"
@@ -31,5 +30,3 @@ enum gm_status gm_charts_start(struct gm_charts **charts, struct gm_fonts *fonts
  * also if something else has failed: `status` says whether, and comes back unless only a chart failed. */
 enum gm_status gm_charts_finish(struct gm_charts *charts, enum gm_status status, struct gm_run_files *files,
                                 struct gm_error *err);
-
-#endif

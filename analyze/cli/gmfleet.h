@@ -2,8 +2,7 @@
  *
  * What the files of gmfleet share.
  */
-#ifndef GM_CLI_GMFLEET_H
-#define GM_CLI_GMFLEET_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/cli/bar.h"
@@ -90,5 +89,3 @@ enum gm_status gm_fleet_mpi_help(struct gm_fleet_mpi *mpi, const struct gm_fleet
 void gm_fleet_mpi_stop(struct gm_fleet_mpi *mpi);
 /* Ends all processes: the others may be waiting for a message that will not come. */
 void gm_fleet_mpi_give_up(struct gm_fleet_mpi *mpi, int exit_code);
-
-#endif

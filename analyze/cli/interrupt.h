@@ -4,8 +4,7 @@
  * (milliseconds): then it is finished or given up first, so that nothing half-made stays behind. A second
  * signal does not wait.
  */
-#ifndef GM_CLI_INTERRUPT_H
-#define GM_CLI_INTERRUPT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ void gm_interrupt_hold(void);
 void gm_interrupt_release(void);
 /* Whether a signal waits for that: who writes for long should give up. */
 bool gm_interrupt_is_pending(void);
-
-#endif

@@ -3,8 +3,7 @@
  * One snapshot, from file to run directory. Jobs are independent of each other and may run in any thread; what a job
  * has to say is kept until its turn comes, so that output is in the order of the operands.
  */
-#ifndef GM_CLI_JOB_H
-#define GM_CLI_JOB_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -73,5 +72,3 @@ enum gm_status gm_full_csv_finish(struct gm_full_csv *csv, const struct gm_repor
 /* After everything else: a run whose file was not finished is given up, and signals are no longer held. NULL is fine.
  */
 void gm_full_csv_free(struct gm_full_csv *csv);
-
-#endif

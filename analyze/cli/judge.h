@@ -3,8 +3,7 @@
  * From a snapshot to a whole report: all analyses, replays and the diagnosis, in their order. For whoever shows
  * reports: gmanalyze and the page.
  */
-#ifndef GM_CLI_JUDGE_H
-#define GM_CLI_JUDGE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/report/report.h"
@@ -30,5 +29,3 @@ enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot
                               struct gm_error *err);
 /* The rest: replays, the diagnosis, and what mending would save. */
 enum gm_status gm_judge_end(struct gm_judged *judged, const struct gm_snapshot *snapshot, struct gm_error *err);
-
-#endif

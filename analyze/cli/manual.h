@@ -3,8 +3,7 @@
  * What else than --help is made of a program's table: its manual page, the options' table of docs/cli.md, and the
  * scripts with which shells complete its command line.
  */
-#ifndef GM_CLI_MANUAL_H
-#define GM_CLI_MANUAL_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/cli/options.h"
@@ -15,5 +14,3 @@ void gm_manual(const struct gm_program *program, enum gm_manual form, struct gm_
 
 /* Its forms for shells. */
 void gm_completion(const struct gm_program *program, enum gm_manual shell, struct gm_text *out);
-
-#endif

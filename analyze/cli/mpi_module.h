@@ -3,8 +3,7 @@
  * What gmfleet needs of MPI, as a table that a shared object of its own provides: so a gmfleet that was built with MPI
  * starts without it, on machines that have none and as quickly as any other program.
  */
-#ifndef GM_CLI_MPI_MODULE_H
-#define GM_CLI_MPI_MODULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ struct gm_mpi_module {
     void (*give_up)(int exit_code); /* ends all processes */
 };
 extern const struct gm_mpi_module gm_mpi_module;
-
-#endif

@@ -2,8 +2,7 @@
  *
  * --format FORM[=FILE]: what a call has to say to a CI (analyze/export/notices.h), to files or standard output.
  */
-#ifndef GM_CLI_NOTICE_FILES_H
-#define GM_CLI_NOTICE_FILES_H
+#pragma once
 
 #include "analyze/cli/call.h"
 #include "analyze/export/notices.h"
@@ -26,5 +25,3 @@ void gm_formats_close_places(struct gm_notice_places *places);
 void gm_formats_note_error(struct gm_notices *notices, const char *subject, const struct gm_error *err);
 /* Writes all files; what goes wrong is told. */
 void gm_formats_put(struct gm_call *call, const struct gm_formats *formats, const struct gm_notices *notices);
-
-#endif

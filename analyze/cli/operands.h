@@ -3,8 +3,7 @@
  * SNAPSHOT... [[DIR] NAME]: which operands are snapshots, and what their runs are called; and what command lines must
  * not do with paths, the same for all programs: read standard input twice, or write over what is read.
  */
-#ifndef GM_CLI_OPERANDS_H
-#define GM_CLI_OPERANDS_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/run/run_names.h"
@@ -35,5 +34,3 @@ bool gm_path_is_same(const char *a, const char *b);
 enum gm_status gm_paths_check_stdin(char *const *inputs, size_t count, size_t most, struct gm_error *err);
 /* GM_E_USAGE if --json (NULL: not given) names the snapshot `input`: someone took it for a flag. */
 enum gm_status gm_paths_check_json(const char *json, const char *input, struct gm_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * --help, the manual page and docs/cli.md say and what shells propose is the same row, so they cannot disagree. All
  * programs of the project share this parser.
  */
-#ifndef GM_CLI_OPTIONS_H
-#define GM_CLI_OPTIONS_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -227,5 +226,3 @@ enum gm_status gm_options_parse(const struct gm_program *program, int argc, char
 
 /* The help page: at most 80 columns. */
 void gm_options_help(const struct gm_program *program, struct gm_text *out);
-
-#endif

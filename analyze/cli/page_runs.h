@@ -3,8 +3,7 @@
  * The runs that a program puts into memory.html: a trace each, and what analysis.json says of the file that it came
  * from.
  */
-#ifndef GM_CLI_PAGE_RUNS_H
-#define GM_CLI_PAGE_RUNS_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -31,5 +30,3 @@ void gm_page_add(struct gm_run_files *files, const struct gm_page_trace *const *
 void gm_page_put_empty(struct gm_call *call, const char *path);
 /* That of the run directory `run` in the browser; what is in the way is told. */
 void gm_page_open(struct gm_call *call, const char *run);
-
-#endif

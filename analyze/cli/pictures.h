@@ -2,8 +2,7 @@
  *
  * Charts on a terminal that draws pictures.
  */
-#ifndef GM_CLI_PICTURES_H
-#define GM_CLI_PICTURES_H
+#pragma once
 
 #include "analyze/cli/drawing.h"
 
@@ -26,5 +25,3 @@ struct gm_pictures gm_pictures_ask(void);
 /* Adds a chart that applies to its model, and the end of the line. The form must not be GM_PICTURE_NONE. */
 enum gm_status gm_pictures_add(struct gm_text *out, const struct gm_pictures *pictures, struct gm_fonts *fonts,
                                const void *model, enum gm_chart chart, struct gm_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The rules that a command line asks for.
  */
-#ifndef GM_CLI_RULES_FILE_H
-#define GM_CLI_RULES_FILE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/cli/call.h"
@@ -17,5 +16,3 @@ enum gm_status gm_rules_load(struct gm_category_rules **rules, const char *path,
 enum gm_status gm_ignore_load(struct gm_ignore *ignore, const struct gm_usual_options *options, struct gm_error *err);
 /* Warns of rules that nothing fell under, and frees them. */
 void gm_ignore_end(struct gm_ignore *ignore, struct gm_call *call);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The files of a run directory, complete and in memory until all are made, then published at once.
  */
-#ifndef GM_CLI_RUN_FILES_H
-#define GM_CLI_RUN_FILES_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/run/run.h"
@@ -42,5 +41,3 @@ enum gm_status gm_run_files_write(struct gm_run **run, const struct gm_run_files
 /* Takes the text of the file called `name`, which is then empty. */
 struct gm_text gm_run_files_take(struct gm_run_files *files, const char *name);
 void gm_run_files_free(struct gm_run_files *files);
-
-#endif

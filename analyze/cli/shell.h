@@ -3,8 +3,7 @@
  * What the programs that make run directories share beside the call: the rules, the fonts, the time, and how a run is
  * published.
  */
-#ifndef GM_CLI_SHELL_H
-#define GM_CLI_SHELL_H
+#pragma once
 
 #include "analyze/base/arena.h"
 #include "analyze/cli/call.h"
@@ -44,5 +43,3 @@ void gm_shell_point_latest(struct gm_shell *shell, struct gm_run *run);
 void gm_shell_print(struct gm_shell *shell, struct gm_text *summary);
 /* Frees all; returns the exit code. */
 int gm_shell_end(struct gm_shell *shell);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A snapshot as a program's output.
  */
-#ifndef GM_CLI_SNAPSHOT_FILE_H
-#define GM_CLI_SNAPSHOT_FILE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/snapshot/snapshot.h"
@@ -11,5 +10,3 @@
 /* Writes it as a pickle, compressed if `path` ends in .zst or .gz; - is stdout. A signal in the middle ends the program
  * as soon as the hidden file is gone. GM_E_WRITE, GM_E_PIPE, GM_E_NOMEM. */
 enum gm_status gm_put_snapshot(const struct gm_snapshot *snapshot, const char *path, struct gm_error *err);
-
-#endif

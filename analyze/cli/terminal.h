@@ -3,8 +3,7 @@
  * The three standard streams of a program: safe to use whatever the caller closed, never half-written unnoticed, and
  * coloured only where a person looks.
  */
-#ifndef GM_CLI_TERMINAL_H
-#define GM_CLI_TERMINAL_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -46,5 +45,3 @@ void gm_message_add_error(struct gm_text *out, const struct gm_terminal *termina
                           const struct gm_error *err);
 /* Writes what was added to stderr, as far as it will go, and empties `out`. */
 void gm_message_flush(struct gm_text *out);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Two or more summaries in, one comparison out. Pure computation.
  */
-#ifndef GM_COMPARE_COMPARE_H
-#define GM_COMPARE_COMPARE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/report/comparison.h"
@@ -20,5 +19,3 @@ enum gm_status gm_compare(struct gm_comparison *comparison, const struct gm_summ
 
 /* "2%", "0.5 %", "500MiB", "0": as --fail-growth has it. `text` is kept. */
 bool gm_growth_limit_parse(struct gm_growth_limit *limit, const char *text);
-
-#endif

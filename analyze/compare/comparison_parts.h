@@ -2,8 +2,7 @@
  *
  * Private to analyze/compare: the parts of a comparison. Each returns false if there is no memory.
  */
-#ifndef GM_COMPARE_COMPARISON_PARTS_H
-#define GM_COMPARE_COMPARISON_PARTS_H
+#pragma once
 
 #include "analyze/compare/compare.h"
 
@@ -52,5 +51,3 @@ bool gm_series_fit(struct gm_comparison *c, struct gm_series *series);
 
 /* The law of one set of values: fit->bytes[count] of the numbers n[count], ascending. */
 void gm_fit_law(struct gm_law_fit *fit, const double *n, size_t count);
-
-#endif

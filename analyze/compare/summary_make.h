@@ -3,8 +3,7 @@
  * From a snapshot to its summary (analyze/report/summary.h): all passes of gmanalyze, and what of their results is
  * compared. The snapshot may be freed afterwards. Pure computation: the same snapshot gives the same summary.
  */
-#ifndef GM_COMPARE_SUMMARY_MAKE_H
-#define GM_COMPARE_SUMMARY_MAKE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/report/summary.h"
@@ -22,5 +21,3 @@ struct gm_summary_options {
 /* `name`: what the run is called. On failure (GM_E_NOMEM; GM_E_USAGE if `device` is not in the file) it is empty. */
 enum gm_status gm_summary_make(struct gm_summary *summary, const struct gm_snapshot *snapshot, const char *name,
                                const struct gm_summary_options *options, struct gm_error *err);
-
-#endif

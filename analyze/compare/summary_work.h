@@ -2,8 +2,7 @@
  *
  * Private to analyze/compare: a summary while it is being made.
  */
-#ifndef GM_COMPARE_SUMMARY_WORK_H
-#define GM_COMPARE_SUMMARY_WORK_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/base/vec.h"
@@ -50,5 +49,3 @@ void gm_normalise_name(struct gm_text *out, const char *name, bool is_python);
 /* Appends the file's name without its folders; what is generated under a new name each time (notebook cells, compiled
  * kernels) under one name. */
 void gm_normalise_file(struct gm_text *out, const char *filename);
-
-#endif

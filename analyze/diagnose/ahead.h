@@ -4,8 +4,7 @@
  * asked. Only that one finds nothing is taken from there, and only if nothing was taken of the allocations since:
  * whatever is found is found in order. So the findings are the same with it and without.
  */
-#ifndef GM_DIAGNOSE_AHEAD_H
-#define GM_DIAGNOSE_AHEAD_H
+#pragma once
 
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
@@ -22,5 +21,3 @@ bool gm_ahead_wait(struct gm_ahead *ahead);
 bool gm_ahead_finds_nothing(struct gm_ahead *ahead, size_t i);
 /* Before `l` is freed. May be NULL. */
 void gm_ahead_free(struct gm_ahead *ahead);
-
-#endif

@@ -3,8 +3,7 @@
  * Facts in, diagnosis out: what is wrong with a run, how far its figures can be trusted, what to do first. Everything
  * that judges is here; passes compute, documents word and lay out.
  */
-#ifndef GM_DIAGNOSE_DIAGNOSE_H
-#define GM_DIAGNOSE_DIAGNOSE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/report/report.h"
@@ -41,5 +40,3 @@ uint64_t gm_diagnose_weight(const struct gm_finding *f);
 /* The table of all that can be found, theme by theme, for those who document and check it. NULL: there is no i-th. */
 struct gm_rule;
 const struct gm_rule *gm_rule_at(size_t i);
-
-#endif

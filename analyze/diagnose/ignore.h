@@ -3,8 +3,7 @@
  * Findings that somebody does not want to be told: rules "ID" or "ID:SITE", as --ignore and --ignore-file have them.
  * What falls under one is found all the same, and stands apart in the diagnosis (struct gm_diagnosis, `ignored`).
  */
-#ifndef GM_DIAGNOSE_IGNORE_H
-#define GM_DIAGNOSE_IGNORE_H
+#pragma once
 
 #include "analyze/base/arena.h"
 #include "analyze/base/error.h"
@@ -42,5 +41,3 @@ void gm_ignore_count(struct gm_ignore *ignore, const struct gm_report *report);
  * no report. */
 const struct gm_ignore_rule *gm_ignore_unused(const struct gm_ignore *ignore, size_t *i);
 void gm_ignore_free(struct gm_ignore *ignore);
-
-#endif

@@ -3,8 +3,7 @@
  * What is kept for too long: find_kept_over_rounds.c has the rules, and what outlives its round; find_kept_in_round.c
  * what is kept within one.
  */
-#ifndef GM_DIAGNOSE_KEPT_H
-#define GM_DIAGNOSE_KEPT_H
+#pragma once
 
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
@@ -39,5 +38,3 @@ void gm_kept_features(struct gm_case *c, struct gm_set *set);
 /* The same of what several layers made in a call of a model, that no graph holds, and that is there long after the
  * call. */
 void gm_kept_layers(struct gm_case *c, struct gm_set *set);
-
-#endif

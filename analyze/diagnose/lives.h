@@ -8,8 +8,7 @@
  * one line makes half of the run, its next call of what it calls least often. Loops of several functions, one after the
  * other, all count, if they run between the second step and the last.
  */
-#ifndef GM_DIAGNOSE_LIVES_H
-#define GM_DIAGNOSE_LIVES_H
+#pragma once
 
 #include "analyze/base/freed.h"
 #include "analyze/base/vec.h"
@@ -360,5 +359,3 @@ const char *gm_lives_function(struct gm_lives *l, const struct gm_set *set);
 /* Of parts of a set that go at one moment each, as layers do: the line that most of them (by bytes) were called from as
  * a whole. NULL: there is none. */
 const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set);
-
-#endif

@@ -5,8 +5,7 @@
  * mistake takes of the allocations, later ones leave alone. Nothing is said about small amounts; thresholds are beside
  * the functions, and in words in the rows, of which docs/findings.md is made (./dev test tells when it is stale).
  */
-#ifndef GM_DIAGNOSE_RULES_H
-#define GM_DIAGNOSE_RULES_H
+#pragma once
 
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
@@ -211,5 +210,3 @@ void gm_headline_add_nothing(struct gm_case *c, struct gm_heading *line, const c
 /* Appends a piece; ignored if there are too many. */
 void gm_headline_add(struct gm_case *c, struct gm_heading *line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

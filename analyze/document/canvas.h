@@ -2,8 +2,7 @@
  *
  * The peak and the timeline drawn with characters, for a terminal. No line is wider than the canvas.
  */
-#ifndef GM_DOCUMENT_CANVAS_H
-#define GM_DOCUMENT_CANVAS_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/report/report.h"
@@ -29,5 +28,3 @@ void gm_canvas_tree(struct gm_text *out, const struct gm_report *report, const s
 /* Of each device with a trace allocated and reserved bytes over time: a column of characters is the highest moment of
  * its part of the axis. */
 void gm_canvas_chart(struct gm_text *out, const struct gm_report *report, const struct gm_text_canvas *canvas);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Private to analyze/document: what the drawings on a canvas share.
  */
-#ifndef GM_DOCUMENT_CANVAS_PARTS_H
-#define GM_DOCUMENT_CANVAS_PARTS_H
+#pragma once
 
 #include "analyze/document/canvas.h"
 #include "analyze/report/view.h"
@@ -15,5 +14,3 @@ void gm_canvas_devices(struct gm_text *out, const struct gm_report *report, cons
                        const char *what, gm_canvas_draw *draw);
 /* The line so far, cut to the canvas and ended; frees it. */
 void gm_canvas_line(struct gm_text *out, struct gm_text *line, const struct gm_text_canvas *canvas);
-
-#endif

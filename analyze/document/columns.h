@@ -3,8 +3,7 @@
  * Text in columns of a terminal: how wide a string is, cutting it to fit, cells of a table, paragraphs. Every function
  * takes any bytes: what is not printable is shown as U+FFFD, so that no name can break a line.
  */
-#ifndef GM_DOCUMENT_COLUMNS_H
-#define GM_DOCUMENT_COLUMNS_H
+#pragma once
 
 #include "analyze/base/text.h"
 
@@ -28,5 +27,3 @@ void gm_columns_cell(struct gm_text *out, const char *s, size_t columns, enum gm
  * after the first are indented by it. Runs of blanks become one; a number stays with its unit; a word that is too long
  * is broken. */
 void gm_columns_wrap(struct gm_text *out, const char *s, size_t indent);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The sections of a comparison's document, and what they share. Private to analyze/document.
  */
-#ifndef GM_DOCUMENT_DIFF_SECTIONS_H
-#define GM_DOCUMENT_DIFF_SECTIONS_H
+#pragma once
 
 #include "analyze/document/document.h"
 #include "analyze/report/comparison.h"
@@ -61,5 +60,3 @@ void gm_json_diff_runs(struct gm_doc *d, const struct gm_comparison *c);
 void gm_json_diff_pair(struct gm_doc *d, const struct gm_comparison *c, const struct gm_diff_pair *pair);
 void gm_json_diff_timeline(struct gm_doc *d, const struct gm_comparison *c);
 void gm_json_diff_gate(struct gm_doc *d, const struct gm_comparison *c);
-
-#endif

@@ -7,8 +7,7 @@
  * An absent value is never 0: GM_REPORT_NONE of unsigned numbers, GM_SIGNED_NONE of signed ones, NULL of strings. JSON
  * has null for it, people read "n/a" or "-".
  */
-#ifndef GM_DOCUMENT_DOCUMENT_H
-#define GM_DOCUMENT_DOCUMENT_H
+#pragma once
 
 #include "analyze/base/arena.h"
 #include "analyze/base/text.h"
@@ -252,5 +251,3 @@ union gm_value gm_chars_value(const struct gm_cell_of *c);
 void gm_cell_null(const struct gm_cell_of *c);
 /* The i-th row that a form shows of a table: rows first, then feet. */
 const void *gm_table_row(const struct gm_doc *doc, const struct gm_table *table, size_t i);
-
-#endif

@@ -3,8 +3,7 @@
  * The documents of all programs: each writer is a pure function of its model, the same model gives the same bytes.
  * charts: NULL-terminated pairs file name, caption; NULL for none.
  */
-#ifndef GM_DOCUMENT_DOCUMENTS_H
-#define GM_DOCUMENT_DOCUMENTS_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/report/comparison.h"
@@ -57,5 +56,3 @@ void gm_fleet_markdown(struct gm_text *out, const struct gm_fleet *fleet, const 
 void gm_fleet_csv(struct gm_text *out, const struct gm_fleet *fleet);
 /* A few lines for a terminal; the last names `directory`. */
 void gm_fleet_summary(struct gm_text *out, const struct gm_fleet *fleet, const char *directory);
-
-#endif

@@ -6,8 +6,7 @@
  * after rendering @user, #123, owner/repo#1, commit hashes, :emoji: and $math$ become links and pictures everywhere but
  * in code. So a name is shown as a code span, and in prose each word that could mean anything becomes one.
  */
-#ifndef GM_DOCUMENT_ESCAPE_H
-#define GM_DOCUMENT_ESCAPE_H
+#pragma once
 
 #include "analyze/base/text.h"
 
@@ -30,5 +29,3 @@ void gm_escape_url(struct gm_text *out, const char *s);
 /* s cut to `columns` (gm_columns_cut) and then escaped by one of the above. */
 void gm_escape_cut(struct gm_text *out, const char *s, size_t columns, bool keep_tail,
                    void (*escape)(struct gm_text *, const char *));
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The sections of a fleet's document, and the words that they share. Private to analyze/document.
  */
-#ifndef GM_DOCUMENT_FLEET_SECTIONS_H
-#define GM_DOCUMENT_FLEET_SECTIONS_H
+#pragma once
 
 #include "analyze/document/document.h"
 #include "analyze/document/documents.h"
@@ -43,5 +42,3 @@ const char *gm_fleet_read_text(struct gm_doc *d, const struct gm_fleet *f);
 const char *gm_fleet_verdict(struct gm_doc *d, const struct gm_fleet *f);
 /* Whether there is a rank or an iteration anywhere. */
 bool gm_fleet_has_iterations(const struct gm_fleet *fleet);
-
-#endif

@@ -3,8 +3,7 @@
  * Writes JSON: commas, indentation, escapes. Absent (GM_REPORT_NONE, NULL) is null. Keys are ours and are not escaped;
  * NULL inside an array.
  */
-#ifndef GM_DOCUMENT_JSON_OUT_H
-#define GM_DOCUMENT_JSON_OUT_H
+#pragma once
 
 #include "analyze/base/text.h"
 
@@ -33,5 +32,3 @@ void gm_json_decimal(struct gm_json *json, const char *key, double value, int de
 void gm_json_percent(struct gm_json *json, const char *key, uint64_t part, uint64_t whole);
 /* A finite number with up to 17 significant digits; null for any other. */
 void gm_json_real(struct gm_json *json, const char *key, double value);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Columns and keys that several documents have.
  */
-#ifndef GM_DOCUMENT_REPORT_COLUMNS_H
-#define GM_DOCUMENT_REPORT_COLUMNS_H
+#pragma once
 
 #include "analyze/document/document.h"
 #include "analyze/report/numbers.h"
@@ -36,5 +35,3 @@ const char *gm_source_words(struct gm_doc *d, const char *text, const char *note
 
 /* "0", "2" as in the tables of streams; "0x5e" for one that they do not have. */
 const char *gm_stream_name(struct gm_doc *d, const struct gm_view *view, int64_t stream);
-
-#endif

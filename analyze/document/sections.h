@@ -2,8 +2,7 @@
  *
  * The sections of gmanalyze's document. Private to analyze/document.
  */
-#ifndef GM_DOCUMENT_SECTIONS_H
-#define GM_DOCUMENT_SECTIONS_H
+#pragma once
 
 #include "analyze/document/report_columns.h"
 #include "analyze/report/view.h"
@@ -99,5 +98,3 @@ enum { GM_FRAMES_MOST = 10 };
 const char *gm_frames_below(struct gm_doc *doc, const struct gm_block_row *block, size_t most);
 /* Whether two blocks were made by the same stack. */
 bool gm_frames_equal(const struct gm_block_row *a, const struct gm_block_row *b);
-
-#endif

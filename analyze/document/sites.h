@@ -2,8 +2,7 @@
  *
  * Call sites as people read them.
  */
-#ifndef GM_DOCUMENT_SITES_H
-#define GM_DOCUMENT_SITES_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/report/report.h"
@@ -20,5 +19,3 @@ void gm_site_row(struct gm_text *out, const char *site, size_t columns);
 size_t gm_site_least(const char *site);
 /* "name  file:line", of what is known of the two latter. */
 void gm_frame_add(struct gm_text *out, const char *name, const char *file, uint64_t line);
-
-#endif

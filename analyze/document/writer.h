@@ -2,8 +2,7 @@
  *
  * What a form of documents is made of. Private to analyze/document.
  */
-#ifndef GM_DOCUMENT_WRITER_H
-#define GM_DOCUMENT_WRITER_H
+#pragma once
 
 #include "analyze/document/document.h"
 #include "analyze/report/numbers.h"
@@ -33,5 +32,3 @@ bool gm_doc_is_left_out(const struct gm_cell_of *cell);
 const char *gm_cell_text(char small[GM_NUMBER_TEXT], const struct gm_cell_of *cell, bool is_foot);
 /* Whether cells of this unit stand at the right of their column. */
 bool gm_unit_is_figure(enum gm_unit unit);
-
-#endif

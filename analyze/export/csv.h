@@ -3,8 +3,7 @@
  * timeline.csv: one row for each sample of each device. A cell is empty where the report has GM_REPORT_NONE. The row of
  * the state before event 0, which has neither event nor time, stands there only if one of the peaks is that state.
  */
-#ifndef GM_EXPORT_CSV_H
-#define GM_EXPORT_CSV_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/report/report.h"
@@ -25,5 +24,3 @@ void gm_csv_write(struct gm_text *out, const struct gm_report *report);
 /* operators.csv, of a trace of torch.profiler: one row for each operator and shapes of its inputs, or each operator if
  * no shapes were recorded. */
 void gm_operators_csv_write(struct gm_text *out, const struct gm_profile_report *profile);
-
-#endif

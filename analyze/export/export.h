@@ -3,8 +3,7 @@
  * Files for other programs to open: report model in, bytes out. Three of them hold the live set at the peak of
  * requested bytes by call stack, one the run over time. docs/exports.md says what each becomes where it is opened.
  */
-#ifndef GM_EXPORT_EXPORT_H
-#define GM_EXPORT_EXPORT_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/report/report.h"
@@ -36,5 +35,3 @@ void gm_export_write(struct gm_text *out, const struct gm_report *report, enum g
 
 /* Appends `plain` as a gzip file; `level` from 1, quickly, to 12. */
 void gm_gzip_add(struct gm_text *out, const struct gm_text *plain, int level);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Private to analyze/export: one function for each format, and what they ask of a report.
  */
-#ifndef GM_EXPORT_FORMATS_H
-#define GM_EXPORT_FORMATS_H
+#pragma once
 
 #include "analyze/base/address_map.h"
 #include "analyze/base/intern.h"
@@ -73,5 +72,3 @@ bool gm_flame_walk_start(struct gm_flame_walk *walk, const struct gm_flame *flam
 /* The next stack, callers' largest callee first; false after the last. */
 bool gm_flame_walk_next(struct gm_flame_walk *walk, const struct gm_flame *flame);
 void gm_flame_walk_free(struct gm_flame_walk *walk);
-
-#endif

@@ -3,8 +3,7 @@
  * What a run has to say to those who look at code, not at reports: each finding, failed check and grown call site as a
  * notice with a place in the sources, in the forms that CI systems read. docs/ci.md says what each becomes there.
  */
-#ifndef GM_EXPORT_NOTICES_H
-#define GM_EXPORT_NOTICES_H
+#pragma once
 
 #include "analyze/base/sources.h"
 #include "analyze/base/text.h"
@@ -65,5 +64,3 @@ extern const char *const gm_notice_forms[GM_NOTICES_FORMS + 1]; /* "github", as 
 /* Appends the whole file; sets out->failed if there is no memory. */
 void gm_notices_write(struct gm_text *out, const struct gm_notices *notices, enum gm_notice_form form,
                       const char *program, const char *version);
-
-#endif

@@ -3,8 +3,7 @@
  * Snapshots as they appear in a directory: each is handed out once it is complete, and again if it is replaced. The
  * kernel says when to look (inotify); where it does not, as on a network, the directory is looked at every second.
  */
-#ifndef GM_FLEET_ARRIVALS_H
-#define GM_FLEET_ARRIVALS_H
+#pragma once
 
 #include "analyze/fleet/find.h"
 
@@ -22,5 +21,3 @@ void gm_arrivals_free(struct gm_arrivals *arrivals);
  * GM_E_NOMEM. */
 enum { GM_ARRIVAL_QUIET = 5 };
 enum gm_status gm_arrivals_wait(struct gm_arrivals *arrivals, struct gm_found_files *ready, struct gm_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Which files are snapshots: those named on the command line, and under a directory those that have a snapshot suffix
  * or begin like one. The only part that looks at the user's directories; it writes nothing there.
  */
-#ifndef GM_FLEET_FIND_H
-#define GM_FLEET_FIND_H
+#pragma once
 
 #include "analyze/base/error.h"
 
@@ -33,5 +32,3 @@ struct gm_found_files {
 enum gm_status gm_find_files(struct gm_found_files *files, char *const *operands, size_t count, const char *except,
                              struct gm_error *err);
 void gm_found_files_free(struct gm_found_files *files);
-
-#endif

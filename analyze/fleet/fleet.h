@@ -2,8 +2,7 @@
  *
  * From records to the fleet: pure computation, the same records and paths give the same fleet.
  */
-#ifndef GM_FLEET_FLEET_H
-#define GM_FLEET_FLEET_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -24,5 +23,3 @@ struct gm_fleet_options {
 
 enum gm_status gm_fleet_make(struct gm_fleet *fleet, const struct gm_fleet_part *parts, size_t count,
                              const struct gm_fleet_options *options, struct gm_error *err);
-
-#endif

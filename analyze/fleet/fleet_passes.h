@@ -2,8 +2,7 @@
  *
  * The passes over a fleet. Private to analyze/fleet.
  */
-#ifndef GM_FLEET_PASSES_H
-#define GM_FLEET_PASSES_H
+#pragma once
 
 #include "analyze/fleet/fleet.h"
 
@@ -50,5 +49,3 @@ bool gm_fleet_find_odds(struct gm_fleet_work *w);
 /* The first rank of the group of the peers that `own`'s ranks seem to come from; SIZE_MAX if there is none. */
 size_t gm_fleet_stray_from(const struct gm_fleet_work *w, const struct gm_fleet_group *own);
 bool gm_fleet_find_growth(struct gm_fleet_work *w);
-
-#endif

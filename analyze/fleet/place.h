@@ -2,8 +2,7 @@
  *
  * Rank and iteration of a snapshot, from its path.
  */
-#ifndef GM_FLEET_PLACE_H
-#define GM_FLEET_PLACE_H
+#pragma once
 
 #include "analyze/base/error.h"
 
@@ -22,5 +21,3 @@ enum gm_status gm_place_check_pattern(const char *pattern, struct gm_error *err)
 /* By such a pattern, matched against the end of the path: '*' is any text and '?' any character within a part. Without
  * a match nothing is found. */
 struct gm_place_found gm_place_match(const char *pattern, const char *path);
-
-#endif

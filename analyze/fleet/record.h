@@ -4,8 +4,7 @@
  * whoever reads a snapshot makes a record, whoever makes the page reads records. Numbers are little-endian, a checksum
  * is at the end; a record that was cut or altered is none.
  */
-#ifndef GM_FLEET_RECORD_H
-#define GM_FLEET_RECORD_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/intern.h"
@@ -61,5 +60,3 @@ static inline uint64_t gm_record_sum(const void *bytes, size_t length, uint64_t 
     return sum;
 }
 #define GM_RECORD_SUM_START UINT64_C(0xcbf29ce484222325)
-
-#endif

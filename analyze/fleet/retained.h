@@ -4,8 +4,7 @@
  * record's name is a key of what was read and how: size, modification time, samples of the content, the options that
  * matter. So it does not matter under which path the snapshot is found again, and one that has changed is read again.
  */
-#ifndef GM_FLEET_RETAINED_H
-#define GM_FLEET_RETAINED_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/fleet/find.h"
@@ -32,5 +31,3 @@ void gm_retained_save(const char *results, const char *key, const struct gm_text
 /* Removes the record, and the folder once it is empty. */
 void gm_retained_forget(const char *results, const char *key);
 void gm_retained_finish(const char *results);
-
-#endif

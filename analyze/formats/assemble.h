@@ -11,8 +11,7 @@
  * its value. Every call may fail with GM_E_NOMEM, GM_E_LIMIT or GM_E_CORRUPT, with err filled (offset = `offset`).
  * The pickle decoder, which also has a memo, uses the lower half in assemble_value.h.
  */
-#ifndef GM_FORMATS_ASSEMBLE_H
-#define GM_FORMATS_ASSEMBLE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/snapshot/snapshot.h"
@@ -49,5 +48,3 @@ enum gm_status gm_assembler_end(struct gm_assembler *a, bool is_dict, uint64_t o
  * If `is_partial`, the containers that are still open are closed as they are (salvage). */
 enum gm_status gm_assembler_finish(struct gm_assembler *a, struct gm_snapshot *snapshot, bool is_partial,
                                    uint64_t offset, struct gm_error *err);
-
-#endif

@@ -10,8 +10,7 @@
  * (list_items, dict_pairs), last container on top: a container is only ever extended when everything above it on the
  * stack has been consumed, so its items are always the top of the side stack.
  */
-#ifndef GM_FORMATS_ASSEMBLE_VALUE_H
-#define GM_FORMATS_ASSEMBLE_VALUE_H
+#pragma once
 
 #include "analyze/base/vec.h"
 #include "analyze/formats/assemble.h"
@@ -214,5 +213,3 @@ bool gm_keep_top(struct gm_assembler *a, const struct gm_node *root);
 
 /* At last, all that was handed over becomes loose values. `settings` is a reference or GM_NO_REF. false: no memory. */
 bool gm_keep_values(struct gm_assembler *a, uint32_t settings, struct gm_loose *settings_tree);
-
-#endif

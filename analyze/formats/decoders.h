@@ -2,8 +2,7 @@
  *
  * The decoders: each knows one format of bytes, and executes nothing that is in a file.
  */
-#ifndef GM_FORMATS_DECODERS_H
-#define GM_FORMATS_DECODERS_H
+#pragma once
 
 #include "analyze/formats/assemble.h"
 #include "analyze/formats/source.h"
@@ -58,5 +57,3 @@ GM_FORMAT_MAP(X)
  * stack of operators and functions, annotations; no segments. Takes over what is in *profile (snapshot->profile), also
  * on failure. */
 enum gm_status gm_kineto_snapshot(struct gm_profile *profile, struct gm_snapshot *snapshot, struct gm_error *err);
-
-#endif

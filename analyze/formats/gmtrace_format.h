@@ -3,8 +3,7 @@
  * What a .gmtrace file is made of, for its reader (gmtrace*.c) and its writer (gmtrace_write*.c). docs/gmtrace.md is
  * the specification; a change of anything here is a new version of the format.
  */
-#ifndef GM_FORMATS_GMTRACE_FORMAT_H
-#define GM_FORMATS_GMTRACE_FORMAT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -130,5 +129,3 @@ static inline uint64_t gm_unzigzag(uint64_t v)
 {
     return v >> 1 ^ (UINT64_C(0) - (v & 1));
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Sections and streams of a .gmtrace file, as its reader takes them apart. Private to gmtrace*.c. Nothing is
  * decompressed whose checksum is wrong, and nothing is allocated that the bytes read so far do not pay for.
  */
-#ifndef GM_FORMATS_GMTRACE_PARTS_H
-#define GM_FORMATS_GMTRACE_PARTS_H
+#pragma once
 
 #include "analyze/formats/gmtrace_format.h"
 #include "analyze/formats/source.h"
@@ -110,5 +109,3 @@ static inline size_t gm_cursor_left(const struct gm_cursor *c)
 {
     return (size_t)(c->end - c->p);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * only what it cannot be guessed from. An allocation is a slot; live slots form a list, newest first; the slots of
  * freed allocations form a stack for each size, because the allocator likes to give out again what came back last.
  */
-#ifndef GM_FORMATS_GMTRACE_STATE_H
-#define GM_FORMATS_GMTRACE_STATE_H
+#pragma once
 
 #include "analyze/base/address_map.h"
 #include "analyze/base/vec.h"
@@ -110,5 +109,3 @@ static inline uint32_t gm_gmtrace_new_slot(struct gm_gmtrace_state *s, uint64_t 
     s->slots.v[s->slots.n] = (struct gm_gmtrace_slot){.addr = addr, .newer = GM_SLOT_FREE};
     return (uint32_t)s->slots.n++;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Writes a snapshot as a .gmtrace file: everything that struct gm_snapshot holds but the path, size and format of the
  * file that it came from. docs/gmtrace.md is the specification; analyze/formats/gmtrace*.c read it.
  */
-#ifndef GM_FORMATS_GMTRACE_WRITE_H
-#define GM_FORMATS_GMTRACE_WRITE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -14,5 +13,3 @@
 enum gm_status gm_write_gmtrace(const struct gm_snapshot *snapshot, struct gm_text *out, struct gm_error *err);
 /* The same in a third of the time and a tenth more bytes: for what is made along the way. */
 enum gm_status gm_write_gmtrace_quickly(const struct gm_snapshot *snapshot, struct gm_text *out, struct gm_error *err);
-
-#endif

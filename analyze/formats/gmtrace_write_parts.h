@@ -3,8 +3,7 @@
  * Sections of a .gmtrace file as they are written: streams are filled from the snapshot, then compressed and appended
  * as one section. Private to the writer.
  */
-#ifndef GM_FORMATS_GMTRACE_WRITE_PARTS_H
-#define GM_FORMATS_GMTRACE_WRITE_PARTS_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -52,5 +51,3 @@ static inline void gm_put_varint(struct gm_text *t, uint64_t v)
 }
 
 enum gm_status gm_gmtrace_put_events(struct gm_gmtrace_writer *w);
-
-#endif

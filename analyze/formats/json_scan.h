@@ -4,8 +4,7 @@
  * the window of a source: memory is that of the longest string, and nesting costs a byte a level. Strings and numbers
  * are told where they lie, so what a token points to is valid until the next one is asked for.
  */
-#ifndef GM_FORMATS_JSON_SCAN_H
-#define GM_FORMATS_JSON_SCAN_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/vec.h"
@@ -95,5 +94,3 @@ static inline void gm_json_leap_out(struct gm_json_scan *json, size_t n)
     json->expected = GM_JSON_A_COMMA_OR_END;
 }
 void gm_json_scan_free(struct gm_json_scan *json);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Tokens that begin in the same state and have the same bytes are the same tokens, so it does not matter what a way is.
  */
-#ifndef GM_FORMATS_KINETO_WAYS_H
-#define GM_FORMATS_KINETO_WAYS_H
+#pragma once
 
 #include "analyze/formats/source.h"
 
@@ -52,5 +51,3 @@ struct gm_way *gm_ways_add(struct gm_ways *ways, unsigned from, const unsigned c
 /* The list that begins at p, with its length, if it is a known one; NULL: not. *place is where it would be kept. */
 const struct gm_known_list *gm_ways_list(struct gm_ways *ways, const unsigned char *p, const unsigned char *end,
                                          struct gm_known_list **place);
-
-#endif

@@ -4,8 +4,7 @@
  * Nothing that a file says is executed, no length that it states is trusted, memory stays within a multiple of the
  * bytes of the file.
  */
-#ifndef GM_FORMATS_LOAD_H
-#define GM_FORMATS_LOAD_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/formats/source.h"
@@ -42,5 +41,3 @@ enum gm_status gm_snapshot_load(struct gm_snapshot *snapshot, const char *path, 
 /* The same from memory, for tests and fuzzing; `name` becomes source.path. */
 enum gm_status gm_snapshot_load_bytes(struct gm_snapshot *snapshot, const void *data, size_t length, const char *name,
                                       const struct gm_load_options *options, struct gm_error *err);
-
-#endif

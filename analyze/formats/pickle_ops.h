@@ -2,8 +2,7 @@
  *
  * The pickle opcodes, protocols 0 to 5: byte, name, and what follows (facts: Python's pickletools documentation).
  */
-#ifndef GM_FORMATS_PICKLE_OPS_H
-#define GM_FORMATS_PICKLE_OPS_H
+#pragma once
 
 #include "analyze/formats/assemble_value.h"
 
@@ -116,5 +115,3 @@ bool gm_pickle_text_real(const unsigned char *s, size_t n, double *value);
 bool gm_pickle_text_unicode(const unsigned char *s, size_t n, unsigned char *out, size_t *length);
 /* STRING: quoted, with backslash escapes; the bytes as they are. */
 bool gm_pickle_text_string(const unsigned char *s, size_t n, unsigned char *out, size_t *length);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Hot readers work on p and end directly and keep them in registers; gm_source_more is called once per window.
  */
-#ifndef GM_FORMATS_SOURCE_H
-#define GM_FORMATS_SOURCE_H
+#pragma once
 
 #include "analyze/base/error.h"
 
@@ -52,5 +51,3 @@ static inline uint64_t gm_source_offset(const struct gm_source *source)
 {
     return source->end_offset - (uint64_t)(source->end - source->p);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * What the decompressing sources share: the source that they read from, the limit that stops expansion bombs, and the
  * error that waits until the bytes before it have been read.
  */
-#ifndef GM_FORMATS_SOURCE_FILTER_H
-#define GM_FORMATS_SOURCE_FILTER_H
+#pragma once
 
 #include "analyze/formats/source.h"
 
@@ -55,5 +54,3 @@ enum gm_status gm_filter_deliver(struct gm_filter *filter, size_t got, enum gm_s
 
 /* The start of a read: reports the error that was kept. */
 enum gm_status gm_filter_pending(const struct gm_filter *filter, struct gm_error *err);
-
-#endif

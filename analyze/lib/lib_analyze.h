@@ -2,8 +2,7 @@
  *
  * A result of gm_analyze on its way, for gmanalyze, which draws and writes while it is made.
  */
-#ifndef GM_LIB_LIB_ANALYZE_H
-#define GM_LIB_LIB_ANALYZE_H
+#pragma once
 
 #include "analyze/cli/analyzed.h"
 #include "analyze/cli/page_runs.h"
@@ -31,5 +30,3 @@ enum gm_status gm_analyzed_keep_page(struct gm_result *result, struct gm_error *
 /* The same while passes run: the `read` of a gm_history_reader, with the result as its self. If there is no memory
  * then, it can still be made. */
 void gm_analyzed_read_history(void *result, struct gm_history *history);
-
-#endif

@@ -3,8 +3,7 @@
  * A result of gm_diff on its way, for gmdiff, which reads its inputs itself: new, each input summarised (by any
  * thread), concluded.
  */
-#ifndef GM_LIB_LIB_DIFF_H
-#define GM_LIB_LIB_DIFF_H
+#pragma once
 
 #include "analyze/cli/diff_options.h"
 #include "analyze/cli/page_runs.h"
@@ -49,5 +48,3 @@ enum gm_status gm_diff_summarise(struct gm_diff_input *input, const struct gm_sn
                                  const struct gm_diffed *d, struct gm_error *err);
 /* The comparison, and the verdict. */
 enum gm_status gm_diff_conclude(struct gm_result *result, struct gm_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * What stands behind the handles of gm.h, for analyze/lib and for the programs that stand on it: they read files and
  * write run directories themselves, with progress and in threads, and have the rest from here.
  */
-#ifndef GM_LIB_LIBGM_H
-#define GM_LIB_LIBGM_H
+#pragma once
 
 #include "analyze/base/arena.h"
 #include "analyze/base/error.h"
@@ -86,5 +85,3 @@ void gm_result_forget(struct gm_result *result);
 /* The options of a program into *values, whose texts are in the result's arena then. */
 enum gm_status gm_result_options(struct gm_result *result, const struct gm_program *program, const char *const *options,
                                  void *values, struct gm_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Private to analyze/profile: what its passes share.
  */
-#ifndef GM_PROFILE_PROFILE_PASS_H
-#define GM_PROFILE_PROFILE_PASS_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/report/profile_facts.h"
@@ -64,5 +63,3 @@ uint32_t *gm_profile_stack_number(const struct gm_profile_stacks *stacks, uint32
 /* "b.py(2): g;a.py(1): f", innermost first, of a span; "" without stacks. false: no memory. */
 bool gm_profile_stack_text(const struct gm_profile_stacks *stacks, uint32_t span, struct gm_stack_text *text);
 void gm_profile_stacks_free(struct gm_profile_stacks *stacks);
-
-#endif

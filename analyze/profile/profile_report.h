@@ -3,8 +3,7 @@
  * Passes over a profile: what each operator used, as torch.profiler's key_averages() counts it, and what the trace
  * states of devices.
  */
-#ifndef GM_PROFILE_PROFILE_REPORT_H
-#define GM_PROFILE_PROFILE_REPORT_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/report/report.h"
@@ -14,5 +13,3 @@
  * that it has. */
 enum gm_status gm_profile_analyze(struct gm_report *report, const struct gm_profile *profile, uint64_t card_bytes,
                                   struct gm_error *err);
-
-#endif

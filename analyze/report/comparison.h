@@ -7,8 +7,7 @@
  *
  * where the residual is 0 unless the snapshot's own numbers contradict each other.
  */
-#ifndef GM_REPORT_COMPARISON_H
-#define GM_REPORT_COMPARISON_H
+#pragma once
 
 #include "analyze/report/summary.h"
 
@@ -196,5 +195,3 @@ uint64_t gm_summary_level(const struct gm_summary *run, enum gm_level level, boo
 size_t gm_summary_first_step(const struct gm_summary_device *device);
 
 void gm_comparison_free(struct gm_comparison *comparison);
-
-#endif

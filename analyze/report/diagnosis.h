@@ -3,8 +3,7 @@
  * The report model, third part: what is concluded from all the rest (analyze/diagnose), as plain data. Included by
  * report.h; the same rules hold.
  */
-#ifndef GM_REPORT_DIAGNOSIS_H
-#define GM_REPORT_DIAGNOSIS_H
+#pragma once
 
 #include "analyze/report/remedy.h"
 
@@ -107,5 +106,3 @@ struct gm_diagnosis {
 /* "2 findings ignored by 1 rule, nothing fell under 1 other". */
 enum { GM_IGNORED_TEXT = 120 };
 const char *gm_ignored_format(char text[GM_IGNORED_TEXT], const struct gm_diagnosis *diagnosis);
-
-#endif

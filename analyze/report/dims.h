@@ -3,8 +3,7 @@
  * The report model: sizes explained by the dimensions of a transformer, and what one of these dimensions should need.
  * Included by report.h; the same rules hold.
  */
-#ifndef GM_REPORT_DIMS_H
-#define GM_REPORT_DIMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ struct gm_dims_report {
     const char *doubt;   /* a sentence about needs; NULL */
     const char *missing; /* dimensions without which needs are not known, "heads, seq"; NULL: none */
 };
-
-#endif

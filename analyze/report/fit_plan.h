@@ -2,8 +2,7 @@
  *
  * The report model: what makes a run fit on a card. Included by report.h; the same rules hold.
  */
-#ifndef GM_REPORT_FIT_PLAN_H
-#define GM_REPORT_FIT_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ struct gm_card_plan {
     uint64_t missing, retries;   /* bytes beyond the capacity with all of them; how often cached memory goes back */
     const char *verdict, *brief; /* a clause; the same in one line, with the card's name and the fixes */
 };
-
-#endif

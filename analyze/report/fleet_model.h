@@ -4,8 +4,7 @@
  * as in report.h; what is not known is GM_REPORT_NONE, GM_FLEET_NONE or NULL. All orders are fixed by what was read,
  * never by the order in which it was. The rules are in docs/fleet.md.
  */
-#ifndef GM_REPORT_FLEET_MODEL_H
-#define GM_REPORT_FLEET_MODEL_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/report/summary.h"
@@ -165,5 +164,3 @@ struct gm_fleet {
 /* The item of a cell: of several, the one with the most reserved; SIZE_MAX if there is none. */
 size_t gm_fleet_find(const struct gm_fleet *fleet, size_t row, size_t column);
 void gm_fleet_free(struct gm_fleet *fleet);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What kind of frame one is, by its names as a report shows them.
  */
-#ifndef GM_REPORT_FRAME_KIND_H
-#define GM_REPORT_FRAME_KIND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ enum gm_frame_worth gm_frame_worth(const char *name, const char *file);
 /* The same of a flame graph's node: words in parentheses, which stand for frames that are not there, tell as much as
  * any. */
 enum gm_frame_worth gm_flame_worth(const char *name, const char *file);
-
-#endif

@@ -3,8 +3,7 @@
  * The report model: a trace of torch.profiler beside the snapshot (--kineto; docs/kineto.md). Included by report.h; the
  * same rules hold.
  */
-#ifndef GM_REPORT_JOIN_H
-#define GM_REPORT_JOIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,5 +101,3 @@ struct gm_join_device {
     const struct gm_join_event *events; /* each allocation in the snapshot's trace, if they are wanted; else NULL */
     size_t event_count;
 };
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Numbers as every writer shows them, made with integers only: no locale, no floating point, the same on every machine.
  */
-#ifndef GM_REPORT_NUMBERS_H
-#define GM_REPORT_NUMBERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,5 +52,3 @@ struct gm_tick_unit {
 struct gm_tick_unit gm_tick_unit(double us);
 /* A round step (1, 2, 5 times a power of ten) of which at most `most` lie between 0 and `end`. */
 double gm_tick_step(double end, unsigned most);
-
-#endif

@@ -3,8 +3,7 @@
  * What a trace of torch.profiler says beside its memory events (analyze/profile; docs/kineto.md): plain numbers and
  * strings, as everything in the report.
  */
-#ifndef GM_REPORT_PROFILE_FACTS_H
-#define GM_REPORT_PROFILE_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ struct gm_profile_report {
     bool asked_for_memory;  /* profile_memory=True, as the file states it; there may be none */
     bool has_rounded_edges; /* PyTorch's own rounding of times was followed (docs/kineto.md) */
 };
-
-#endif

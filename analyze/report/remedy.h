@@ -20,8 +20,7 @@
  * An allocation may have several rows: it is away where one of them says so, and its size is what all of them leave of
  * it (half of a half is a quarter). A moment at or after the recorded free changes nothing.
  */
-#ifndef GM_REPORT_REMEDY_H
-#define GM_REPORT_REMEDY_H
+#pragma once
 
 #include "analyze/base/arithmetic.h"
 
@@ -174,5 +173,3 @@ static inline uint64_t gm_remedy_weight(const struct gm_remedy *r)
         return r->saving.alone / 2;
     return r->grows ? gm_sat_add(r->saving.alone, r->saving.alone) : r->saving.alone;
 }
-
-#endif

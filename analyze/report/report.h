@@ -6,8 +6,7 @@
  *
  * Bytes are uint64_t. A number that the file does not give is GM_REPORT_NONE, a missing string or list is NULL.
  */
-#ifndef GM_REPORT_REPORT_H
-#define GM_REPORT_REPORT_H
+#pragma once
 
 #include "analyze/base/arena.h"
 #include "analyze/base/arithmetic.h"
@@ -351,5 +350,3 @@ bool gm_report_rounds_up(const struct gm_report *report);
 const char *gm_report_empty_cache_differs(const struct gm_report *report);
 
 void gm_report_free(struct gm_report *report);
-
-#endif

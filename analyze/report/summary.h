@@ -4,8 +4,7 @@
  * Plain data that owns all it points to, without an address of the file in it. Strings are as in report.h: clean, on
  * one line, otherwise as hostile as the file. What is not known is GM_REPORT_NONE or NULL.
  */
-#ifndef GM_REPORT_SUMMARY_H
-#define GM_REPORT_SUMMARY_H
+#pragma once
 
 #include "analyze/report/report.h"
 
@@ -110,5 +109,3 @@ struct gm_summary {
 };
 
 void gm_summary_free(struct gm_summary *summary);
-
-#endif

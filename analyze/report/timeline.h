@@ -10,8 +10,7 @@
  *
  * Four kinds of bytes, never added to each other (analyze/snapshot/snapshot.h): requested, allocated, active, reserved.
  */
-#ifndef GM_REPORT_TIMELINE_H
-#define GM_REPORT_TIMELINE_H
+#pragma once
 
 #include "analyze/report/dims.h"
 #include "analyze/report/join.h"
@@ -502,5 +501,3 @@ struct gm_device_timeline {
     const struct gm_join_device *join; /* NULL: no trace of torch.profiler is joined */
     const char *filter;                /* what the command line left out, one sentence; NULL: nothing */
 };
-
-#endif

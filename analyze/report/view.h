@@ -2,8 +2,7 @@
  *
  * The trace of one device as those look at it who judge and write: what is known of it.
  */
-#ifndef GM_REPORT_VIEW_H
-#define GM_REPORT_VIEW_H
+#pragma once
 
 #include "analyze/report/report.h"
 
@@ -44,5 +43,3 @@ const struct gm_step_row *gm_view_step(const struct gm_view *view, uint64_t even
 enum gm_phase gm_view_phase(const struct gm_view *view, uint64_t event);
 /* Why block bytes are not known. */
 const char *gm_view_reason(const struct gm_view *view);
-
-#endif

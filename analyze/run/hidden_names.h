@@ -7,8 +7,7 @@
  *   .gm-name-NAME           taken while NAME is being given to a run, on file systems that cannot rename without
  *                           replacing
  */
-#ifndef GM_RUN_HIDDEN_NAMES_H
-#define GM_RUN_HIDDEN_NAMES_H
+#pragma once
 
 #include "analyze/base/error.h"
 
@@ -45,5 +44,3 @@ int gm_rename_new_portable(int dir, const char *from, const char *to);
 void gm_remove_run(int dir, const char *name);
 /* Removes what killed runs left in `dir`: our names only, and only if their writer is surely gone. Best effort. */
 void gm_remove_stale(int dir);
-
-#endif

@@ -3,8 +3,7 @@
  * Run directories: DIR/YYYYMMDD_HHMMSS_NAME/, built under a hidden temporary name, renamed when complete, then
  * DIR/latest is replaced in one step. The only code that writes that layout; all programs use it. See docs/results.md.
  */
-#ifndef GM_RUN_RUN_H
-#define GM_RUN_RUN_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -56,5 +55,3 @@ const char *gm_run_path(const struct gm_run *run);
 enum gm_status gm_run_point_latest(const struct gm_run *run, bool *was_left_alone, struct gm_error *err);
 /* Frees; if not committed, removes what was written. NULL is fine. */
 void gm_run_free(struct gm_run *run);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Names of runs, from the user or from the path of a snapshot (contract: "Without NAME").
  */
-#ifndef GM_RUN_NAMES_H
-#define GM_RUN_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ void gm_name_detect(char out[GM_NAME_SIZE], const char *path);
 extern const char *const gm_snapshot_suffixes[], *const gm_compression_suffixes[]; /* up to a NULL */
 /* Whether `name` ends in a snapshot suffix, which may have one of a compression behind it, in any case. */
 bool gm_name_has_snapshot_suffix(const char *name);
-
-#endif

@@ -8,8 +8,7 @@
  * of first appearance. They return an id with v == 0 when there is no memory or when GM_MAX_ID is reached; which of the
  * two, gm_builder_failure tells.
  */
-#ifndef GM_MODEL_BUILDER_H
-#define GM_MODEL_BUILDER_H
+#pragma once
 
 #include "analyze/base/arena.h"
 #include "analyze/base/error.h"
@@ -173,5 +172,3 @@ bool gm_builder_unpack_events(struct gm_snapshot *snapshot);
 
 /* Reorders the events: row i becomes what row order[i] was; rows that order does not name vanish. */
 bool gm_builder_permute_events(struct gm_snapshot_memory *m, const uint32_t *order, size_t count);
-
-#endif

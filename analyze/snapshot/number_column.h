@@ -9,8 +9,7 @@
  * one of 2 GiB; whatever else a file says is far, at 8 bytes more. Whoever has all numbers in an array shows them as
  * `plain`.
  */
-#ifndef GM_MODEL_NUMBER_COLUMN_H
-#define GM_MODEL_NUMBER_COLUMN_H
+#pragma once
 
 #include "analyze/base/vec.h"
 
@@ -73,5 +72,3 @@ static inline struct gm_number_column gm_numbers_of(const struct gm_number_build
 /* Bytes of memory that it holds, with room for so many rows. */
 uint64_t gm_number_bytes(const struct gm_number_builder *b, size_t rows);
 void gm_number_free(struct gm_number_builder *b);
-
-#endif

@@ -11,8 +11,7 @@
  * Times are nanoseconds on the file's own clock: what "ts" says, times 1000 (base_ns + that is since 1970, if the file
  * says so). Strings are numbers in `strings`, as raw as in the file; GM_PROFILE_NONE is absent.
  */
-#ifndef GM_MODEL_PROFILE_H
-#define GM_MODEL_PROFILE_H
+#pragma once
 
 #include "analyze/base/arena.h"
 #include "analyze/base/arithmetic.h"
@@ -169,5 +168,3 @@ static inline int64_t gm_profile_us(const struct gm_profile *p, int64_t ns)
 {
     return (p->base_ns + ns) / 1000;
 }
-
-#endif

@@ -26,8 +26,7 @@
  * One owner, one free: all memory hangs on struct gm_snapshot; gm_snapshot_free releases it. Loading fills it through
  * analyze/snapshot/builder.h; afterwards it is read-only and may be read from several threads.
  */
-#ifndef GM_MODEL_SNAPSHOT_H
-#define GM_MODEL_SNAPSHOT_H
+#pragma once
 
 #include "analyze/base/bisect.h"
 #include "analyze/snapshot/number_column.h"
@@ -459,5 +458,3 @@ static inline bool gm_segment_is_expandable(const struct gm_snapshot *s, size_t 
 const struct gm_setting *gm_snapshot_setting(const struct gm_snapshot *snapshot, const char *key);
 /* The recorded text of PYTORCH_CUDA_ALLOC_CONF (not NUL-terminated); "" if there is none. */
 const char *gm_snapshot_alloc_conf(const struct gm_snapshot *snapshot, size_t *length);
-
-#endif

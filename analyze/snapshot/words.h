@@ -2,8 +2,7 @@
  *
  * The words of PyTorch's memory snapshots: X(name, text); the actions of GM_ACTION_MAP follow them.
  */
-#ifndef GM_MODEL_WORDS_H
-#define GM_MODEL_WORDS_H
+#pragma once
 
 #include "analyze/snapshot/snapshot.h"
 
@@ -79,5 +78,3 @@ enum gm_word {
     GM_WORD_COUNT = GM_WORD_FIRST_ACTION + GM_ACTION_COUNT
 };
 const char *gm_word_text(enum gm_word word);
-
-#endif

@@ -3,8 +3,7 @@
  * snapshot.sqlite: what the file says, and what was concluded of each allocation, as tables for questions that no
  * report answers (docs/exports.md). The only code that meets SQLite.
  */
-#ifndef GM_SQLITE_SQLITE_H
-#define GM_SQLITE_SQLITE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/state/categories.h"
@@ -29,5 +28,3 @@ struct gm_sqlite_source {
  * (GM_E_NOMEM, GM_E_WRITE, GM_E_MISSING, else GM_E_INTERNAL) the file is of no use. */
 enum gm_status gm_sqlite_write(const char *path, const struct gm_sqlite_source *source, bool (*gives_up)(void),
                                struct gm_error *err);
-
-#endif

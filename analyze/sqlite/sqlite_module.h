@@ -3,8 +3,7 @@
  * What is called of SQLite, as a table that a shared object of its own provides: the library takes as long to load as
  * the others of gmanalyze together, and few ask for a database. So it is opened where one is asked for.
  */
-#ifndef GM_SQLITE_SQLITE_MODULE_H
-#define GM_SQLITE_SQLITE_MODULE_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -34,5 +33,3 @@ struct gm_sqlite_module {
 #undef X
 };
 extern const struct gm_sqlite_module gm_sqlite_module;
-
-#endif

@@ -9,8 +9,7 @@
  * that frame, the first in the file wins. A block without a stack is "No stack recorded", a stack that no rule matches
  * is "Other".
  */
-#ifndef GM_STATE_CATEGORIES_H
-#define GM_STATE_CATEGORIES_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/snapshot/snapshot.h"
@@ -42,5 +41,3 @@ uint32_t gm_classify(struct gm_classifier *classifier, struct gm_stack_id stack)
 /* How often a string was matched against the rules: at most twice each, however many frames they make. */
 uint32_t gm_classifier_matches(const struct gm_classifier *classifier);
 void gm_classifier_free(struct gm_classifier *classifier);
-
-#endif

@@ -3,8 +3,7 @@
  * Private to the category code: parsed rules. A pattern belongs to a group; what a group means for a frame that one of
  * its patterns matches is the group's role. A category that stands in two tiers has two sections and one number.
  */
-#ifndef GM_STATE_CATEGORY_RULES_H
-#define GM_STATE_CATEGORY_RULES_H
+#pragma once
 
 #include "analyze/base/arena.h"
 #include "analyze/base/vec.h"
@@ -87,5 +86,3 @@ struct gm_frame_verdict gm_match_verdict(const struct gm_category_rules *rules, 
 bool gm_glob_match(const char *glob, const char *s, size_t n);
 /* A colour for a category that has none in the rules: always the same for the same name. */
 uint32_t gm_color_of_name(const char *name);
-
-#endif

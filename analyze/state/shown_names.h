@@ -3,8 +3,7 @@
  * Strings, frames and call sites of a snapshot as a report shows them: cleaned once, copied once into the report's
  * arena. For the passes (analyze/state, analyze/timeline).
  */
-#ifndef GM_STATE_SHOWN_NAMES_H
-#define GM_STATE_SHOWN_NAMES_H
+#pragma once
 
 #include "analyze/report/frame_kind.h"
 #include "analyze/report/report.h"
@@ -66,5 +65,3 @@ const char *gm_names_label(struct gm_arena *arena, const struct gm_frame_row *fr
 /* The frame that gm_names_site names: the user's own innermost one if there is any. NULL also for a stack without
  * frames. */
 const struct gm_frame_row *gm_names_telling_frame(struct gm_names *names, struct gm_stack_id stack);
-
-#endif

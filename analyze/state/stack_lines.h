@@ -2,8 +2,7 @@
  *
  * Stacks as lines of a program: those that differ in frames of C++ only are one, whatever operators the line calls.
  */
-#ifndef GM_STATE_STACK_LINES_H
-#define GM_STATE_STACK_LINES_H
+#pragma once
 
 #include "analyze/snapshot/snapshot.h"
 
@@ -11,5 +10,3 @@
  * GM_STACK_EMPTY, as of autograd's threads, unless no stack has one: then all stay apart. The caller frees it; NULL: no
  * memory. */
 uint32_t *gm_stack_lines(const struct gm_snapshot *snapshot, const bool *is_line);
-
-#endif

@@ -3,8 +3,7 @@
  * The passes over the state at the end of a snapshot: snapshot in, report model out. Pure computation: no files, no
  * clock, no globals; the same snapshot gives the same report.
  */
-#ifndef GM_STATE_STATE_H
-#define GM_STATE_STATE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/report/report.h"
@@ -26,5 +25,3 @@ struct gm_state_options {
  * rules. On failure (GM_E_NOMEM; GM_E_USAGE if `device` is not in the file) *report is empty. */
 enum gm_status gm_state_analyze(struct gm_report *report, const struct gm_snapshot *snapshot,
                                 const struct gm_state_options *options, struct gm_error *err);
-
-#endif

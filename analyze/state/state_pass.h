@@ -4,8 +4,7 @@
  * report. Sums of a hostile file's numbers saturate (gm_sat_add), so that a lie shows as a residual and never as a
  * wrap.
  */
-#ifndef GM_STATE_PASS_H
-#define GM_STATE_PASS_H
+#pragma once
 
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/arithmetic.h"
@@ -75,5 +74,3 @@ void gm_totals_add(struct gm_totals *to, const struct gm_totals *from);
 
 bool gm_reservations_add(struct gm_reservations *r, uint32_t stream, uint64_t from, uint64_t to);
 void gm_reservations_merge(struct gm_reservations *r);
-
-#endif

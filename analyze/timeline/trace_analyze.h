@@ -2,8 +2,7 @@
  *
  * What the trace says about the run before the snapshot: snapshot in, more of the report model out.
  */
-#ifndef GM_TIMELINE_TRACE_ANALYZE_H
-#define GM_TIMELINE_TRACE_ANALYZE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -138,5 +137,3 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
  * and what the command line says count; classifier, top and keep are set here. Errors as above. */
 enum gm_status gm_timeline_keep(struct gm_report *report, struct gm_kept *kept, const struct gm_snapshot *snapshot,
                                 const struct gm_timeline_options *options, struct gm_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * other; each fills its part of gm_device_timeline. A pass returns false only if there is no memory. The folders below
  * are one question each: history (what belongs together, how large was it), steps, roles, peaks, fragmentation, join.
  */
-#ifndef GM_TIMELINE_TRACE_PASS_H
-#define GM_TIMELINE_TRACE_PASS_H
+#pragma once
 
 #include "analyze/base/sources.h"
 #include "analyze/state/categories.h"
@@ -211,5 +210,3 @@ bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *
 /* amounts[n] as slices in the report's arena, empty ones left out, most bytes first, ties by name. NULL: no memory. */
 const struct gm_slice *gm_role_slices(struct gm_arena *arena, const struct gm_amount amounts[GM_ROLE_COUNT],
                                       size_t *slice_count);
-
-#endif

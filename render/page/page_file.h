@@ -2,8 +2,7 @@
  *
  * memory.html: the page that the build made, which is compiled in, and the runs that a program puts into it.
  */
-#ifndef GM_PAGE_FILE_H
-#define GM_PAGE_FILE_H
+#pragma once
 
 #include "analyze/base/text.h"
 
@@ -22,5 +21,3 @@ struct gm_page_run {
 /* Appends the page with these runs in it, in their order; none: the empty one. `rules`: text of the categories that
  * they were analysed with; NULL: the default ones. Only if gm_page_is_there. */
 void gm_page_write(struct gm_text *out, const struct gm_page_run *runs, size_t count, const char *rules);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the files of gmreplay share: the options, and what a run has found out.
  */
-#ifndef GM_REPLAY_CLI_GMREPLAY_H
-#define GM_REPLAY_CLI_GMREPLAY_H
+#pragma once
 
 #include "analyze/allocator/conf.h"
 #include "analyze/base/arena.h"
@@ -375,5 +374,3 @@ extern const struct gm_column gm_replay_failure_columns[10];
 void gm_replay_say_holders(struct gm_doc *doc, const struct gm_replay_device *device, bool is_long);
 /* Of a stack; "?" if it is not known. */
 const char *gm_replay_site(struct gm_replay_run *run, struct gm_stack_id stack);
-
-#endif

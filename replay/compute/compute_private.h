@@ -2,8 +2,7 @@
  *
  * What the files of this folder share: a replay while it runs.
  */
-#ifndef GM_COMPUTE_PRIVATE_H
-#define GM_COMPUTE_PRIVATE_H
+#pragma once
 
 #include "analyze/base/address_map.h"
 #include "analyze/base/vec.h"
@@ -38,5 +37,3 @@ bool gm_running_pool_open(struct gm_running *r);
 bool gm_running_pool_close(struct gm_running *r);
 struct gm_whatif_hooks gm_running_pool_hooks(void);
 const struct gm_cuda_pool_figures *gm_running_figures(struct gm_running *r);
-
-#endif

@@ -6,8 +6,7 @@
  * With the pool the model says what is asked for, when and in which order, on a simulated device without end; the
  * memory comes from the pool, and so do reserved and allocated bytes.
  */
-#ifndef GM_COMPUTE_RUN_H
-#define GM_COMPUTE_RUN_H
+#pragma once
 
 #include "replay/compute/compute_work.h"
 #include "replay/whatif/whatif.h"
@@ -41,5 +40,3 @@ enum gm_status gm_compute_run(struct gm_compute_result *result, struct gm_whatif
                               const struct gm_compute_run_options *options, const struct gm_whatif_options *whatif,
                               struct gm_error *err);
 void gm_compute_free(struct gm_compute_result *result);
-
-#endif

@@ -8,8 +8,7 @@
  * A block that other streams still use when it is let go is verified on another stream, which waits for its own one;
  * before the block is used again, that is waited for.
  */
-#ifndef GM_COMPUTE_WORK_H
-#define GM_COMPUTE_WORK_H
+#pragma once
 
 #include "kernels/kernels.h"
 #include "replay/cuda/cuda.h"
@@ -76,5 +75,3 @@ bool gm_work_close(struct gm_work *work); /* may be NULL */
  * by role again; docs/compute.md has the table. Names as reports show them; any case. Those that are not in the table
  * (rules of a user's own): elementwise. */
 enum gm_kernel_id gm_compute_kernel(const char *category, const char *role);
-
-#endif

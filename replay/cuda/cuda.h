@@ -7,8 +7,7 @@
  * No CUDA type stands here, and a program links no driver: what the runtime does not have is looked up when the device
  * is opened. One thread at a time.
  */
-#ifndef GM_REPLAY_CUDA_CUDA_H
-#define GM_REPLAY_CUDA_CUDA_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "replay/model/device.h"
@@ -91,5 +90,3 @@ enum gm_device_status gm_cuda_pool_allocate(struct gm_cuda_pool *pool, uint64_t 
 enum gm_device_status gm_cuda_pool_release(struct gm_cuda_pool *pool, uint64_t address, void *stream);
 bool gm_cuda_pool_trim(struct gm_cuda_pool *pool); /* empty_cache() */
 bool gm_cuda_pool_figures(struct gm_cuda_pool *pool, struct gm_cuda_pool_figures *figures);
-
-#endif

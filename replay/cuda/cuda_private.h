@@ -2,8 +2,7 @@
  *
  * What the files of this folder share. CUDA's types stay in the .c files.
  */
-#ifndef GM_CUDA_PRIVATE_H
-#define GM_CUDA_PRIVATE_H
+#pragma once
 
 #include "analyze/base/address_map.h"
 #include "analyze/base/vec.h"
@@ -45,5 +44,3 @@ enum gm_device_status gm_vmm_unmap(void *self, uint64_t address, uint64_t size);
 enum gm_device_status gm_vmm_unreserve(void *self, uint64_t address, uint64_t size);
 void gm_vmm_close(struct gm_cuda *c, struct gm_cuda_left *left);
 void gm_cuda_streams_close(struct gm_cuda *c, struct gm_cuda_left *left);
-
-#endif

@@ -3,8 +3,7 @@
  * The table of what processes take of the devices, as it lies in the folder of a run: the stand-in writes it, gmdry
  * reads it when all have ended. Devices are those of the machine, whatever CUDA_VISIBLE_DEVICES hides or reorders.
  */
-#ifndef GM_DRY_ACCOUNT_H
-#define GM_DRY_ACCOUNT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ struct dry_account {
     uint64_t peak[DRY_DEVICES]; /* bytes, of all processes together, with their contexts and NCCL's buffers */
     struct dry_row rows[DRY_ROWS];
 };
-
-#endif

@@ -3,8 +3,7 @@
  * What the files of cuDNN's stand-in share. cuDNN is asked through descriptors: a tree of values that is set, finalized
  * and then asked. What it answers is a list of engines for a graph of operations, each with a workspace.
  */
-#ifndef GM_DRY_DNN_H
-#define GM_DRY_DNN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -174,5 +173,3 @@ struct dnn_tensor { /* or a filter, whose strides are not told */
 int dnn_create(void **made, size_t bytes);
 int dnn_destroy(void *descriptor);
 void dnn_tensor_set(struct dnn_tensor *tensor, int type, int dimensions, const int *sizes, const int *strides);
-
-#endif

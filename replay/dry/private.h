@@ -4,8 +4,7 @@
  * kernels. All of it answers as one process sees it; processes share the log, the account of
  * each device's memory and what ranks say to each other.
  */
-#ifndef GM_DRY_PRIVATE_H
-#define GM_DRY_PRIVATE_H
+#pragma once
 
 #include "replay/dry/account.h"
 
@@ -319,5 +318,3 @@ void *dry_symbol(void);
 /* ---- pool.c: memory pools; the caller holds the lock ------------------------------------------------------------- */
 
 void dry_pool_release(struct dry_pool *pool, uint64_t bytes);
-
-#endif

@@ -4,8 +4,7 @@
  * trace, and the segments and blocks as they were after its last one, so that whoever follows the trace backwards from
  * its end arrives at the state that the stretch began in.
  */
-#ifndef GM_HANDOVER_CUT_H
-#define GM_HANDOVER_CUT_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/timeline/trace_analyze.h"
@@ -32,5 +31,3 @@ enum gm_status gm_cut_by_time(struct gm_cut_range *ranges, const struct gm_kept 
  * its trace and its segments contradict each other. */
 enum gm_status gm_cut(struct gm_regenerated *out, const struct gm_snapshot *snapshot, struct gm_kept *kept,
                       const struct gm_cut_range *ranges, struct gm_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Rows of several snapshots put into one: what they intern gets one number, and everything that refers to it follows.
  * Rows are added in their final order. What merge.c is made of.
  */
-#ifndef GM_HANDOVER_GRAFT_H
-#define GM_HANDOVER_GRAFT_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/snapshot/builder.h"
@@ -43,5 +42,3 @@ typedef int64_t gm_graft_device(const void *context, size_t part, int64_t own);
  * arena of g->m. */
 bool gm_graft_end(struct gm_graft *g, struct gm_snapshot *out, size_t first, size_t last, gm_graft_device *device,
                   const void *context);
-
-#endif

@@ -3,8 +3,7 @@
  * Several snapshots of one job as one, with its books intact: the dumps of a process, whose rings overlap, as one trace
  * (merge.c); the ranks of a job as the devices of one snapshot. All they need of each other is what PyTorch records.
  */
-#ifndef GM_HANDOVER_MERGE_H
-#define GM_HANDOVER_MERGE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/snapshot/snapshot.h"
@@ -46,5 +45,3 @@ enum gm_status gm_merge_ranks(struct gm_merged *out, const struct gm_merge_part 
                               struct gm_error *err);
 
 void gm_merged_free(struct gm_merged *merged);
-
-#endif

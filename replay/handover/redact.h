@@ -6,8 +6,7 @@
  * few names that any program has (`forward`, `__init__`). Equal texts get equal hashes, so that whatever groups by
  * names still does. docs/handover.md has the rules for people.
  */
-#ifndef GM_HANDOVER_REDACT_H
-#define GM_HANDOVER_REDACT_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/hash.h"
@@ -44,5 +43,3 @@ void gm_redacted_free(struct gm_redacted *redacted);
  * names how long the one is that is not. */
 enum gm_status gm_redact_check(const struct gm_redacted *redacted, const struct gm_snapshot *written,
                                struct gm_error *err);
-
-#endif

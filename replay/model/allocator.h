@@ -11,8 +11,7 @@
  *   - every expandable range lies in one reservation of its pool and stream;
  *   - the current value of every statistic but the oversize ones is what the blocks and ranges say.
  */
-#ifndef GM_REPLAY_ALLOCATOR_H
-#define GM_REPLAY_ALLOCATOR_H
+#pragma once
 
 #include "analyze/allocator/address_space.h"
 #include "analyze/allocator/conf.h"
@@ -198,5 +197,3 @@ uint32_t gm_allocator_next_free(const struct gm_allocator *a, uint32_t block);
 const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a, uint32_t pool, uint32_t stream);
 
 bool gm_allocator_check(const struct gm_allocator *a, const char **why);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Private to the files of replay/model.
  */
-#ifndef GM_ALLOCATOR_PRIVATE_H
-#define GM_ALLOCATOR_PRIVATE_H
+#pragma once
 
 #include "replay/model/allocator.h"
 
@@ -139,5 +138,3 @@ struct gm_reservation_row *gm_reservation_of(struct gm_allocator *a, uint64_t ad
 void gm_release_segment(struct gm_allocator *a, uint32_t block);
 bool gm_release_available(struct gm_allocator *a, uint32_t pool, uint32_t stream, uint64_t rounded);
 void gm_collect_garbage(struct gm_allocator *a);
-
-#endif

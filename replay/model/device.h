@@ -3,8 +3,7 @@
  * The device behind the allocator's model: where memory comes from. The model never knows which one it is: a simulated
  * GPU (sim.c), one that answers what a trace recorded (replay/verify), or a real one.
  */
-#ifndef GM_REPLAY_DEVICE_H
-#define GM_REPLAY_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ struct gm_device {
     uint64_t (*free_bytes)(void *self); /* cudaMemGetInfo's first number */
     uint64_t total_bytes;               /* its second one; UINT64_MAX: unlimited */
 };
-
-#endif

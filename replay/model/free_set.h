@@ -5,8 +5,7 @@
  * A sorted list cut into short sorted arrays, so that a search is two binary searches and an insertion moves at most a
  * few kilobytes.
  */
-#ifndef GM_REPLAY_FREE_SET_H
-#define GM_REPLAY_FREE_SET_H
+#pragma once
 
 #include "analyze/base/vec.h"
 
@@ -57,5 +56,3 @@ struct gm_free_place gm_free_set_last(const struct gm_free_set *set);
 void gm_free_set_next(const struct gm_free_set *set, struct gm_free_place *place);
 void gm_free_set_prev(const struct gm_free_set *set, struct gm_free_place *place);
 void gm_free_set_clear(struct gm_free_set *set);
-
-#endif

@@ -11,8 +11,7 @@
  * of 2 MiB from the others, above, below or either way, and its addresses are not used again. So a placement hangs on
  * nothing but the order of the requests, and ties between equal blocks are decided alike in every run.
  */
-#ifndef GM_REPLAY_SIM_H
-#define GM_REPLAY_SIM_H
+#pragma once
 
 #include "analyze/base/vec.h"
 #include "replay/model/device.h"
@@ -42,5 +41,3 @@ void gm_sim_begin_around(struct gm_sim *sim, uint64_t from, uint64_t to, uint64_
 /* A device on *sim, which must outlive it. */
 struct gm_device gm_sim_device(struct gm_sim *sim);
 void gm_sim_free(struct gm_sim *sim);
-
-#endif

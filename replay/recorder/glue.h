@@ -2,8 +2,7 @@
  *
  * Between CUPTI and the recorder. The files behind it are the only ones here that include NVIDIA's headers.
  */
-#ifndef GM_REPLAY_RECORDER_GLUE_H
-#define GM_REPLAY_RECORDER_GLUE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "replay/recorder/recorder.h"
@@ -46,5 +45,3 @@ void gm_nvtx_decode(uint32_t id, const void *parameters, const void *result, str
 /* Loads CUPTI, subscribes, and records into r until gm_cupti_stop. backtrace: native frames per call, 0 for none. */
 enum gm_status gm_cupti_start(struct gm_recorder *r, unsigned backtrace, bool with_work, struct gm_error *err);
 void gm_cupti_stop(void); /* fetches what the device still has to report; more calls do nothing */
-
-#endif

@@ -10,8 +10,7 @@
  * Everything may be called from any thread; one mutex guards it. When memory runs out, recording ends there and says
  * so.
  */
-#ifndef GM_REPLAY_RECORDER_H
-#define GM_REPLAY_RECORDER_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -80,5 +79,3 @@ enum gm_status gm_recorder_finish(struct gm_recorder *r, struct gm_snapshot *sna
 void gm_record_path(struct gm_text *out, const char *pattern);
 /* Writes the snapshot as a .gmtrace, under a hidden name that is renamed when all of it is there. */
 enum gm_status gm_record_write(const struct gm_snapshot *snapshot, const char *path, struct gm_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * What the recorder keeps. Names and stacks are interned as they come, in the memory that becomes the snapshot's;
  * events and marks lie in rings until the end.
  */
-#ifndef GM_RECORDER_PRIVATE_H
-#define GM_RECORDER_PRIVATE_H
+#pragma once
 
 #include "analyze/base/address_map.h"
 #include "analyze/snapshot/builder.h"
@@ -64,5 +63,3 @@ static inline uint64_t gm_record_block_size(uint64_t size)
 {
     return size > UINT64_MAX - 511 ? size & ~UINT64_C(511) : (size + 511) & ~UINT64_C(511);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * Every event has an origin: the row of the recorded event that was being replayed. From there come, later, its time,
  * its stack and what else is known of it; what the model decides (address, size, stream, pool) stands here.
  */
-#ifndef GM_REGENERATE_EVENT_RECORDER_H
-#define GM_REGENERATE_EVENT_RECORDER_H
+#pragma once
 
 #include "analyze/base/vec.h"
 #include "analyze/snapshot/snapshot.h"
@@ -102,5 +101,3 @@ void gm_recorder_end(struct gm_event_recorder *r, const struct gm_allocator *mod
  * space it is (gm_history_space_at); NULL: no segments. */
 void gm_recorder_cut(struct gm_event_recorder *r, const struct gm_history *h, uint32_t from, uint32_t to,
                      const struct gm_space *space);
-
-#endif

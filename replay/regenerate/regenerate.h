@@ -3,8 +3,7 @@
  * The snapshot of a run of the model: the recorder's events, segments and blocks, with everything else that the
  * recording knows. It borrows strings, frames, stacks, annotations and so on from the recorded snapshot.
  */
-#ifndef GM_REPLAY_REGENERATE_H
-#define GM_REPLAY_REGENERATE_H
+#pragma once
 
 #include "analyze/allocator/conf.h"
 #include "analyze/base/arena.h"
@@ -31,5 +30,3 @@ void gm_regenerated_free(struct gm_regenerated *g);
 /* The recorder's ring is another one now: what was read of it at the top of the file goes, so that what the traces say
  * of it is written. false: no memory. */
 bool gm_forget_ring(struct gm_snapshot *s, struct gm_arena *arena);
-
-#endif

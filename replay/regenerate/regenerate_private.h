@@ -2,8 +2,7 @@
  *
  * Private to replay/regenerate.
  */
-#ifndef GM_REGENERATE_PRIVATE_H
-#define GM_REGENERATE_PRIVATE_H
+#pragma once
 
 #include "replay/regenerate/event_recorder.h"
 #include "replay/regenerate/regenerate.h"
@@ -23,5 +22,3 @@ bool gm_regenerated_own(struct gm_regenerated *out, void *array);
 bool gm_regenerate_events(struct gm_regenerated *out, struct gm_event_recorder *r);
 bool gm_regenerate_segments(struct gm_regenerated *out, const struct gm_event_recorder *r);
 bool gm_regenerate_settings(struct gm_regenerated *out, const struct gm_conf *conf, const char *text);
-
-#endif

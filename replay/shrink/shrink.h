@@ -14,8 +14,7 @@
  * 28(2), 2002; its complements): drop half of the groups, then quarters, ... then single ones, of what no longer lives,
  * of stretches of time, of call sites, of sizes, in the end of single units, until no single one can be dropped.
  */
-#ifndef GM_SHRINK_SHRINK_H
-#define GM_SHRINK_SHRINK_H
+#pragma once
 
 #include "analyze/allocator/conf.h"
 #include "analyze/base/error.h"
@@ -122,5 +121,3 @@ enum gm_status gm_shrunk_snapshot(struct gm_regenerated *out, struct gm_snapshot
 
 /* The same as a Python program that asks PyTorch for it. */
 void gm_shrunk_script(struct gm_text *out, const struct gm_shrunk *shrunk, const struct gm_shrink_device *device);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Private to replay/shrink.
  */
-#ifndef GM_SHRINK_PRIVATE_H
-#define GM_SHRINK_PRIVATE_H
+#pragma once
 
 #include "replay/shrink/shrink.h"
 
@@ -28,5 +27,3 @@ struct gm_play {
     const struct gm_history *as;
 };
 enum gm_status gm_play(struct gm_outcome *out, const struct gm_play *play, struct gm_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Settings that are not the same, but come to the same for what a device is asked for: the allocator sees a request
  * only by the size that it rounds it to, and a largest size to be split only if blocks get as large.
  */
-#ifndef GM_REPLAY_ALIKE_H
-#define GM_REPLAY_ALIKE_H
+#pragma once
 
 #include "analyze/allocator/conf.h"
 
@@ -29,5 +28,3 @@ void gm_asked_find(struct gm_asked *asked, const struct gm_search_device *device
 struct gm_conf gm_conf_reduced(const struct gm_conf *conf, const struct gm_asked *asked);
 /* Whether two that were reduced let the allocator do the same. false also if that is not known. */
 bool gm_confs_are_alike(const struct gm_conf *a, const struct gm_conf *b, const struct gm_asked *asked);
-
-#endif

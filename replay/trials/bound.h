@@ -16,8 +16,7 @@
  * arXiv:2001.03288, 2020). Blocks that live all the time lie at the bottom. Its work is bounded (GM_PLAN_STEPS); beyond
  * it the plan is a quick one: in order of birth.
  */
-#ifndef GM_REPLAY_BOUND_H
-#define GM_REPLAY_BOUND_H
+#pragma once
 
 #include "analyze/allocator/rounding.h"
 #include "replay/trials/trial.h"
@@ -65,5 +64,3 @@ struct gm_recorded_limit {
 };
 /* `recorded`: the settings. false: no memory. */
 bool gm_bound_limit(struct gm_recorded_limit *limit, const struct gm_history *h, const struct gm_conf *recorded);
-
-#endif

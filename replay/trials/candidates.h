@@ -2,8 +2,7 @@
  *
  * The one list of settings that are tried, by every program. docs/search.md has the reasons.
  */
-#ifndef GM_REPLAY_CANDIDATES_H
-#define GM_REPLAY_CANDIDATES_H
+#pragma once
 
 #include "analyze/allocator/conf.h"
 #include "analyze/base/error.h"
@@ -28,5 +27,3 @@ struct gm_candidates {
  * is limited, so that garbage collection can matter. GM_E_NOMEM. */
 enum gm_status gm_candidates_make(struct gm_candidates *list, const struct gm_conf *baseline, bool is_bounded,
                                   struct gm_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * not enough, and by how much. Fixes are what the trace itself can prove: smaller or absent requests of a role,
  * mistakes that the diagnosis has found, another setting. What is not in it (other kernels, other shapes) is none.
  */
-#ifndef GM_REPLAY_CARD_PLAN_H
-#define GM_REPLAY_CARD_PLAN_H
+#pragma once
 
 #include "analyze/report/remedy.h"
 #include "replay/trials/trial.h"
@@ -31,5 +30,3 @@ bool gm_plan_parts(struct gm_remedy_change *changes, size_t *count, const struct
 /* plan_offload.c: what lies idle on the host meanwhile. Writes at most one change for each allocation. false: no
  * memory. */
 bool gm_plan_offload(struct gm_remedy_change *changes, size_t *count, const struct gm_history *h, const uint8_t *role);
-
-#endif

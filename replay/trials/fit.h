@@ -7,8 +7,7 @@
  * nor do those a few granules farther below; and nothing below the lower bound can. It is the one of the lowest
  * placement of segments (replay/model/sim.h); `everywhere` is one that was seen to run with others, too.
  */
-#ifndef GM_REPLAY_FIT_H
-#define GM_REPLAY_FIT_H
+#pragma once
 
 #include "replay/trials/sweep.h"
 #include "replay/whatif/gpus.h"
@@ -51,5 +50,3 @@ enum gm_status gm_fit_run(struct gm_fit *fit, const struct gm_search *search, co
 enum gm_status gm_least(struct gm_fit *fit, size_t *row, const struct gm_search *search, const struct gm_sweep *sweep,
                         uint64_t below, bool *is_cut, struct gm_error *err);
 enum { GM_LEAST_ROUNDS = 8 };
-
-#endif

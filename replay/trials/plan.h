@@ -2,8 +2,7 @@
  *
  * Offsets for blocks whose lifetimes are known: see bound.h for what it is.
  */
-#ifndef GM_REPLAY_PLAN_H
-#define GM_REPLAY_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ enum gm_planned gm_plan_quick(struct gm_plan_block *blocks, size_t count, uint64
 
 /* Peak of the sum of sizes. The blocks' order is changed: by birth. false: no memory. */
 bool gm_plan_peak(struct gm_plan_block *blocks, size_t count, uint64_t *peak);
-
-#endif

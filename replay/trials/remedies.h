@@ -2,8 +2,7 @@
  *
  * What mending mistakes would save: requests that are dropped, smaller, or live shorter, replayed.
  */
-#ifndef GM_REPLAY_REMEDIES_H
-#define GM_REPLAY_REMEDIES_H
+#pragma once
 
 #include "analyze/report/remedy.h"
 #include "replay/trials/trial.h"
@@ -23,5 +22,3 @@ struct gm_fix {
 /* Replays trials[i] with all fixes whose bit is set in sets[i]; capacity and taken are the caller's. */
 enum gm_status gm_fixes_try(struct gm_trial *trials, const uint32_t *sets, size_t set_count, const struct gm_fix *fixes,
                             size_t fix_count, const struct gm_search *search, struct gm_error *err);
-
-#endif

@@ -12,8 +12,7 @@
  *   - what the device had when it was recorded is enough: with the recorded limit it runs, with no more retries than
  *     the baseline; without one it stays at or below the recorded peak of each device.
  */
-#ifndef GM_ADVICE_SETTINGS_ADVICE_H
-#define GM_ADVICE_SETTINGS_ADVICE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/timeline/trace_analyze.h"
@@ -55,5 +54,3 @@ enum gm_status gm_advice_remedies(struct gm_report *report, struct gm_kept *kept
 struct gm_gpu;
 enum gm_status gm_advice_plan(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
                               unsigned threads, const struct gm_gpu *card, struct gm_error *err);
-
-#endif

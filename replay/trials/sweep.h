@@ -2,8 +2,7 @@
  *
  * --sweep: all candidates and the baseline, each replayed, best first.
  */
-#ifndef GM_REPLAY_SWEEP_H
-#define GM_REPLAY_SWEEP_H
+#pragma once
 
 #include "replay/trials/candidates.h"
 #include "replay/trials/trial.h"
@@ -38,5 +37,3 @@ void gm_sweep_free(struct gm_sweep *sweep);
 /* Bytes of peak reserved that a row saves against the baseline; negative: it needs more. 0 if one of them does not
  * run. */
 int64_t gm_sweep_saved(const struct gm_sweep *sweep, const struct gm_sweep_row *row);
-
-#endif

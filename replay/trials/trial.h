@@ -4,8 +4,7 @@
  * settings are (but with from_layout), so that their results can be compared; and nothing depends on the number of
  * threads.
  */
-#ifndef GM_REPLAY_TRIAL_H
-#define GM_REPLAY_TRIAL_H
+#pragma once
 
 #include "analyze/allocator/conf.h"
 #include "analyze/base/error.h"
@@ -99,5 +98,3 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
 /* Of trials that were run: fills `range`, with further replays of those that hang on the placement. */
 enum gm_status gm_trials_spread(const struct gm_search *search, struct gm_trial *trials, size_t count,
                                 struct gm_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * What verify and what-if share: a device's streams and pools under the model's numbers, and the layout that it had
  * before the trace, adopted by the model.
  */
-#ifndef GM_REPLAY_FOLLOW_H
-#define GM_REPLAY_FOLLOW_H
+#pragma once
 
 #include "analyze/timeline/history/history.h"
 #include "replay/model/allocator.h"
@@ -52,5 +51,3 @@ uint32_t gm_follow_expandable_since(const struct gm_history *h);
  * whose slack was learnt from later events: *learnt counts them, and without `use_learnt` the rule's first answer is
  * taken instead. false: no memory. */
 bool gm_follow_adopt(struct gm_follow *f, bool use_learnt, uint64_t *learnt);
-
-#endif

@@ -9,8 +9,7 @@
  * where frees have stacks, or memory of the default pools, which is the first that empty_cache() gives back, comes
  * after it.
  */
-#ifndef GM_REPLAY_RELEASES_H
-#define GM_REPLAY_RELEASES_H
+#pragma once
 
 #include "analyze/timeline/history/history.h"
 
@@ -30,5 +29,3 @@ struct gm_releases { /* by event */
 /* false: no memory. */
 bool gm_releases_find(struct gm_releases *releases, const struct gm_history *h);
 void gm_releases_free(struct gm_releases *releases);
-
-#endif

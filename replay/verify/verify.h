@@ -15,8 +15,7 @@
  *   - which of the objects from before the trace is older, from PyTorch 2.12 on (conf.h, enum gm_ties);
  *   - block sizes: the slack of a block that was live at the start, from what was allocated beside it later.
  */
-#ifndef GM_REPLAY_VERIFY_H
-#define GM_REPLAY_VERIFY_H
+#pragma once
 
 #include "analyze/allocator/conf.h"
 #include "analyze/allocator/stats.h"
@@ -69,5 +68,3 @@ enum gm_status gm_verify_settle_pools(struct gm_history *h, const struct gm_conf
 bool gm_verify_other_allocator(char text[GM_INFERRED_TEXT], const struct gm_history *h);
 /* Whether everything agrees. */
 bool gm_verify_passed(const struct gm_verify_result *result);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Private to replay/verify: one device while it is followed.
  */
-#ifndef GM_VERIFY_PRIVATE_H
-#define GM_VERIFY_PRIVATE_H
+#pragma once
 
 #include "analyze/base/vec.h"
 #include "replay/model/allocator.h"
@@ -183,5 +182,3 @@ uint32_t gm_retries_end_of_request(const struct gm_verifying *v, uint32_t event)
 
 /* explain_choice.c: why the model chose otherwise; its choice has been given back. `chosen` may be GM_ABSENT. */
 void gm_explain_alloc(struct gm_verifying *v, uint32_t event, uint32_t allocation, uint64_t chosen);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Common cards and how much of their memory a PyTorch process can have.
  */
-#ifndef GM_REPLAY_GPUS_H
-#define GM_REPLAY_GPUS_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -62,5 +61,3 @@ static inline uint64_t gm_gpu_usable(const struct gm_gpu *gpu)
 {
     return gpu->total - GM_GPU_CONTEXT;
 }
-
-#endif

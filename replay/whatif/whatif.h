@@ -13,8 +13,7 @@
  * The device can be another one, a real GPU; then, and with hooks, it always starts from an empty allocator. In the end
  * everything is given back to it.
  */
-#ifndef GM_REPLAY_WHATIF_H
-#define GM_REPLAY_WHATIF_H
+#pragma once
 
 #include "analyze/allocator/conf.h"
 #include "analyze/allocator/stats.h"
@@ -213,5 +212,3 @@ struct gm_whatif_result {
  * hook, failed. */
 enum gm_status gm_whatif(struct gm_whatif_result *result, struct gm_history *h, const struct gm_whatif_options *options,
                          struct gm_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Private to replay/whatif: one device while its requests are played.
  */
-#ifndef GM_WHATIF_PRIVATE_H
-#define GM_WHATIF_PRIVATE_H
+#pragma once
 
 #include "replay/model/allocator.h"
 #include "replay/model/sim.h"
@@ -153,5 +152,3 @@ bool gm_playing_prepare_turns(struct gm_playing *w); /* false: no memory */
 void gm_playing_turn(struct gm_playing *w, bool is_again);
 /* whatif.c: frees what the turn before left of that allocation. */
 void gm_playing_drop(struct gm_playing *w, uint32_t a);
-
-#endif

@@ -8,8 +8,7 @@
  * ones. So slots of words that are not needed any more are given back as `spare` and taken again by an opcode that
  * names the slot.
  */
-#ifndef GM_WRITE_PICKLE_WRITER_H
-#define GM_WRITE_PICKLE_WRITER_H
+#pragma once
 
 #include "replay/write/write.h"
 
@@ -124,5 +123,3 @@ static inline void gm_pickle_get(struct gm_pickle *p, uint32_t slot_plus_1)
 uint32_t gm_pickle_memoize(struct gm_pickle *p);     /* the object just written; its slot plus 1 */
 uint32_t gm_pickle_memoize_low(struct gm_pickle *p); /* the same, in a spare low slot if there is one */
 void gm_pickle_give_back(struct gm_pickle *p, uint32_t *slot_plus_1);
-
-#endif

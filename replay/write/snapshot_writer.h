@@ -2,8 +2,7 @@
  *
  * What the files of this folder share: a snapshot on its way into a pickle.
  */
-#ifndef GM_WRITE_SNAPSHOT_WRITER_H
-#define GM_WRITE_SNAPSHOT_WRITER_H
+#pragma once
 
 #include "analyze/snapshot/words.h"
 #include "replay/write/pickle_writer.h"
@@ -181,5 +180,3 @@ enum gm_status gm_compressor_new(struct gm_compressor **compressor, enum gm_comp
 /* Writes what is still inside, and the checksum. */
 enum gm_status gm_compressor_finish(struct gm_compressor *compressor, struct gm_error *err);
 void gm_compressor_free(struct gm_compressor *compressor); /* NULL is fine */
-
-#endif

@@ -5,8 +5,7 @@
  * and what analyze/snapshot/snapshot.h keeps beside them, each row's keys in the order that the file had them. A
  * snapshot that was not read from a file gets PyTorch's order. docs/writing.md says what can differ.
  */
-#ifndef GM_WRITE_WRITE_H
-#define GM_WRITE_WRITE_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/snapshot/snapshot.h"
@@ -27,5 +26,3 @@ enum gm_status gm_write_pickle(const struct gm_snapshot *snapshot, const struct 
  * complete (analyze/base/new_file.h). `gives_up` is asked meanwhile, NULL: never; true: fail, and leave nothing. */
 enum gm_status gm_write_snapshot_file(const struct gm_snapshot *snapshot, bool (*gives_up)(void), const char *path,
                                       struct gm_error *err);
-
-#endif

@@ -14,8 +14,7 @@
  *   opaque    a trace that could not be reconstructed: block bytes are not known
  *   still     analysed, but no device has an event
  */
-#ifndef GM_TESTS_SAMPLE_H
-#define GM_TESTS_SAMPLE_H
+#pragma once
 
 #include "analyze/report/report.h"
 
@@ -28,5 +27,3 @@ bool sample_report(struct gm_report *report, const char *name);
 extern const char *const sample_names[];
 extern const char *const sample_charts[]; /* as gm_analysis_markdown takes them */
 extern const char *const hostile_charts[];
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the samples without a trace and those with one share.
  */
-#ifndef GM_TESTS_SAMPLE_PARTS_H
-#define GM_TESTS_SAMPLE_PARTS_H
+#pragma once
 
 #include "sample.h"
 
@@ -25,5 +24,3 @@ bool sample_oom(struct gm_report *r);
 bool sample_evil(struct gm_report *r);
 bool sample_opaque(struct gm_report *r);
 bool sample_still(struct gm_report *r);
-
-#endif

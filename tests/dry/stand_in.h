@@ -2,8 +2,7 @@
  *
  * For tests that call the stand-in as a library, in place of NVIDIA's: GMDRY_LIBRARY names it.
  */
-#ifndef GM_TESTS_DRY_STAND_IN_H
-#define GM_TESTS_DRY_STAND_IN_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ static inline int open_library(void **state)
         fprintf(stderr, "GMDRY_LIBRARY: %s\n", name == NULL ? "not set (ctest sets it)" : dlerror());
     return library == NULL;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Reports with timelines made by hand, for the exports. test_formats.py says what must come out.
  */
-#ifndef TESTS_EXPORT_SAMPLES_H
-#define TESTS_EXPORT_SAMPLES_H
+#pragma once
 
 #include "analyze/report/report.h"
 
@@ -11,5 +10,3 @@ enum sample { SAMPLE_ONE, SAMPLE_TWO, SAMPLE_HOSTILE, SAMPLE_NO_TRACE, SAMPLE_DE
 const char *sample_name(enum sample sample);
 /* To be freed with gm_report_free. */
 void sample_fill(struct gm_report *report, enum sample sample);
-
-#endif

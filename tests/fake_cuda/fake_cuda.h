@@ -6,8 +6,7 @@
  * Device memory is at the lowest free address that is aligned to 2 MiB, reservations lie above all of it; memory that
  * is not allocated, or reserved and not mapped and made accessible, cannot be touched. One thread.
  */
-#ifndef GM_TESTS_FAKE_CUDA_H
-#define GM_TESTS_FAKE_CUDA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool fake_cuda_holds_nothing(void);
 /* Work for a stream (a cudaStream_t): the stream runs do_it on its copy of [data, data + size). */
 void fake_cuda_queue(void *stream, void (*do_it)(void *data), const void *data, size_t size);
 uint64_t fake_cuda_waiting(void); /* works not done yet, of all streams */
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the files of the fake share: its state, and how each call begins.
  */
-#ifndef GM_TESTS_FAKE_CUDA_PRIVATE_H
-#define GM_TESTS_FAKE_CUDA_PRIVATE_H
+#pragma once
 
 #include "tests/fake_cuda/fake_cuda.h"
 
@@ -57,5 +56,3 @@ void fake_do_all(void); /* works of all streams, in the order in which they were
 /* The start of the addresses for reservations. */
 uint64_t fake_reserve_base(void);
 uint64_t fake_reserve_end(void);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The files that make_fixtures.py wrote into GM_FIXTURES, and growing inputs for attacks.
  */
-#ifndef GM_TESTS_LOAD_FIXTURES_H
-#define GM_TESTS_LOAD_FIXTURES_H
+#pragma once
 
 #include "tests/formats/sources.h"
 
@@ -13,5 +12,3 @@ struct bytes read_fixture(const char *name);
 /* Appends to *b. */
 void add_bytes(struct bytes *b, const void *data, size_t n);
 void add_many(struct bytes *b, const void *data, size_t n, size_t times);
-
-#endif

@@ -3,8 +3,7 @@
  * What the decoder of torch.profiler's traces makes of a file, all of it, to be compared: read by tokens alone, or with
  * what makes it fast.
  */
-#ifndef GM_TESTS_LOAD_PROFILE_OUTCOME_H
-#define GM_TESTS_LOAD_PROFILE_OUTCOME_H
+#pragma once
 
 #include "analyze/formats/source.h"
 #include "analyze/snapshot/profile.h"
@@ -19,5 +18,3 @@ struct profile_outcome {
 struct profile_outcome profile_decode(struct gm_source *source, bool by_tokens);
 /* NULL if they are the same to the last row, else what is not (a constant string). */
 const char *profile_difference(const struct profile_outcome *a, const struct profile_outcome *b);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Sources and data for the tests of loading.
  */
-#ifndef GM_TESTS_LOAD_SOURCES_H
-#define GM_TESTS_LOAD_SOURCES_H
+#pragma once
 
 #include "analyze/formats/source.h"
 
@@ -25,5 +24,3 @@ struct bytes base64_page(const void *data, size_t n);
 
 /* Reads all of *source, `want` bytes at least at a time; returns the status that ended it. */
 enum gm_status read_all(struct gm_source *source, size_t want, struct bytes *out, struct gm_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What every fuzz target asserts: loading ends in an error with a message, or in a snapshot that holds together.
  */
-#ifndef GM_TESTS_FUZZ_FUZZ_H
-#define GM_TESTS_FUZZ_FUZZ_H
+#pragma once
 
 #include "analyze/formats/assemble.h"
 #include "analyze/formats/source.h"
@@ -45,5 +44,3 @@ static inline void gm_fuzz_must(bool holds, const char *what)
     }
 }
 #define HOLDS(condition) gm_fuzz_must((condition), #condition)
-
-#endif

@@ -2,12 +2,9 @@
  *
  * Whether two snapshots say the same, id by id and bit by bit. Only where they came from may differ.
  */
-#ifndef GM_TESTS_GMTRACE_SAME_H
-#define GM_TESTS_GMTRACE_SAME_H
+#pragma once
 
 #include "analyze/snapshot/snapshot.h"
 
 /* NULL if they do, else what differs (a constant string). */
 const char *gm_snapshot_difference(const struct gm_snapshot *a, const struct gm_snapshot *b);
-
-#endif

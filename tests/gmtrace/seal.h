@@ -2,8 +2,7 @@
  *
  * .gmtrace files taken apart and put together again, to attack what lies behind their checksums.
  */
-#ifndef GM_TESTS_GMTRACE_SEAL_H
-#define GM_TESTS_GMTRACE_SEAL_H
+#pragma once
 
 #include "analyze/base/text.h"
 
@@ -17,5 +16,3 @@ void gm_seal(unsigned char *file, size_t length);
 
 /* Appends to *out the same file with nothing compressed in it. false if it cannot be taken apart. */
 bool gm_plain(const unsigned char *file, size_t length, struct gm_text *out);
-
-#endif

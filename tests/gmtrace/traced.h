@@ -2,8 +2,7 @@
  *
  * Snapshots made in memory, with everything odd that the model can hold.
  */
-#ifndef GM_TESTS_GMTRACE_TRACED_H
-#define GM_TESTS_GMTRACE_TRACED_H
+#pragma once
 
 #include "analyze/snapshot/snapshot.h"
 
@@ -13,5 +12,3 @@ void gm_random_snapshot(struct gm_snapshot *snapshot, unsigned seed, size_t even
 
 /* One that is as regular as can be: the same allocation made and freed `pairs` times, three events each. */
 void gm_regular_snapshot(struct gm_snapshot *snapshot, size_t pairs);
-
-#endif

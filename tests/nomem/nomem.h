@@ -3,8 +3,7 @@
  * Memory that runs out where a test wants it. Only calls of our own code are caught, in all threads: the linker sends
  * those of a program that links gm_nomem here. Others (those of the C library, of glib) are not ours.
  */
-#ifndef GM_TESTS_NOMEM_H
-#define GM_TESTS_NOMEM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,5 +12,3 @@
 void nomem_begin(size_t n, bool for_good);
 /* All succeed again. Whether one has failed since nomem_begin. */
 bool nomem_end(void);
-
-#endif

@@ -3,8 +3,7 @@
  * A libcupti that a program drives: what CUDA would do is said by calling these.
  * FAKE_CUPTI: "busy" (somebody subscribed already), "old" (another major version), "drops" (records are lost).
  */
-#ifndef GM_TESTS_FAKE_CUPTI_H
-#define GM_TESTS_FAKE_CUPTI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ void fake_nvtx(uint32_t id, const char *name, const void *parameters, const void
 void fake_kernel(int device, const char *name, uint64_t start, uint64_t end);
 void fake_copy(int device, uint64_t bytes, uint64_t start, uint64_t end);
 uint64_t fake_clock(void);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Looking at display lists: finding things on a page, and what holds for every page whatever the report.
  */
-#ifndef TESTS_RENDER_PAGE_CHECKS_H
-#define TESTS_RENDER_PAGE_CHECKS_H
+#pragma once
 
 #include "render/charts.h"
 #include "tests/render/samples.h"
@@ -28,5 +27,3 @@ struct gm_report *sampled(enum sample sample);
 const struct gm_display *laid_out(const struct gm_report *report, enum gm_chart chart);
 /* Nothing leaves the page, no text lies on another or is painted over, every one can be read, ticks are whole. */
 void check_page(const struct gm_report *report, enum gm_chart chart);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Reports made by hand, for the tests of the charts, their gallery and their bench.
  */
-#ifndef TESTS_RENDER_SAMPLES_H
-#define TESTS_RENDER_SAMPLES_H
+#pragma once
 
 #include "analyze/report/report.h"
 
@@ -28,5 +27,3 @@ enum sample {
 const char *sample_name(enum sample sample);
 /* To be freed by gm_report_free. Aborts if there is no memory. */
 void sample_make(struct gm_report *report, enum sample sample);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Timelines made by hand for the reports of samples.h.
  */
-#ifndef TESTS_RENDER_TRACES_H
-#define TESTS_RENDER_TRACES_H
+#pragma once
 
 #include "analyze/report/report.h"
 
@@ -34,5 +33,3 @@ extern const struct sample_category {
     uint32_t color;
 } sample_categories[];
 enum { SAMPLE_CATEGORIES = 16 };
-
-#endif

@@ -4,8 +4,7 @@
  * last trace, and has it analysed. Everything is plain arrays, so a test may change a number afterwards. Each test
  * begins with an empty one.
  */
-#ifndef GM_TESTS_STATE_FIXTURE_H
-#define GM_TESTS_STATE_FIXTURE_H
+#pragma once
 
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/state/categories.h"
@@ -83,5 +82,3 @@ struct gm_setting *fx_setting(const char *key, enum gm_setting_type type);
 /* Analyses with the default rules; the test fails if that fails. */
 const struct gm_report *fx_analyze(size_t top, int64_t device);
 const struct gm_finding *fx_finding(const char *id);
-
-#endif

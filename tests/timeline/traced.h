@@ -3,8 +3,7 @@
  * A snapshot of one device, written event by event and segment by segment, and what is concluded from it. For tests
  * whose expected numbers are worked out by hand.
  */
-#ifndef GM_TESTS_TRACED_H
-#define GM_TESTS_TRACED_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/report/report.h"
@@ -62,5 +61,3 @@ struct gm_history *gm_traced_history(void);
 /* Of what the diagnosis found, that with this id; NULL: it is not there. */
 const struct gm_finding *gm_traced_finding(const char *id);
 void gm_traced_end(void);
-
-#endif

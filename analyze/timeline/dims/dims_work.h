@@ -4,8 +4,7 @@
  * tell (infer_dims.c), the formulas that give such sizes (formulas.c), what a transformer should need (needs.c). dims.c
  * runs them in this order.
  */
-#ifndef GM_TIMELINE_DIMS_WORK_H
-#define GM_TIMELINE_DIMS_WORK_H
+#pragma once
 
 #include "analyze/timeline/trace_pass.h"
 
@@ -52,5 +51,3 @@ bool gm_formulas_read(const struct gm_formulas *formulas, const struct gm_model 
 /* Fills needs, or missing. false: no memory. */
 bool gm_dims_needs(struct gm_dims_report *out, const struct gm_model *model, const struct gm_census *census,
                    const struct gm_trace_pass *pass);
-
-#endif

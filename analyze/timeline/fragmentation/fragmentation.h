@@ -3,8 +3,7 @@
  * Private to analyze/timeline: what out-of-memory (ooms.c) and fragmentation over time (growth.c) share, and the parts
  * of the latter.
  */
-#ifndef GM_TIMELINE_FRAGMENTATION_H
-#define GM_TIMELINE_FRAGMENTATION_H
+#pragma once
 
 #include "analyze/allocator/rounding.h"
 #include "analyze/base/vec.h"
@@ -122,5 +121,3 @@ struct gm_unusable_sums gm_unusable_of(const struct gm_watch *watch, const struc
 const char *gm_site_or_null(struct gm_trace_pass *pass, struct gm_stack_id stack, bool *ok);
 /* Microseconds from event `from` to event `to` (0 if time runs backwards), GM_REPORT_NONE without times. */
 uint64_t gm_time_between(const struct gm_history *h, uint32_t from, uint32_t to);
-
-#endif

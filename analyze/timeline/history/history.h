@@ -14,8 +14,7 @@
  * moment 0, the allocations of that time are placed, and every event is told to the space, which splits and merges by
  * the allocator's rules. The pending and free neighbours decide whether a remainder stays inside a block.
  */
-#ifndef GM_TIMELINE_HISTORY_H
-#define GM_TIMELINE_HISTORY_H
+#pragma once
 
 #include "analyze/allocator/stats.h"
 #include "analyze/base/bisect.h"
@@ -366,5 +365,3 @@ static inline bool gm_walk_next(struct gm_walk *w, struct gm_change *c)
     }
     return true;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A history that is read while its second half (gm_history_reconstruct) is made in another thread.
  */
-#ifndef GM_TIMELINE_MAKING_H
-#define GM_TIMELINE_MAKING_H
+#pragma once
 
 #include "analyze/timeline/history/history.h"
 
@@ -33,5 +32,3 @@ bool gm_making_end(struct gm_making *making);
 /* gm_block_bytes of a history, or of `seen`: it waits for what may still change them. But of blocks older than the
  * trace it does so for the first part of the events only, for most sizes that are learnt are learnt there. */
 uint64_t gm_making_block_bytes(const struct gm_history *history, size_t allocation);
-
-#endif

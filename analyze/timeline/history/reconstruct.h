@@ -2,8 +2,7 @@
  *
  * Private to the reconstruction (reconstruct.c, beginning.c, ending.c): the address space while it is told a trace.
  */
-#ifndef GM_TIMELINE_RECONSTRUCT_H
-#define GM_TIMELINE_RECONSTRUCT_H
+#pragma once
 
 #include "analyze/allocator/address_space.h"
 #include "analyze/allocator/rounding.h"
@@ -73,5 +72,3 @@ void gm_reconstruct_count_segment(struct gm_reconstruction *t, uint32_t pool, ui
 void gm_reconstruct_count_learnt(struct gm_reconstruction *t, uint32_t block, uint64_t old, int64_t free_above);
 /* Before anything but an allocation happens, and at the end. */
 void gm_reconstruct_keep_peak(struct gm_reconstruction *t);
-
-#endif

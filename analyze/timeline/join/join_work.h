@@ -5,8 +5,7 @@
  * to it, join_shapes.c which shape gives a size, join_values.c which shape an operator's numbers give; join.c makes the
  * report of a device of that.
  */
-#ifndef GM_TIMELINE_JOIN_WORK_H
-#define GM_TIMELINE_JOIN_WORK_H
+#pragma once
 
 #include "analyze/base/ascii.h"
 #include "analyze/report/join.h"
@@ -98,5 +97,3 @@ bool gm_join_by_values(const struct gm_join_operator *op, struct gm_join_made *m
 /* join_shapes.c: the formula of `bytes` by the shapes of the operators around a span, up to and with the operation; in
  * the arena, NULL in *formula: none. false: no memory. */
 bool gm_join_explain(const struct gm_join *join, uint32_t span, uint64_t bytes, const char **formula);
-
-#endif

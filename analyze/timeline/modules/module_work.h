@@ -4,8 +4,7 @@
  * calls of modules (calls.c) are told apart by how the stacks of successive allocations follow each other, and become a
  * tree (tree.c); layers (module_layers.c) are sizes that repeat.
  */
-#ifndef GM_TIMELINE_MODULE_WORK_H
-#define GM_TIMELINE_MODULE_WORK_H
+#pragma once
 
 #include "analyze/base/intern.h"
 #include "analyze/base/vec.h"
@@ -75,5 +74,3 @@ size_t gm_forward_frames(const struct gm_snapshot *s, struct gm_frame_index *ind
 
 bool gm_module_tree(struct gm_trace_pass *pass);   /* tree.c */
 bool gm_module_layers(struct gm_trace_pass *pass); /* module_layers.c */
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Every allocation that was added is in exactly one row or in the rest, so a table sums to what was added.
  */
-#ifndef GM_TIMELINE_GROUPS_H
-#define GM_TIMELINE_GROUPS_H
+#pragma once
 
 #include "analyze/base/intern.h"
 #include "analyze/timeline/trace_pass.h"
@@ -151,5 +150,3 @@ void gm_removals_free(struct gm_removals *r);
  * they are and there are no savings and no swings. false: no memory. */
 bool gm_removals_run(struct gm_removals *r, struct gm_group_row *rows, struct gm_swings *swings,
                      struct gm_saving *savings, size_t most, size_t *saving_count);
-
-#endif

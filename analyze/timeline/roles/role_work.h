@@ -6,8 +6,7 @@
  * every allocation (role_lives.c); with the lives, sizes are counted and tell what has no stack (role_sizes.c); the
  * table (role_table.c) decides.
  */
-#ifndef GM_TIMELINE_ROLE_WORK_H
-#define GM_TIMELINE_ROLE_WORK_H
+#pragma once
 
 #include "analyze/base/vec.h"
 #include "analyze/snapshot/snapshot.h"
@@ -199,5 +198,3 @@ struct gm_role_rule {
 };
 struct gm_role_rule gm_role_rule(size_t reason);
 size_t gm_role_rule_count(void);
-
-#endif

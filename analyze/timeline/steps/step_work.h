@@ -3,8 +3,7 @@
  * Private to the step code: what its parts hand to each other. First annotations become ranges of events; then one
  * source gives the spans that are steps; phases, rows, bands and the pattern follow from those.
  */
-#ifndef GM_TIMELINE_STEP_WORK_H
-#define GM_TIMELINE_STEP_WORK_H
+#pragma once
 
 #include "analyze/base/vec.h"
 #include "analyze/timeline/history/history.h"
@@ -196,5 +195,3 @@ bool gm_loop_look(struct gm_step_work *w, const uint32_t *symbols, uint32_t symb
  * symbol comes once in each round. */
 bool gm_round_beginning(struct gm_step_work *w, const uint32_t *symbols, uint32_t symbol_count,
                         const struct gm_period *period, size_t *beginning);
-
-#endif

@@ -3,8 +3,7 @@
  * How the core answers: the arrays of a result, which live until the next question, and the reason if there is none.
  * The only thing here that is global: a page has one core, and one thread.
  */
-#ifndef GM_PAGE_ANSWER_H
-#define GM_PAGE_ANSWER_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -47,5 +46,3 @@ const char *gm_answer_error(void);
 
 /* Bytes or a time for JavaScript. UINT64_MAX (GM_REPORT_NONE, GM_ABSENT) is NaN. */
 double gm_answer_of(uint64_t value);
-
-#endif

@@ -3,8 +3,7 @@
  * Private to the files of render/page/core: an open snapshot, and what is worked out once so that questions are
  * answered in milliseconds.
  */
-#ifndef GM_PAGE_OPENED_H
-#define GM_PAGE_OPENED_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/cli/judge.h"
@@ -75,5 +74,3 @@ struct gm_opened *gm_opened_judged(uint32_t handle);
 /* The value of `key` in a query, up to the end of its line; NULL: it is not in it. */
 const char *gm_query_value(const char *query, const char *key, size_t *length);
 double gm_query_number(const char *query, const char *key, double otherwise);
-
-#endif

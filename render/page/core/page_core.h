@@ -19,8 +19,7 @@
  * what you know by its name, and ignore the rest. It is the core's, and is there until the next call of any function
  * below but page_alloc, page_free, page_error. NULL: it failed, and page_error says why in one line.
  */
-#ifndef GM_PAGE_PAGE_CORE_H
-#define GM_PAGE_PAGE_CORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -247,5 +246,3 @@ const struct gm_page_result *gm_page_compare(const uint32_t *handles, uint32_t c
 const struct gm_page_result *gm_page_flame_between(uint32_t handle, uint32_t device, uint32_t moment,
                                                    uint32_t base_handle, uint32_t base_device, uint32_t base_moment,
                                                    bool inverted, bool folds) GM_PAGE_EXPORT(page_flame_between);
-
-#endif

@@ -4,8 +4,7 @@
  * moment; above them a tree of blocks that know their highest moment, so that no column loses a peak; and the layers'
  * bytes every so many moments, from which those of any moment are a short walk away.
  */
-#ifndef GM_PAGE_LEVELS_H
-#define GM_PAGE_LEVELS_H
+#pragma once
 
 #include "render/page/core/opened.h"
 
@@ -61,5 +60,3 @@ bool gm_page_is_moment(const struct gm_page_device *d, uint32_t moment);
 double gm_page_edge(double from, double to, uint32_t columns, uint32_t i);
 /* The moment's levels: `requested` is what that one is called, beside allocated, active, reserved. */
 void gm_answer_levels(const struct gm_page_device *d, uint32_t moment, const char *requested);
-
-#endif

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef GM_PAGE_SEED_H
-#define GM_PAGE_SEED_H
+#pragma once
 
 #include <stdint.h>
 
 /* seed[16]: what hash tables begin with. Only WebAssembly needs to be told: elsewhere the kernel gives one. */
 void gm_seed_set(const uint8_t *seed);
-
-#endif

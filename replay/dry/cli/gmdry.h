@@ -2,8 +2,7 @@
  *
  * What the files of gmdry share: its options, the folder that a run has for itself, and what its processes said.
  */
-#ifndef GM_DRY_GMDRY_H
-#define GM_DRY_GMDRY_H
+#pragma once
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
@@ -223,5 +222,3 @@ void gm_dry_attempt_free(struct gm_dry_attempt *attempt);
  * freed in any case, as find->tries. */
 enum gm_status gm_dry_seek(struct gm_dry_find *find, struct gm_dry_attempt *kept, const struct gm_dry_options *options,
                            const struct gm_gpu *gpu, char **command, struct gm_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the files of gmtrace share.
  */
-#ifndef GM_HANDOVER_CLI_GMTRACE_H
-#define GM_HANDOVER_CLI_GMTRACE_H
+#pragma once
 
 #include "analyze/base/text.h"
 #include "analyze/cli/call.h"
@@ -66,5 +65,3 @@ enum gm_status gm_trace_shrink(struct gm_recording *r, const struct gm_verb_opti
                                struct gm_error *err);
 /* All of it, with its messages: the traces up to a NULL as one. */
 void gm_trace_merge(const struct gm_verb_options *o, struct gm_call *call, char *const *paths);
-
-#endif

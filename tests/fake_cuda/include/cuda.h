@@ -2,8 +2,7 @@
  *
  * The part of the CUDA driver's interface that this project uses: see cuda_runtime_api.h beside it.
  */
-#ifndef GM_FAKE_CUDA_H
-#define GM_FAKE_CUDA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -50,5 +49,3 @@ CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericA
                   unsigned long long flags);
 CUresult cuMemUnmap(CUdeviceptr address, size_t size);
 CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *access, size_t count);
-
-#endif

@@ -3,8 +3,7 @@
  * The part of the CUDA runtime's interface that this project calls, for tests on the fake: they need no toolkit. Where
  * there is a toolkit, the fake is compiled against the real header, too, which compares the two.
  */
-#ifndef GM_FAKE_CUDA_RUNTIME_API_H
-#define GM_FAKE_CUDA_RUNTIME_API_H
+#pragma once
 
 #include <stddef.h>
 
@@ -94,5 +93,3 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr whi
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep);
 cudaError_t cudaMallocFromPoolAsync(void **address, size_t size, cudaMemPool_t pool, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void *address, cudaStream_t stream);
-
-#endif

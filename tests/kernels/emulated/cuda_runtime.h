@@ -4,8 +4,7 @@
  * a thread, which does all blocks one after the other. Sanitizers see every access; what the GPU does faster and less
  * exactly (__expf, rsqrtf) is exact here.
  */
-#ifndef GM_TESTS_EMULATED_CUDA_RUNTIME_H
-#define GM_TESTS_EMULATED_CUDA_RUNTIME_H
+#pragma once
 
 #include <math.h>
 #include <pthread.h>
@@ -85,5 +84,3 @@ void emulate(unsigned blocks, unsigned threads, void (*run)(const void *job), co
         emulate(                                                                                                       \
             blocks, threads, [](const void *job) { (*static_cast<const decltype(work) *>(job))(); }, &work);           \
     } while (0)
-
-#endif

@@ -3,8 +3,7 @@
  * POSIX threads where there are none: WebAssembly in a page. Nothing can be started, so whoever asks works alone, and
  * locks have nobody to keep out. Found only by what is compiled for it.
  */
-#ifndef GM_PAGE_WASI_PTHREAD_H
-#define GM_PAGE_WASI_PTHREAD_H
+#pragma once
 
 #include <errno.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ static inline int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *
     (void)condition, (void)mutex;
     return 0;
 }
-
-#endif

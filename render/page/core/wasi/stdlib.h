@@ -2,14 +2,11 @@
  *
  * The C library's, and what it lacks.
  */
-#ifndef GM_PAGE_WASI_STDLIB_H
-#define GM_PAGE_WASI_STDLIB_H
+#pragma once
 
 #include_next <stdlib.h>
 
 #ifdef __wasm__
 void qsort_r(void *v, size_t n, size_t size, int (*compare)(const void *left, const void *right, void *argument),
              void *argument);
-#endif
-
 #endif

@@ -2,8 +2,7 @@
  *
  * WebAssembly has no auxiliary vector.
  */
-#ifndef GM_PAGE_WASI_AUXV_H
-#define GM_PAGE_WASI_AUXV_H
+#pragma once
 
 #define AT_RANDOM 25
 
@@ -12,5 +11,3 @@ static inline unsigned long getauxval(unsigned long type)
     (void)type;
     return 0;
 }
-
-#endif
