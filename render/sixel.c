@@ -75,7 +75,7 @@ void gm_sixel_add(struct gm_text *out, const struct gm_pixels *pixels, const str
 {
     const size_t width = pixels->width, height = pixels->height;
     struct plane planes[GM_COLORS];
-    uint8_t *bits = calloc(GM_COLORS, width);
+    GM_FREED uint8_t *bits = calloc(GM_COLORS, width);
     if (bits == NULL) {
         out->failed = true;
         return;
@@ -100,5 +100,4 @@ void gm_sixel_add(struct gm_text *out, const struct gm_pixels *pixels, const str
         add_band(out, planes);
     }
     gm_text_add(out, "\x1b\\");
-    free(bits);
 }

@@ -490,7 +490,7 @@ static void say(struct gm_text *odd, const char *what)
 void gm_conf_read(struct gm_conf *conf, const char *text, size_t length, struct gm_text *odd)
 {
     struct gm_error err;
-    struct gm_text unknown = {0};
+    GM_FREED struct gm_text unknown = {0};
     struct parser p = {.err = &err, .unknown = &unknown};
     enum gm_status status = begin(&p, conf, text, length);
     if (status != GM_OK) {
@@ -512,5 +512,4 @@ void gm_conf_read(struct gm_conf *conf, const char *text, size_t length, struct 
         say(odd, "options that are not known here: ");
     if (unknown.length > 0 && odd != NULL)
         gm_text_add(odd, unknown.data);
-    gm_text_free(&unknown);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/base/new_file.h"
 
+#include "analyze/base/freed.h"
 #include "analyze/base/hidden.h"
 
 #include <dirent.h>
@@ -110,10 +111,9 @@ void gm_new_file_clean(const char *directory)
 static void clean_beside(const char *path)
 {
     const size_t n = (size_t)(name_of(path) - path);
-    char *directory = n == 0 ? strdup(".") : strndup(path, n);
+    GM_FREED char *directory = n == 0 ? strdup(".") : strndup(path, n);
     if (directory != NULL)
         gm_new_file_clean(directory);
-    free(directory);
 }
 
 /* Opens the hidden file; 0 or errno. */

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "analyze/base/freed.h" /* GM_FREED struct gm_text: freed where the function is left */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -36,7 +36,7 @@ static enum kind kind_of(const struct gm_option *option)
 /* The words of an option, each after a blank and in `quote`s. */
 static void add_words(struct gm_text *out, const struct gm_option *option, char quote)
 {
-    struct gm_text words = {0};
+    GM_FREED struct gm_text words = {0};
     for (size_t i = 0; option->choices != NULL && option->choices[i] != NULL; i++)
         gm_text_printf(&words, "%s\n", option->choices[i]);
     if (option->words != NULL)
@@ -49,7 +49,6 @@ static void add_words(struct gm_text *out, const struct gm_option *option, char 
         at += n + 1;
     }
     out->failed |= words.failed;
-    gm_text_free(&words);
 }
 
 /* A help up to GM_MORE, or an argument, for a place in '...' where `special` have a '\\' before them. */

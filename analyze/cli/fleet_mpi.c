@@ -221,16 +221,14 @@ static bool send_task(struct hall *hall, int to)
         hall->mpi->is_home[to] = true;
         return hall->mpi->module->send(to, TAG_STOP, NULL, 0);
     }
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     const uint64_t number = i;
     const char *path = hall->tasks[i].file->path, *name = hall->tasks[i].name;
     gm_text_add_bytes(&out, &number, sizeof number);
     gm_text_add_bytes(&out, path, strlen(path) + 1);
     gm_text_add(&out, name == NULL ? "" : name);
     gm_text_add_char(&out, '\0');
-    const bool ok = !out.failed && hall->mpi->module->send(to, TAG_TASK, out.data, out.length);
-    gm_text_free(&out);
-    return ok;
+    return !out.failed && hall->mpi->module->send(to, TAG_TASK, out.data, out.length);
 }
 
 static bool take_result(struct hall *hall, const char *message, size_t length)
@@ -296,7 +294,7 @@ static bool serve(struct hall *hall)
 enum gm_status gm_fleet_mpi_run(struct gm_fleet_mpi *mpi, struct gm_fleet_task *tasks, size_t count,
                                 const struct gm_fleet_context *context, struct gm_error *err)
 {
-    size_t *order = gm_fleet_order(tasks, count);
+    GM_FREED size_t *order = gm_fleet_order(tasks, count);
     struct hall hall = {.mpi = mpi, .tasks = tasks, .order = order, .count = count, .context = context};
     struct gm_threads threads;
     if (order == NULL)
@@ -306,6 +304,5 @@ enum gm_status gm_fleet_mpi_run(struct gm_fleet_mpi *mpi, struct gm_fleet_task *
     const bool ok = serve(&hall);
     gm_threads_finish(&threads);
     gm_bar_stop(&hall.progress.bar);
-    free(order);
     return ok ? GM_OK : broken(err);
 }

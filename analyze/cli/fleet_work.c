@@ -20,7 +20,7 @@ static const struct gm_terminal plain = {.program = "--each"};
 /* The first line of what a job said on `plain`, without what every line begins with. */
 static void fail_each(struct gm_error *err, const struct gm_job *job)
 {
-    struct gm_text head = {0};
+    GM_FREED struct gm_text head = {0};
     const char *said = job->messages.data == NULL ? gm_status_text(job->status) : job->messages.data;
     gm_message_add(&head, &plain, GM_MESSAGE_ERROR, job->path, "%s", "");
     const size_t n = head.data == NULL || head.length == 0 ? 0 : head.length - 1; /* without its line feed */
@@ -28,7 +28,6 @@ static void fail_each(struct gm_error *err, const struct gm_job *job)
         said += n;
     gm_fail(err, job->status == GM_OK ? GM_E_INTERNAL : job->status, GM_NO_OFFSET, "--each: %.*s",
             (int)strcspn(said, "\n"), said);
-    gm_text_free(&head);
 }
 
 /* The run directory that gmanalyze would make; false if it could not be made. */
@@ -42,7 +41,7 @@ static bool run_each(struct gm_fleet_task *task, const struct gm_fleet_context *
     each.options.usual.top = 50;
     each.options.usual.quiet = true;
     each.options.usual.verbose = false;
-    struct gm_job job = {.path = task->file->path, .is_one_of_several = true};
+    GM_FREED_BY(gm_job_free) struct gm_job job = {.path = task->file->path, .is_one_of_several = true};
     memcpy(job.name, task->name, sizeof job.name);
     gm_job_run(&job, &each);
     const bool ok = job.status == GM_OK && job.run != NULL;
@@ -53,7 +52,6 @@ static bool run_each(struct gm_fleet_task *task, const struct gm_fleet_context *
         fail_each(&err, &job);
         gm_record_add_each(&task->record, NULL, &err);
     }
-    gm_job_free(&job);
     return ok;
 }
 
@@ -150,10 +148,9 @@ GM_ORDERING(compare_sizes, struct sized, GM_DOWN(bytes) || GM_UP(task));
 size_t *gm_fleet_order(const struct gm_fleet_task *tasks, size_t count)
 {
     size_t *order = calloc(count + 1, sizeof *order);
-    struct sized *sized = calloc(count + 1, sizeof *sized);
+    GM_FREED struct sized *sized = calloc(count + 1, sizeof *sized);
     if (order == NULL || sized == NULL) {
         free(order);
-        free(sized);
         return NULL;
     }
     for (size_t i = 0; i < count; i++)
@@ -161,7 +158,6 @@ size_t *gm_fleet_order(const struct gm_fleet_task *tasks, size_t count)
     qsort(sized, count, sizeof *sized, compare_sizes);
     for (size_t i = 0; i < count; i++)
         order[i] = sized[i].task;
-    free(sized);
     return order;
 }
 
@@ -219,11 +215,10 @@ static void work(void *argument, size_t i)
 
 void gm_fleet_tasks_run(struct gm_fleet_task *tasks, size_t count, const struct gm_fleet_context *context)
 {
-    size_t *order = gm_fleet_order(tasks, count); /* without memory for it: as they are */
+    GM_FREED size_t *order = gm_fleet_order(tasks, count); /* without memory for it: as they are */
     struct work w = {.tasks = tasks, .order = order, .context = context};
     struct gm_threads threads;
     gm_fleet_progress_start(&w.progress, context, tasks, count);
     gm_threads_run(&threads, count, (size_t)context->shell.threads, work, &w);
     gm_bar_stop(&w.progress.bar);
-    free(order);
 }

@@ -29,14 +29,13 @@ static enum gm_status report(struct gm_analyze_context *context, const struct gm
 
 static void tell_beginning(const struct gm_analyze_context *context, size_t known)
 {
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     gm_text_printf(&text, "%s: waiting for snapshots; Ctrl-C ends it", context->options.watch);
     if (known > 0)
         gm_text_printf(&text, "; %zu that %s there already %s left out", known, known == 1 ? "is" : "are",
                        known == 1 ? "is" : "are");
     if (!text.failed)
         gm_call_note(&context->shell->said, text.data);
-    gm_text_free(&text);
 }
 
 /* --watch: each snapshot that appears in a directory is reported as if it had been named, until a signal comes (a

@@ -95,14 +95,13 @@ static void read_inputs(const struct gm_diffed *d, int workers, const struct gm_
 
 static void tell_growth(struct call *call, const struct gm_comparison *c)
 {
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     gm_text_add(&text, "check failed: ");
     gm_diff_growth(&text, c);
     if (text.failed)
         gm_call_raise(&call->shell.said, GM_E_NOMEM);
     else
         gm_call_fail_with(&call->shell.said, NULL, GM_E_CHECK, text.data);
-    gm_text_free(&text);
 }
 
 static enum gm_status note_growth(struct call *call, const struct gm_comparison *c, struct gm_error *err)

@@ -137,7 +137,7 @@ static enum gm_status find_capacity(struct call *call, struct gm_fleet_options *
 static void name_run(char out[GM_NAME_SIZE], const struct gm_fleet_cli_options *o, char **operands, size_t count)
 {
     const char *name = o->usual.name;
-    char *copy = NULL;
+    GM_FREED char *copy = NULL;
     struct stat st;
     if (name == NULL && count == 1 && stat(operands[0], &st) == 0 && S_ISDIR(st.st_mode) &&
         (copy = strdup(operands[0])) != NULL) {
@@ -149,7 +149,6 @@ static void name_run(char out[GM_NAME_SIZE], const struct gm_fleet_cli_options *
     if (name == NULL || name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         name = "fleet";
     gm_name_clean(out, name);
-    free(copy);
 }
 
 /* ---- from files to records --------------------------------------------------------------------------------------- */
@@ -302,7 +301,7 @@ static enum gm_status add_page(struct call *call, struct gm_run_files *files, co
 static enum gm_status put_notices(struct call *call, const struct gm_fleet *fleet, struct gm_error *err)
 {
     const struct gm_usual_options *usual = &call->context.options.usual;
-    struct gm_notices notices = {.failed = false};
+    GM_FREED_BY(gm_notices_free) struct gm_notices notices = {.failed = false};
     struct gm_notice_places places;
     const enum gm_status status = gm_formats_open_places(&places, usual, err);
     if (status == GM_OK && usual->formats.n > 0) {
@@ -310,16 +309,15 @@ static enum gm_status put_notices(struct call *call, const struct gm_fleet *flee
         gm_formats_put(&call->context.shell.said, &usual->formats, &notices);
     }
     gm_formats_close_places(&places);
-    gm_notices_free(&notices);
     return status;
 }
 
 static enum gm_status publish(struct call *call, const struct gm_fleet_task *tasks, size_t count,
                               const struct gm_fleet_options *options, const char *name, struct gm_error *err)
 {
-    struct gm_fleet fleet = {0};
+    GM_FREED_BY(gm_fleet_free) struct gm_fleet fleet = {0};
     struct gm_run *run = NULL;
-    struct gm_run_files files = {.count = 0};
+    GM_FREED_BY(gm_run_files_free) struct gm_run_files files = {.count = 0};
     struct gm_shell *shell = &call->context.shell;
     enum gm_status status = make_fleet(&fleet, call, tasks, count, options, name, err);
     gm_call_time(&call->context.shell.said, "compare");
@@ -337,9 +335,7 @@ static enum gm_status publish(struct call *call, const struct gm_fleet_task *tas
         gm_fleet_summary(&summary, &fleet, gm_run_path(run));
         gm_shell_print(shell, &summary);
     }
-    gm_run_files_free(&files);
     gm_run_free(run);
-    gm_fleet_free(&fleet);
     return status;
 }
 
@@ -362,14 +358,12 @@ static char (*name_each(const struct gm_found_files *files, const char *name))[G
 static enum gm_status do_all(struct call *call, const struct gm_found_files *files,
                              const struct gm_fleet_options *options, const char *name, struct gm_error *err)
 {
-    struct gm_fleet_task *tasks = calloc(files->n + 1, sizeof *tasks);
+    GM_FREED struct gm_fleet_task *tasks = calloc(files->n + 1, sizeof *tasks);
     char(*names)[GM_NAME_SIZE] = NULL; /* of the runs of --each */
     enum gm_status status = GM_OK;
     if (tasks == NULL ||
-        (call->context.options.each && (names = name_each(files, call->context.options.usual.name)) == NULL)) {
-        free(tasks);
+        (call->context.options.each && (names = name_each(files, call->context.options.usual.name)) == NULL))
         return gm_no_memory(err);
-    }
     for (size_t i = 0; i < files->n; i++)
         tasks[i] = (struct gm_fleet_task){.file = &files->v[i], .name = names == NULL ? NULL : names[i]};
     if (call->mpi != NULL)
@@ -386,7 +380,6 @@ static enum gm_status do_all(struct call *call, const struct gm_found_files *fil
         forget_kept(call, tasks, count);
     for (size_t i = 0; i < count; i++)
         gm_text_free(&tasks[i].record);
-    free(tasks);
     free(names);
     return status;
 }

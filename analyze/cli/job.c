@@ -87,7 +87,7 @@ static enum gm_status write_sqlite(const struct work *work, struct gm_job *job,
     const struct gm_sqlite_source source = {&work->judged->report, snapshot_of(work), &work->judged->kept,
                                             context->shell->rules};
     struct gm_run_file *file = NULL;
-    struct gm_text path = {0};
+    GM_FREED struct gm_text path = {0};
     enum gm_status status = job->run != NULL ? GM_OK
                                              : gm_run_begin(&job->run, context->options.usual.results, job->name,
                                                             context->shell->when, err);
@@ -96,7 +96,6 @@ static enum gm_status write_sqlite(const struct work *work, struct gm_job *job,
         status = gm_no_memory(err);
     GM_THEN(status, gm_sqlite_write(path.data, &source, gm_interrupt_is_pending, err));
     const enum gm_status closed = gm_run_file_close(file, status == GM_OK ? err : NULL);
-    gm_text_free(&path);
     return status == GM_OK ? closed : status;
 }
 

@@ -49,7 +49,7 @@ static bool is_link(const char *at)
 
 static void add_word(struct filling *f, const char *word, size_t length)
 {
-    struct gm_text escaped = {0};
+    GM_FREED struct gm_text escaped = {0};
     for (size_t i = 0; i < length; i++) {
         if (word[i] == '`')
             gm_text_add(&escaped, (f->is_code = !f->is_code) ? "\\fB" : "\\fR");
@@ -72,7 +72,6 @@ static void add_word(struct filling *f, const char *word, size_t length)
     gm_text_add_bytes(f->out, escaped.data, escaped.length);
     f->column += escaped.length;
     f->out->failed |= escaped.failed;
-    gm_text_free(&escaped);
 }
 
 static void fill(struct filling *f, const char *text, size_t length)

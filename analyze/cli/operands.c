@@ -24,10 +24,8 @@ static bool look_at_folder(const char *path, const char **name, struct stat *fol
 {
     const char *slash = strrchr(path, '/');
     *name = slash != NULL ? slash + 1 : path;
-    char *text = slash != NULL ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    bool found = text != NULL && stat(text, folder) == 0;
-    free(text);
-    return found;
+    GM_FREED char *text = slash != NULL ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    return text != NULL && stat(text, folder) == 0;
 }
 
 bool gm_path_is_same(const char *a, const char *b)

@@ -96,17 +96,14 @@ static enum gm_status refuse_choice(const struct gm_option *option, const char *
                                     const char *piece, size_t length, struct gm_error *err)
 {
     struct gm_closest closest = gm_closest_to(piece, length);
-    struct gm_text all = {0};
+    GM_FREED struct gm_text all = {0};
     for (size_t i = 0; option->choices[i] != NULL; i++) {
         gm_closest_offer(&closest, option->choices[i]);
         gm_text_printf(&all, "%s%s", i == 0 ? "" : option->choices[i + 1] == NULL ? " or " : ", ", option->choices[i]);
     }
-    enum gm_status status = all.failed
-                                ? gm_no_memory(err)
-                                : gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no %s (%s)%s", shown, argument,
-                                          option->argument, all.data, gm_closest_hint(&closest, "").text);
-    gm_text_free(&all);
-    return status;
+    return all.failed ? gm_no_memory(err)
+                      : gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no %s (%s)%s", shown, argument,
+                                option->argument, all.data, gm_closest_hint(&closest, "").text);
 }
 
 static enum gm_status store_choices(const struct gm_option *option, const char *shown, const char *argument,
@@ -137,7 +134,7 @@ static enum gm_status store_choices(const struct gm_option *option, const char *
 static struct gm_closest_text hint_of_words(const struct gm_option *option, const char *argument)
 {
     struct gm_closest_text hint = {""};
-    struct gm_text words = {0};
+    GM_FREED struct gm_text words = {0};
     if (option->words != NULL)
         option->words(&words);
     for (size_t i = 0; i < words.length; i++)
@@ -153,7 +150,6 @@ static struct gm_closest_text hint_of_words(const struct gm_option *option, cons
         at += strcspn(at, ",");
         at += *at == ',';
     }
-    gm_text_free(&words);
     return hint;
 }
 

@@ -144,11 +144,10 @@ enum gm_status gm_outcome_of_paths(struct gm_analyze_context *context, char **pa
                                    struct gm_error *err)
 {
     const int threads = context->shell->threads, workers = (size_t)threads < count ? threads : (int)count;
-    struct gm_job *jobs = new_jobs(paths, count, context->options.usual.name, are_several);
+    GM_FREED struct gm_job *jobs = new_jobs(paths, count, context->options.usual.name, are_several);
     if (jobs == NULL)
         return gm_no_memory(err);
     context->draw_threads = threads / workers;
     gm_outcome_run(context, jobs, count, workers);
-    free(jobs);
     return GM_OK;
 }

@@ -44,8 +44,8 @@ void gm_page_trace_free(struct gm_page_trace *trace)
 void gm_page_add(struct gm_run_files *files, const struct gm_page_trace *const *traces, size_t count,
                  const struct gm_text *rules)
 {
-    struct gm_page_run *runs = calloc(count + 1, sizeof *runs);
-    struct gm_text report = {0};
+    GM_FREED struct gm_page_run *runs = calloc(count + 1, sizeof *runs);
+    GM_FREED struct gm_text report = {0};
     bool ok = runs != NULL;
     size_t n = 0;
     for (size_t i = 0; ok && i < count; i++) {
@@ -66,8 +66,6 @@ void gm_page_add(struct gm_run_files *files, const struct gm_page_trace *const *
         gm_page_write(page, runs, n, rules->data);
     else if (!ok)
         page->failed = true;
-    gm_text_free(&report);
-    free(runs);
 }
 
 static void tell_no_page(struct gm_call *call, const char *option)
@@ -126,7 +124,7 @@ static bool has_begun(pid_t child)
  * two seconds. What it prints goes to stderr. GM_E_MISSING: there is none that works. */
 static enum gm_status show_in_browser(const char *path, struct gm_error *err)
 {
-    char *whole = realpath(path, NULL);
+    GM_FREED char *whole = realpath(path, NULL);
     const char *const argv[] = {"sh", "-c", script, "sh", whole != NULL ? whole : path, NULL};
     posix_spawnattr_t attributes;
     sigset_t signals;
@@ -141,7 +139,6 @@ static enum gm_status show_in_browser(const char *path, struct gm_error *err)
                   has_begun(child);
         posix_spawnattr_destroy(&attributes);
     }
-    free(whole);
     return is_open ? GM_OK
                    : gm_fail(err, GM_E_MISSING, GM_NO_OFFSET,
                              "--open: no browser shows %s: neither $BROWSER, if it is set, nor else xdg-open", path);
@@ -149,7 +146,7 @@ static enum gm_status show_in_browser(const char *path, struct gm_error *err)
 
 void gm_page_open(struct gm_call *call, const char *run)
 {
-    struct gm_text path = {0};
+    GM_FREED struct gm_text path = {0};
     struct gm_error err;
     gm_text_printf(&path, "%s/memory.html", run);
     if (!gm_page_is_there())
@@ -158,5 +155,4 @@ void gm_page_open(struct gm_call *call, const char *run)
         gm_call_warn(call, run, "--open: there is no memory.html, since there is no trace");
     else if ((path.failed ? gm_no_memory(&err) : show_in_browser(path.data, &err)) != GM_OK)
         gm_call_fail(call, NULL, &err);
-    gm_text_free(&path);
 }

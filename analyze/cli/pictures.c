@@ -87,7 +87,7 @@ struct gm_pictures gm_pictures_ask(void)
 static void add_kitty(struct gm_text *out, const struct gm_png *png, size_t columns)
 {
     enum { PIECE = 4096 };
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     gm_base64_add(&text, png->data, png->length);
     for (size_t i = 0; i < text.length; i += PIECE) {
         const size_t rest = text.length - i;
@@ -99,7 +99,6 @@ static void add_kitty(struct gm_text *out, const struct gm_png *png, size_t colu
         gm_text_add(out, "\x1b\\");
     }
     out->failed = out->failed || text.failed;
-    gm_text_free(&text);
 }
 
 enum gm_status gm_pictures_add(struct gm_text *out, const struct gm_pictures *pictures, struct gm_fonts *fonts,

@@ -3,6 +3,7 @@
  * Both runs in one tree of stacks: Python's frames, or C++'s where there are no others.
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/intern.h"
 #include "analyze/compare/comparison_parts.h"
 #include "analyze/report/frame_kind.h"
@@ -111,7 +112,7 @@ static int by_place(const void *left, const void *right, void *nodes)
 /* Children in order of their width. */
 static bool link_children(struct tree *t)
 {
-    uint32_t *order = malloc((t->nodes.n + 1) * sizeof *order);
+    GM_FREED uint32_t *order = malloc((t->nodes.n + 1) * sizeof *order);
     if (order == NULL)
         return false;
     for (size_t i = 0; i + 1 < t->nodes.n; i++)
@@ -126,7 +127,6 @@ static bool link_children(struct tree *t)
         else
             t->nodes.v[order[i - 1]].next_sibling = order[i];
     }
-    free(order);
     return true;
 }
 

@@ -2,6 +2,7 @@
  *
  * Call sites of two runs, matched by their whole normalised stacks.
  */
+#include "analyze/base/freed.h"
 #include "analyze/base/intern.h"
 #include "analyze/base/order.h"
 #include "analyze/compare/comparison_parts.h"
@@ -46,7 +47,7 @@ static uint32_t *number_frames(struct matching *m, const struct gm_summary *s)
 
 static bool add_run(struct matching *m, const struct gm_summary *s, bool is_base)
 {
-    uint32_t *of_frame = number_frames(m, s);
+    GM_FREED uint32_t *of_frame = number_frames(m, s);
     bool ok = of_frame != NULL;
     for (size_t i = 0; ok && i < s->site_count; i++) {
         const struct gm_summary_site *site = &s->sites[i];
@@ -62,7 +63,6 @@ static bool add_run(struct matching *m, const struct gm_summary *s, bool is_base
         else if (ok)
             m->sites[number].after = site;
     }
-    free(of_frame);
     return ok;
 }
 

@@ -75,7 +75,7 @@ static bool collect_pools_at_peak(struct gm_summary_work *work, size_t d, struct
 {
     const struct gm_history *h = &work->kept.v[d].history;
     const uint32_t moment = gm_summary_peak_moment(work, d);
-    struct gm_amount *amounts = calloc(h->pool_count + 1, sizeof *amounts);
+    GM_FREED struct gm_amount *amounts = calloc(h->pool_count + 1, sizeof *amounts);
     bool ok = amounts != NULL;
     for (size_t a = 0; ok && a < h->allocation_count; a++)
         if (gm_history_is_active(h, a, moment))
@@ -85,7 +85,6 @@ static bool collect_pools_at_peak(struct gm_summary_work *work, size_t d, struct
                                        amounts[i].blocks};
         ok = slice.name != NULL && (slice.blocks == 0 || collect(all, &slice, 1));
     }
-    free(amounts);
     return ok;
 }
 

@@ -46,7 +46,7 @@ static void add_ascii(struct gm_text *out, const struct gm_text *drawn)
 void gm_canvas_devices(struct gm_text *out, const struct gm_report *report, const struct gm_text_canvas *canvas,
                        const char *what, gm_canvas_draw *draw)
 {
-    struct gm_text drawn = {0};
+    GM_FREED struct gm_text drawn = {0};
     struct gm_view view;
     for (size_t i = 0; i < report->device_count; i++) {
         if (!gm_view_of(&view, report, i))
@@ -61,5 +61,4 @@ void gm_canvas_devices(struct gm_text *out, const struct gm_report *report, cons
     else
         add_ascii(out, &drawn);
     out->failed = out->failed || drawn.failed;
-    gm_text_free(&drawn);
 }

@@ -242,7 +242,7 @@ static void draw_rest(struct gm_text *out, struct tree *t, uint32_t tail, uint32
 {
     uint64_t bytes = t->nodes[tail].self_bytes;
     bool is_counted = true;
-    struct gm_text label = {0};
+    GM_FREED struct gm_text label = {0};
     for (uint32_t i = t->nodes[tail].first_child; i != 0; i = t->nodes[i].next_sibling) {
         bytes += t->of[i].is_shown ? 0 : t->nodes[i].bytes;
         is_counted = is_counted && !is_rest(&t->nodes[i]);
@@ -258,7 +258,6 @@ static void draw_rest(struct gm_text *out, struct tree *t, uint32_t tail, uint32
     gm_columns_cut(out, label.data != NULL ? label.data : "", room, false);
     gm_text_add_char(out, '\n');
     out->failed = out->failed || label.failed;
-    gm_text_free(&label);
 }
 
 static void draw_line(struct gm_text *out, struct tree *t, uint32_t head)

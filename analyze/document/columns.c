@@ -93,7 +93,7 @@ void gm_columns_cut(struct gm_text *out, const char *s, size_t columns, bool kee
 
 void gm_columns_cell(struct gm_text *out, const char *s, size_t columns, enum gm_cell cell)
 {
-    struct gm_text cut = {0};
+    GM_FREED struct gm_text cut = {0};
     gm_columns_cut(&cut, s, columns, cell == GM_CELL_TAIL);
     if (cut.failed)
         out->failed = true;
@@ -105,7 +105,6 @@ void gm_columns_cell(struct gm_text *out, const char *s, size_t columns, enum gm
     gm_text_add(out, shown);
     if (cell != GM_CELL_RIGHT)
         gm_text_repeat(out, ' ', pad);
-    gm_text_free(&cut);
 }
 
 /* Whether s[0..n), what follows a blank, is the unit of a number before it: "%", "GiB,", "ms". */

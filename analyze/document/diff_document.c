@@ -339,7 +339,7 @@ static void add_pair(struct gm_text *out, const struct gm_comparison *c, const s
  * one whose number nothing else names. */
 static void add_law(struct gm_text *out, const struct gm_comparison *c, const struct gm_series *series)
 {
-    struct gm_text line = {0}, law = {0};
+    GM_FREED struct gm_text line = {0}, law = {0};
     const struct gm_law_fit *fit = series->fits;
     for (size_t i = 0; i < series->level_count && fit->law == GM_LAW_NONE; i++)
         if (series->fits[i].law != GM_LAW_NONE)
@@ -354,8 +354,6 @@ static void add_law(struct gm_text *out, const struct gm_comparison *c, const st
     out->failed = out->failed || law.failed || line.failed;
     add_label(out, "Law");
     gm_columns_wrap(out, line.data == NULL ? "" : line.data, LABEL);
-    gm_text_free(&line);
-    gm_text_free(&law);
 }
 
 void gm_diff_summary(struct gm_text *out, const struct gm_comparison *c, const char *directory)

@@ -127,7 +127,7 @@ static void say_sums(struct gm_doc *d, const struct gm_diff_sums *s)
 /* "12 new +1.20 GiB, 3 gone -5.00 MiB" */
 static void say_kinds(struct gm_doc *d, const struct gm_diff_sums *sums)
 {
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     for (int k = 0; k < GM_DIFF_KINDS; k++) {
         char count[GM_NUMBER_TEXT], delta[GM_NUMBER_TEXT];
         if (sums->counts[k] > 0)
@@ -137,7 +137,6 @@ static void say_kinds(struct gm_doc *d, const struct gm_diff_sums *sums)
     if (text.length > 0)
         gm_doc_tell(d, "%s.", text.data);
     d->out->failed = d->out->failed || text.failed;
-    gm_text_free(&text);
 }
 
 struct listed {

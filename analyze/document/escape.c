@@ -256,9 +256,8 @@ void gm_escape_url(struct gm_text *out, const char *s)
 void gm_escape_cut(struct gm_text *out, const char *s, size_t columns, bool keep_tail,
                    void (*escape)(struct gm_text *, const char *))
 {
-    struct gm_text cut = {0};
+    GM_FREED struct gm_text cut = {0};
     gm_columns_cut(&cut, s, columns, keep_tail);
     out->failed = out->failed || cut.failed;
     escape(out, cut.data != NULL ? cut.data : "");
-    gm_text_free(&cut);
 }

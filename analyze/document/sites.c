@@ -18,13 +18,12 @@ static const char gap[] = "  "; /* between the name and the path */
 /* Appends s[0..n) in at most `columns`. */
 static void add_name(struct gm_text *out, const char *s, size_t n, size_t columns)
 {
-    struct gm_text name = {0};
+    GM_FREED struct gm_text name = {0};
     gm_text_add_bytes(&name, s, n);
     if (name.failed)
         out->failed = true;
     else
         gm_columns_cut(out, name.data != NULL ? name.data : "", columns, false);
-    gm_text_free(&name);
 }
 
 static const char *file_of(const char *site)

@@ -115,11 +115,10 @@ static struct fingerprint fingerprint_of(const struct gm_notices *notices, size_
 
 static void json_message(struct gm_json *json, const char *key, const struct gm_notice *n)
 {
-    struct gm_text message = {0};
+    GM_FREED struct gm_text message = {0};
     add_message(&message, n);
     json->out->failed = json->out->failed || message.failed;
     gm_json_string(json, key, message.failed ? "" : message.data);
-    gm_text_free(&message);
 }
 
 /* ---- GitLab ------------------------------------------------------------------------------------------------------ */
@@ -177,7 +176,7 @@ static void add_counts(struct gm_text *out, const struct gm_notices *notices, co
 
 static void add_case(struct gm_text *out, const struct gm_notice *n, const char *program)
 {
-    struct gm_text name = {0}, message = {0};
+    GM_FREED struct gm_text name = {0}, message = {0};
     gm_text_printf(&name, "%s%s%s", n->rule, n->site == NULL ? "" : " at ", n->site == NULL ? "" : n->site);
     add_message(&message, n);
     if (n->file != NULL)
@@ -195,8 +194,6 @@ static void add_case(struct gm_text *out, const struct gm_notice *n, const char 
     gm_text_add_char(out, '>');
     gm_text_add_xml(out, message.failed ? "" : message.data);
     gm_text_printf(out, "</%s>\n    </testcase>\n", what);
-    gm_text_free(&name);
-    gm_text_free(&message);
 }
 
 static bool is_first_of_subject(const struct gm_notices *notices, size_t i)
@@ -234,7 +231,7 @@ static void write_junit(struct gm_text *out, const struct gm_notices *notices, c
 
 static void add_location(struct gm_json *json, const struct gm_notice *n)
 {
-    struct gm_text uri = {0};
+    GM_FREED struct gm_text uri = {0};
     gm_escape_url(&uri, n->file != NULL ? n->file : n->subject);
     json->out->failed = json->out->failed || uri.failed;
     gm_json_open(json, "locations", '[');
@@ -251,7 +248,6 @@ static void add_location(struct gm_json *json, const struct gm_notice *n)
     gm_json_close(json, '}');
     gm_json_close(json, '}');
     gm_json_close(json, ']');
-    gm_text_free(&uri);
 }
 
 /* The rules of what is told, in the order of their first notices. */

@@ -91,7 +91,7 @@ void gm_notices_of_report(struct gm_notices *notices, const struct gm_report *re
 static void add_growth(struct gm_notices *notices, const struct gm_comparison *c, const struct gm_growth *g)
 {
     char before[GM_NUMBER_TEXT], after[GM_NUMBER_TEXT];
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     gm_text_printf(&text, "%s", g->what);
     if (g->device >= 0)
         gm_text_printf(&text, " of device %" PRId64, g->device);
@@ -106,7 +106,6 @@ static void add_growth(struct gm_notices *notices, const struct gm_comparison *c
     notices->failed = notices->failed || text.failed;
     if (!text.failed)
         gm_notices_add(notices, &notice, NULL);
-    gm_text_free(&text);
 }
 
 static void add_site(struct gm_notices *notices, const struct gm_diff_site *site, bool is_at_peak, bool is_over,
@@ -114,7 +113,7 @@ static void add_site(struct gm_notices *notices, const struct gm_diff_site *site
 {
     char before[GM_NUMBER_TEXT], after[GM_NUMBER_TEXT], by[GM_NUMBER_TEXT];
     const struct gm_summary_site *now = site->after;
-    struct gm_text title = {0}, text = {0};
+    GM_FREED struct gm_text title = {0}, text = {0};
     gm_text_printf(&title, "%s more GPU memory %s", gm_bytes_format(by, (uint64_t)site->row.delta),
                    is_at_peak ? "at the peak" : "at the end");
     gm_text_printf(&text, "%s", site->row.name);
@@ -136,8 +135,6 @@ static void add_site(struct gm_notices *notices, const struct gm_diff_site *site
     notices->failed = notices->failed || text.failed || title.failed;
     if (!text.failed && !title.failed)
         gm_notices_add(notices, &notice, places);
-    gm_text_free(&title);
-    gm_text_free(&text);
 }
 
 static void add_sites(struct gm_notices *notices, const struct gm_comparison *c, const struct gm_diff_pair *pair,

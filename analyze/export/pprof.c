@@ -192,7 +192,7 @@ static void put_profile(struct profile *p, const struct gm_report *report, struc
 void gm_export_pprof(struct gm_text *out, const struct gm_report *report)
 {
     struct profile p = {0};
-    struct gm_arena names = {0};
+    GM_FREED_BY(gm_arena_free) struct gm_arena names = {0};
     put_profile(&p, report, &names);
     if (p.out.failed || p.message.failed || p.part.failed || p.strings.failed || p.functions.failed ||
         p.locations.failed)
@@ -205,5 +205,4 @@ void gm_export_pprof(struct gm_text *out, const struct gm_report *report)
     gm_triples_free(&p.strings);
     gm_triples_free(&p.functions);
     gm_triples_free(&p.locations);
-    gm_arena_free(&names);
 }

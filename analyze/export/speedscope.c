@@ -83,7 +83,7 @@ static void add_frames(struct gm_text *out, const struct gm_triples *frames)
 
 void gm_export_speedscope(struct gm_text *out, const struct gm_report *report)
 {
-    struct gm_triples frames = {0};
+    GM_FREED_BY(gm_triples_free) struct gm_triples frames = {0};
     gm_text_add(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
                      "\"exporter\":\"gmanalyze " GM_VERSION "\",\n\"name\":");
     gm_export_string(out, report->run_name);
@@ -93,5 +93,4 @@ void gm_export_speedscope(struct gm_text *out, const struct gm_report *report)
     add_frames(out, &frames);
     gm_text_add(out, "]}}\n");
     out->failed = out->failed || frames.failed;
-    gm_triples_free(&frames);
 }

@@ -2,6 +2,7 @@
 #include "analyze/fleet/arrivals.h"
 
 #include "analyze/base/clock.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/vec.h"
 
 #include <errno.h>
@@ -100,10 +101,9 @@ static bool is_same(const struct gm_found_file *a, const struct gm_found_file *b
 /* Has changes in the folder of a new file told; what cannot be watched is found when its turn comes. */
 static void follow(const struct gm_arrivals *a, const char *path, size_t length)
 {
-    char *folder = a->changes < 0 ? NULL : strndup(path, length);
+    GM_FREED char *folder = a->changes < 0 ? NULL : strndup(path, length);
     if (folder != NULL)
         (void)inotify_add_watch(a->changes, folder, IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR);
-    free(folder);
 }
 
 static void free_known(struct known *v, size_t n)

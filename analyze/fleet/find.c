@@ -84,13 +84,11 @@ static int compare_strings_down(const void *a, const void *b)
 
 static bool begins_like_snapshot(const char *path)
 {
-    struct gm_source source = {0};
+    GM_FREED_BY(gm_source_free) struct gm_source source = {0};
     enum gm_content content;
     uint64_t bytes;
-    bool ok =
-        gm_source_open_file(&source, path, &bytes, NULL, NULL) == GM_OK && gm_sniff(&source, &content, NULL) == GM_OK;
-    gm_source_free(&source);
-    return ok;
+    return gm_source_open_file(&source, path, &bytes, NULL, NULL) == GM_OK &&
+           gm_sniff(&source, &content, NULL) == GM_OK;
 }
 
 /* Takes `path` over. `st` is NULL if the file cannot be looked at, for `reason`. */
@@ -215,12 +213,9 @@ GM_ORDERING(compare_files, struct gm_found_file, GM_BY(strcmp(a->path, b->path))
 static char *resolve(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *directory = slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
-    char *real = directory == NULL ? NULL : realpath(directory, NULL);
-    char *whole = real == NULL ? strdup(path) : join(real, slash == NULL ? path : slash + 1);
-    free(directory);
-    free(real);
-    return whole;
+    GM_FREED char *directory = slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    GM_FREED char *real = directory == NULL ? NULL : realpath(directory, NULL);
+    return real == NULL ? strdup(path) : join(real, slash == NULL ? path : slash + 1);
 }
 
 struct resolved {

@@ -169,7 +169,7 @@ static void choose_shown(struct gm_fleet_work *w)
 static bool make_items(struct gm_fleet_work *w, const struct placed *placed)
 {
     struct gm_fleet *f = w->fleet;
-    struct gm_record_sites sites = {0};
+    GM_FREED_BY(gm_record_sites_free) struct gm_record_sites sites = {0};
     const size_t count = f->item_count;
     struct gm_fleet_row *rows = gm_arena_calloc(&f->arena, count, sizeof *rows);
     w->items = gm_arena_calloc(&f->arena, count, sizeof *w->items);
@@ -188,7 +188,6 @@ static bool make_items(struct gm_fleet_work *w, const struct placed *placed)
     f->rows = rows;
     f->sites = own;
     f->site_count = own == NULL ? 0 : sites.v.n;
-    gm_record_sites_free(&sites);
     return own != NULL;
 }
 
@@ -297,7 +296,7 @@ static bool fill_columns(struct gm_fleet_work *w)
 {
     struct gm_fleet *f = w->fleet;
     struct gm_fleet_column *columns = gm_arena_calloc(&f->arena, f->column_count, sizeof *columns);
-    struct value *values = calloc(f->item_count + 1, sizeof *values);
+    GM_FREED struct value *values = calloc(f->item_count + 1, sizeof *values);
     size_t most = 0;
     const bool ok = columns != NULL && values != NULL && make_peers(&w->peers, f->item_count) &&
                     by_column(f, w->placed_count, &w->order, &w->starts);
@@ -312,7 +311,6 @@ static bool fill_columns(struct gm_fleet_work *w)
             f->reference = c;
     if (ok)
         f->columns = columns;
-    free(values);
     return ok;
 }
 
@@ -370,7 +368,7 @@ static bool find_ooms(struct gm_fleet *f)
 static bool make(struct gm_fleet_work *w, const struct gm_fleet_part *parts, size_t count)
 {
     struct gm_fleet *f = w->fleet;
-    struct placed *placed = calloc(count + 1, sizeof *placed);
+    GM_FREED struct placed *placed = calloc(count + 1, sizeof *placed);
     bool ok = placed != NULL;
     f->item_count = ok ? count : 0;
     for (size_t i = 0; ok && i < count; i++) {
@@ -389,7 +387,6 @@ static bool make(struct gm_fleet_work *w, const struct gm_fleet_part *parts, siz
         qsort(placed, count, sizeof *placed, compare_placed);
     w->placed_count = ok ? count - part_strays(placed, count) : 0;
     ok = ok && make_items(w, placed) && fill_columns(w) && find_missing(f) && find_ooms(f);
-    free(placed);
     return ok;
 }
 

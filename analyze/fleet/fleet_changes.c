@@ -68,7 +68,7 @@ static bool keep_largest(struct gm_fleet_work *w, struct gm_fleet_changes *out, 
 bool gm_fleet_compare_all(struct gm_fleet_work *w, struct gm_fleet_changes *out, const size_t *from, const size_t *to,
                           size_t pairs, enum gm_fleet_measure measure, size_t top)
 {
-    struct gm_fleet_change *all = calloc(w->fleet->site_count + 1, sizeof *all);
+    GM_FREED struct gm_fleet_change *all = calloc(w->fleet->site_count + 1, sizeof *all);
     uint64_t before = 0, after = 0;
     if (all == NULL)
         return false;
@@ -84,9 +84,7 @@ bool gm_fleet_compare_all(struct gm_fleet_work *w, struct gm_fleet_changes *out,
             all[b->uses[i].site].to = gm_sat_add(all[b->uses[i].site].to, use_of(b, &b->uses[i], measure));
     }
     out->delta = gm_signed_gap(after, before);
-    const bool ok = keep_largest(w, out, all, top);
-    free(all);
-    return ok;
+    return keep_largest(w, out, all, top);
 }
 
 bool gm_fleet_compare(struct gm_fleet_work *w, struct gm_fleet_changes *out, size_t from, size_t to,

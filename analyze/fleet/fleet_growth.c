@@ -87,17 +87,15 @@ GM_ORDERING(compare_growth, struct gm_fleet_growth, GM_DOWN(reserved.slope) || G
 static bool find_survivors(struct gm_fleet_work *w)
 {
     const struct gm_fleet *f = w->fleet;
-    size_t *pairs = calloc(2 * f->growth_count + 1, sizeof *pairs);
+    GM_FREED size_t *pairs = calloc(2 * f->growth_count + 1, sizeof *pairs);
     if (pairs == NULL)
         return false;
     for (size_t i = 0; i < f->growth_count; i++) {
         pairs[i] = f->growths[i].first;
         pairs[f->growth_count + i] = f->growths[i].last;
     }
-    const bool ok = gm_fleet_compare_all(w, &w->fleet->survivors, pairs, pairs + f->growth_count, f->growth_count,
-                                         GM_FLEET_END, w->options->top);
-    free(pairs);
-    return ok;
+    return gm_fleet_compare_all(w, &w->fleet->survivors, pairs, pairs + f->growth_count, f->growth_count, GM_FLEET_END,
+                                w->options->top);
 }
 
 bool gm_fleet_find_growth(struct gm_fleet_work *w)

@@ -155,8 +155,8 @@ static size_t keep_first_of_row(struct far *far, size_t count, size_t *times)
 bool gm_fleet_find_odds(struct gm_fleet_work *w)
 {
     struct gm_fleet *f = w->fleet;
-    uint64_t *v = calloc(f->item_count + 1, sizeof *v);
-    struct far *far = calloc(f->item_count + 1, sizeof *far);
+    GM_FREED uint64_t *v = calloc(f->item_count + 1, sizeof *v);
+    GM_FREED struct far *far = calloc(f->item_count + 1, sizeof *far);
     size_t *times = calloc(f->row_count + 1, sizeof *times), count = 0;
     bool ok = v != NULL && far != NULL && times != NULL;
     f->typical = SIZE_MAX;
@@ -173,8 +173,6 @@ bool gm_fleet_find_odds(struct gm_fleet_work *w)
         ok = fill_odd(w, &odds[i], &far[i], times[far[i].row]);
     f->odds = odds;
     f->odd_count = ok ? count : 0;
-    free(v);
-    free(far);
     free(times);
     return ok;
 }

@@ -266,7 +266,7 @@ static uint64_t what_is_left(uint64_t total, uint64_t listed)
 /* Sites that are shown alike are one here. */
 static bool put_sites(struct walk *w, const struct gm_summary *s)
 {
-    struct gm_summary_site *sites = calloc(s->site_count + 1, sizeof *sites);
+    GM_FREED struct gm_summary_site *sites = calloc(s->site_count + 1, sizeof *sites);
     size_t n = 0;
     uint64_t end = 0, peak = 0;
     if (sites == NULL)
@@ -293,7 +293,6 @@ static bool put_sites(struct walk *w, const struct gm_summary *s)
     }
     number(w, what_is_left(s->totals.allocated, end));
     number(w, s->has_trace ? what_is_left(s->peaks[GM_LEVEL_REQUESTED], peak) : 0);
-    free(sites);
     return true;
 }
 
@@ -423,14 +422,13 @@ static void put_no_each(struct walk *w, size_t start)
 void gm_record_fail(struct gm_text *record, const struct gm_error *err)
 {
     struct walk w = {.out = record, .ok = true};
-    struct gm_text what = {0};
+    GM_FREED struct gm_text what = {0};
     const size_t start = record->length;
     char place[GM_ERROR_PLACE];
     gm_text_printf(&what, "%s%s", err->message, gm_error_place(place, err));
     gm_text_add(record, GM_RECORD_MAGIC);
     put_status(&w, err->status, what.failed ? err->message : what.data == NULL ? "" : what.data);
     put_no_each(&w, start);
-    gm_text_free(&what);
 }
 
 void gm_record_add_each(struct gm_text *record, const char *directory, const struct gm_error *failure)
@@ -452,9 +450,9 @@ enum gm_status gm_record_make(struct gm_text *record, const char *path, const st
         .salvage = options->salvage, .max_memory = options->max_memory, .progress = options->progress};
     const struct gm_summary_options wanted = {.rules = options->rules, .device = options->device, .is_short = true};
     const size_t start = record->length;
-    struct gm_snapshot snapshot = {0};
-    struct gm_summary summary = {0};
-    struct gm_arena arena = {0};
+    GM_FREED_BY(gm_snapshot_free) struct gm_snapshot snapshot = {0};
+    GM_FREED_BY(gm_summary_free) struct gm_summary summary = {0};
+    GM_FREED_BY(gm_arena_free) struct gm_arena arena = {0};
     *err = (struct gm_error){.offset = GM_NO_OFFSET};
     enum gm_status status = gm_snapshot_load(&snapshot, path, &load, err);
     GM_THEN(status, gm_summary_make(&summary, &snapshot, NULL, &wanted, err));
@@ -470,9 +468,6 @@ enum gm_status gm_record_make(struct gm_text *record, const char *path, const st
     } else {
         gm_record_fail(record, err);
     }
-    gm_arena_free(&arena);
-    gm_summary_free(&summary);
-    gm_snapshot_free(&snapshot);
     return status;
 }
 
@@ -534,12 +529,10 @@ int64_t gm_record_rank(const void *bytes, size_t length)
 bool gm_record_check(const void *bytes, size_t length, enum gm_status *status)
 {
     struct gm_fleet_item item = {0};
-    struct gm_arena arena = {0};
-    struct gm_record_sites sites = {0};
+    GM_FREED_BY(gm_arena_free) struct gm_arena arena = {0};
+    GM_FREED_BY(gm_record_sites_free) struct gm_record_sites sites = {0};
     const bool ok = gm_record_read(&item, &arena, &sites, bytes, length);
     *status = item.status;
-    gm_record_sites_free(&sites);
-    gm_arena_free(&arena);
     return ok;
 }
 

@@ -139,7 +139,7 @@ static void make_directories(char *path)
 
 void gm_retained_save(const char *results, const char *key, const struct gm_text *record)
 {
-    char *folder = path_of(results, ""), *path = path_of(results, key);
+    GM_FREED char *folder = path_of(results, ""), *path = path_of(results, key);
     struct gm_new_file file;
     if (folder != NULL && path != NULL && !record->failed) {
         make_directories(folder);
@@ -147,24 +147,20 @@ void gm_retained_save(const char *results, const char *key, const struct gm_text
         GM_THEN(status, gm_new_file_write(&file, record->data, record->length, NULL));
         (void)gm_new_file_close(&file, status, NULL);
     }
-    free(folder);
-    free(path);
 }
 
 void gm_retained_forget(const char *results, const char *key)
 {
-    char *path = path_of(results, key);
+    GM_FREED char *path = path_of(results, key);
     if (path != NULL)
         unlink(path);
-    free(path);
 }
 
 void gm_retained_finish(const char *results)
 {
-    char *folder = path_of(results, "");
+    GM_FREED char *folder = path_of(results, "");
     if (folder != NULL) {
         gm_new_file_clean(folder);
         rmdir(folder); /* fails as long as anything of another run is in it */
     }
-    free(folder);
 }

@@ -4,6 +4,7 @@
  * are laid out in the order of the lists that name them; events stay where they were made if, as always in real files,
  * the traces name them in order.
  */
+#include "analyze/base/freed.h"
 #include "analyze/formats/assemble_value.h"
 
 #include <stdlib.h>
@@ -250,7 +251,7 @@ static enum gm_status measure_traces(struct finisher *f, struct trace_lists *t, 
 
 static enum gm_status reorder_events(struct finisher *f, const struct trace_lists *t, size_t total)
 {
-    uint32_t *order = malloc((total + 1) * sizeof *order);
+    GM_FREED uint32_t *order = malloc((total + 1) * sizeof *order);
     if (order == NULL)
         return gm_no_memory(f->err);
     size_t n = 0;
@@ -267,7 +268,6 @@ static enum gm_status reorder_events(struct finisher *f, const struct trace_list
     enum gm_status status = gm_keep_rows(f->a, GM_ROW_EVENT, GM_ROW_EVENT, order, n, f->err);
     if (status == GM_OK && !gm_builder_permute_events(f->a->m, order, n))
         status = gm_no_memory(f->err);
-    free(order);
     return status;
 }
 
@@ -436,10 +436,9 @@ static enum gm_status fill_annotations(struct finisher *f, uint32_t ref)
     if (in_order)
         return gm_keep_all(f->a, GM_ROW_ANNOTATION) ? GM_OK : gm_no_memory(f->err);
     struct gm_annotation *kept = malloc(((size_t)list->count + 1) * sizeof *kept);
-    uint32_t *order = malloc(((size_t)list->count + 1) * sizeof *order);
+    GM_FREED uint32_t *order = malloc(((size_t)list->count + 1) * sizeof *order);
     if (kept == NULL || order == NULL) {
         free(kept);
-        free(order);
         return gm_no_memory(f->err);
     }
     size_t n = 0;
@@ -453,9 +452,7 @@ static enum gm_status fill_annotations(struct finisher *f, uint32_t ref)
     free(m->annotations.v);
     m->annotations.v = kept;
     m->annotations.n = n;
-    enum gm_status status = gm_keep_rows(f->a, GM_ROW_ANNOTATION, GM_ROW_ANNOTATION, order, n, f->err);
-    free(order);
-    return status;
+    return gm_keep_rows(f->a, GM_ROW_ANNOTATION, GM_ROW_ANNOTATION, order, n, f->err);
 }
 
 /* ---- the whole -------------------------------------------------------------------------------------------------- */

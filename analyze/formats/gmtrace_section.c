@@ -195,7 +195,7 @@ static enum gm_status pad(struct gm_gmtrace_writer *w, uint64_t cost)
     uint64_t allowed = GM_GMTRACE_FREE + GM_GMTRACE_WRITE_RATIO * length;
     if (w->spent <= allowed)
         return GM_OK;
-    struct gm_text noise = {0};
+    GM_FREED struct gm_text noise = {0};
     uint64_t state = (w->spent | 1) * UINT64_C(0x9e3779b97f4a7c15); /* other noise each time */
     for (uint64_t n = (w->spent - allowed) / GM_GMTRACE_WRITE_RATIO / 8 + 1; n > 0; n--) {
         state ^= state << 13;
@@ -203,9 +203,7 @@ static enum gm_status pad(struct gm_gmtrace_writer *w, uint64_t cost)
         state ^= state << 17;
         gm_put_u64(&noise, state);
     }
-    enum gm_status status = append(w, GM_GMTRACE_PAD, &noise);
-    gm_text_free(&noise);
-    return status;
+    return append(w, GM_GMTRACE_PAD, &noise);
 }
 
 enum gm_status gm_gmtrace_section(struct gm_gmtrace_writer *w, const char *tag, size_t streams, uint32_t bytes,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/base/freed.h"
 #include "analyze/formats/assemble_value.h"
 
 #include "analyze/base/bisect.h"
@@ -273,8 +274,8 @@ enum gm_status gm_keep_segments(struct gm_assembler *a, const struct gm_node *li
     const struct gm_snapshot_memory *m = a->m;
     if (m->kept[GM_ROW_SEGMENT].n == 0 && m->kept[GM_ROW_BLOCK].n == 0)
         return GM_OK;
-    uint32_t *segments = malloc(((size_t)list->count + 1) * sizeof *segments);
-    uint32_t *order = malloc((blocks + 1) * sizeof *order);
+    GM_FREED uint32_t *segments = malloc(((size_t)list->count + 1) * sizeof *segments);
+    GM_FREED uint32_t *order = malloc((blocks + 1) * sizeof *order);
     size_t n = 0;
     enum gm_status status = GM_OK;
     if (segments == NULL || order == NULL)
@@ -288,8 +289,6 @@ enum gm_status gm_keep_segments(struct gm_assembler *a, const struct gm_node *li
     GM_THEN(status, gm_keep_rows(a, GM_ROW_SEGMENT, is_host ? GM_ROW_HOST_SEGMENT : GM_ROW_SEGMENT, segments,
                                  list->count, err));
     GM_THEN(status, gm_keep_rows(a, GM_ROW_BLOCK, is_host ? GM_ROW_HOST_BLOCK : GM_ROW_BLOCK, order, n, err));
-    free(segments);
-    free(order);
     return status;
 }
 

@@ -111,7 +111,7 @@ enum gm_status gm_diff_summarise(struct gm_diff_input *input, const struct gm_sn
 /* "BASE_vs_NEW", "BASE_vs_NEW_and_2_more". */
 static void name_run(struct gm_diffed *d)
 {
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     const struct gm_comparison *c = &d->comparison;
     if (d->options->usual.name != NULL)
         gm_text_add(&text, d->options->usual.name);
@@ -120,7 +120,6 @@ static void name_run(struct gm_diffed *d)
     if (d->options->usual.name == NULL && c->run_count > 2)
         gm_text_printf(&text, "_and_%zu_more", c->run_count - 2);
     gm_name_clean(d->name, text.failed ? "diff" : text.data);
-    gm_text_free(&text);
 }
 
 /* Of the inputs that could not be read. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/base/freed.h"
 #include "analyze/profile/profile_pass.h"
 
 #include "analyze/base/address_map.h"
@@ -35,7 +36,7 @@ static bool find_on_devices(struct gm_links *links, struct gm_address_map *ids, 
 
 bool gm_links_find(struct gm_links *links, const struct gm_profile *p)
 {
-    struct gm_address_map ids = {.slots = NULL};
+    GM_FREED_BY(gm_map_free) struct gm_address_map ids = {.slots = NULL};
     links->of = malloc((p->spans.n + 1) * sizeof *links->of);
     const bool ok = links->of != NULL && find_on_devices(links, &ids, p);
     for (uint32_t i = 0; ok && i < p->spans.n && links->rows.n > 0; i++) {
@@ -45,7 +46,6 @@ bool gm_links_find(struct gm_links *links, const struct gm_profile *p)
         if (external != 0 && links->of[i] != GM_MAP_NONE && span->kind == GM_SPAN_OPERATOR)
             links->rows.v[links->of[i]].operator_span = i;
     }
-    gm_map_free(&ids);
     return ok;
 }
 

@@ -59,16 +59,14 @@ static void note(struct gm_stated_memory *row, const struct gm_profile *p, const
 static const char *site_of(struct gm_profile_pass *pass, uint32_t span)
 {
     const struct gm_profile *p = pass->profile;
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     for (int k = 0; k < SITE_FRAMES && span != GM_PROFILE_NONE; k++, span = p->spans.v[span].parent) {
         size_t n;
         const char *s = gm_profile_string(p, p->spans.v[span].name, &n);
         gm_text_add(&text, k > 0 ? " < " : "");
         gm_text_add_bytes(&text, s, n);
     }
-    const char *site = text.length == 0 ? NULL : gm_profile_clean(pass->arena, text.data, text.length);
-    gm_text_free(&text);
-    return site;
+    return text.length == 0 ? NULL : gm_profile_clean(pass->arena, text.data, text.length);
 }
 
 static bool name_device(struct gm_profile_pass *pass, struct gm_stated_memory *row)
@@ -108,14 +106,11 @@ enum gm_status gm_profile_stated(struct gm_profile_pass *pass, struct gm_error *
 {
     const struct gm_profile *p = pass->profile;
     enum { NOWHERE = GM_PROFILE_DEVICES + 1 };
-    struct gm_stated_memory *rows = calloc(NOWHERE + 1, sizeof *rows); /* the host is behind the devices */
-    uint32_t *spans = calloc(NOWHERE + 1, sizeof *spans);
+    GM_FREED struct gm_stated_memory *rows = calloc(NOWHERE + 1, sizeof *rows); /* the host is behind the devices */
+    GM_FREED uint32_t *spans = calloc(NOWHERE + 1, sizeof *spans);
     size_t count = 0;
-    if (rows == NULL || spans == NULL) {
-        free(rows);
-        free(spans);
+    if (rows == NULL || spans == NULL)
         return gm_no_memory(err);
-    }
     for (size_t i = 0; i <= GM_PROFILE_DEVICES; i++)
         rows[i] = new_row(i == GM_PROFILE_DEVICES ? -1 : (int64_t)i);
     for (size_t i = 0; i < p->memory.n; i++) {
@@ -141,7 +136,5 @@ enum gm_status gm_profile_stated(struct gm_profile_pass *pass, struct gm_error *
     }
     pass->out->stated = out;
     pass->out->stated_count = count;
-    free(rows);
-    free(spans);
     return ok ? GM_OK : gm_no_memory(err);
 }

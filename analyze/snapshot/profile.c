@@ -54,7 +54,7 @@ static uint32_t span_at(const struct gm_profile *p, struct cursor *c, uint32_t t
 
 static bool place_memory(struct gm_profile *p)
 {
-    struct cursor *cursors = calloc(p->threads.n + 1, sizeof *cursors);
+    GM_FREED struct cursor *cursors = calloc(p->threads.n + 1, sizeof *cursors);
     if (cursors == NULL)
         return false;
     for (size_t t = 0; t < p->threads.n; t++) {
@@ -66,7 +66,6 @@ static bool place_memory(struct gm_profile *p)
         struct gm_profile_memory *m = &p->memory.v[i];
         m->span = span_at(p, &cursors[m->thread], m->thread, m->time_ns);
     }
-    free(cursors);
     return true;
 }
 

@@ -266,7 +266,7 @@ static bool make_sites(struct gm_pass *pass, const struct gm_amount *amounts)
     size_t n = 0, used = 0;
     for (size_t i = 0; i < pass->snapshot->stacks.count; i++)
         used += amounts[i].blocks > 0;
-    struct gm_site_row *rows = calloc(used + 1, sizeof *rows);
+    GM_FREED struct gm_site_row *rows = calloc(used + 1, sizeof *rows);
     bool ok = rows != NULL && add_rows(pass, amounts, rows, &n);
     if (ok) {
         qsort(rows, n, sizeof *rows, by_place);
@@ -274,14 +274,13 @@ static bool make_sites(struct gm_pass *pass, const struct gm_amount *amounts)
         qsort(rows, n, sizeof *rows, by_site_bytes);
         ok = publish_sites(pass, rows, n);
     }
-    free(rows);
     return ok;
 }
 
 bool gm_pass_blocks(struct gm_pass *pass)
 {
     const size_t categories = gm_category_count(pass->options->rules), stacks = pass->snapshot->stacks.count;
-    struct gm_amount *amounts = calloc(2 * categories + stacks + 1, sizeof *amounts);
+    GM_FREED struct gm_amount *amounts = calloc(2 * categories + stacks + 1, sizeof *amounts);
     if (amounts == NULL)
         return false;
     struct tally t = {pass, amounts, amounts + categories, amounts + 2 * categories, {0}};
@@ -289,7 +288,6 @@ bool gm_pass_blocks(struct gm_pass *pass)
     const bool ok = top_new(&t.top, pass->options->top, pass->report->totals.allocated_blocks) && visit_devices(&t) &&
                     (pass->options->is_brief || (publish_top(pass, &t.top) && make_sites(pass, t.of_stack)));
     free(t.top.keys);
-    free(amounts);
     return ok;
 }
 

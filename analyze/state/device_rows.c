@@ -98,10 +98,9 @@ bool gm_pass_device_rows(struct gm_pass *pass)
     size_t most = 1;
     for (size_t d = 0; d < pass->device_count; d++)
         most = pass->device_passes[d].count > most ? pass->device_passes[d].count : most;
-    struct keyed *keys = malloc(most * sizeof *keys);
+    GM_FREED struct keyed *keys = malloc(most * sizeof *keys);
     bool has_memory = keys != NULL;
     for (size_t d = 0; has_memory && d < pass->device_count; d++)
         has_memory = fill_streams(pass, d, keys) && fill_pools(pass, d, keys);
-    free(keys);
     return has_memory;
 }

@@ -8,6 +8,7 @@
  * put together from two masks.
  */
 #include "analyze/base/ascii.h"
+#include "analyze/base/freed.h"
 #include "analyze/state/category_rules.h"
 
 #include <stdlib.h>
@@ -189,7 +190,7 @@ size_t gm_matcher_words(const struct gm_category_rules *rules)
 enum gm_status gm_matcher_build(struct gm_category_rules *rules, struct gm_error *err)
 {
     struct gm_matcher *m = calloc(1, sizeof *m);
-    uint16_t *filed = calloc(LONG_KEYS, sizeof *filed);
+    GM_FREED uint16_t *filed = calloc(LONG_KEYS, sizeof *filed);
     const bool ok = m != NULL && filed != NULL && make_entries(m, rules);
     rules->matcher = m;
     if (ok) {
@@ -201,7 +202,6 @@ enum gm_status gm_matcher_build(struct gm_category_rules *rules, struct gm_error
         find_run(&m->entries[i], &rules->patterns.v[m->entries[i].pattern]);
         file_entry(m, i, filed);
     }
-    free(filed);
     return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for category rules");
 }
 

@@ -89,7 +89,7 @@ static void add_hash(struct gm_text *out, const struct gm_text *of)
 {
     uint32_t k[64], h[8];
     unsigned char digest[32];
-    struct gm_text padded = {0};
+    GM_FREED struct gm_text padded = {0};
     fractions(k, 64, 3);
     fractions(h, 8, 2);
     gm_text_add_bytes(&padded, of->data, of->length);
@@ -105,7 +105,6 @@ static void add_hash(struct gm_text *out, const struct gm_text *of)
     gm_text_add(out, "'sha256-");
     gm_base64_add(out, digest, sizeof digest);
     gm_text_add(out, "'");
-    gm_text_free(&padded);
 }
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */

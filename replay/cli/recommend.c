@@ -43,7 +43,7 @@ static enum gm_status replay_all(struct gm_replay_run *run, const struct gm_conf
     struct gm_replay_recommended *r = run->recommended;
     const bool is_one = r->device != NULL;
     const uint64_t taken = is_one ? 0 : gm_replay_taken(run);
-    struct gm_candidates *list = malloc(sizeof *list);
+    GM_FREED struct gm_candidates *list = malloc(sizeof *list);
     if (list == NULL)
         return gm_no_memory(err);
     enum gm_status status = gm_candidates_make(list, conf, false, err);
@@ -54,7 +54,6 @@ static enum gm_status replay_all(struct gm_replay_run *run, const struct gm_conf
             (struct gm_trial){.is_baseline = true, .conf = *conf, .capacity = run->options->limit, .is_fraction = true};
     for (size_t i = 0; status == GM_OK && i < list->few; i++)
         r->trials[r->count++] = (struct gm_trial){.conf = list->rows[i].conf, .capacity = r->capacity, .taken = taken};
-    free(list);
     return status == GM_OK ? gm_replay_try(run, r->device, r->trials, r->count, false, err) : status;
 }
 

@@ -71,7 +71,7 @@ void gm_replay_notices(struct gm_notices *notices, struct gm_replay_run *run, co
     const enum gm_replay_verdict verdict = gm_replay_judged(run);
     const struct gm_replay_device *failed = verdict == GM_VERDICT_OOM ? gm_replay_first_failed(run) : NULL;
     const struct gm_card_plan *plan = run->report.plan;
-    struct gm_text title = {0};
+    GM_FREED struct gm_text title = {0};
     add_title(&title, run, verdict);
     notices->failed = notices->failed || title.failed;
     if (!notices->failed) {
@@ -88,5 +88,4 @@ void gm_replay_notices(struct gm_notices *notices, struct gm_replay_run *run, co
             add(notices, &notice, plan->is_enough && !plan->is_open, places);
         }
     }
-    gm_text_free(&title);
 }

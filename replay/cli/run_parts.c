@@ -173,8 +173,8 @@ enum gm_status gm_replay_zero(struct gm_replay_device *device, const struct gm_w
     if (options->repeat == NULL || !device->whatif.has_failed || device->kept->role == NULL ||
         device->whatif.parts_played <= r->recorded + 1)
         return GM_OK;
-    bool *renewed = calloc(h->allocation_count + 1, sizeof *renewed);
-    struct gm_whatif_part *parts = malloc(options->part_count * sizeof *parts);
+    GM_FREED bool *renewed = calloc(h->allocation_count + 1, sizeof *renewed);
+    GM_FREED struct gm_whatif_part *parts = malloc(options->part_count * sizeof *parts);
     const struct gm_repeat_left *once = &r->plan.left[GM_REPEAT_IS_ONCE];
     for (size_t i = 0; renewed != NULL && i < once->allocations.n; i++) {
         const uint32_t a = once->allocations.v[i];
@@ -190,8 +190,6 @@ enum gm_status gm_replay_zero(struct gm_replay_device *device, const struct gm_w
         other.class_count = 0;
         status = gm_whatif(&r->zeroed, h, &other, err);
     }
-    free(parts);
-    free(renewed);
     return status;
 }
 

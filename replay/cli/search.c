@@ -95,7 +95,7 @@ enum gm_status gm_replay_make_plan(struct gm_replay_run *run, struct gm_error *e
 enum gm_status gm_replay_try(const struct gm_replay_run *run, const struct gm_replay_device *device,
                              struct gm_trial *trials, size_t count, bool spreads, struct gm_error *err)
 {
-    struct gm_search_device *devices = calloc(run->device_count + 1, sizeof *devices);
+    GM_FREED struct gm_search_device *devices = calloc(run->device_count + 1, sizeof *devices);
     struct gm_search search = {.devices = devices, .threads = gm_replay_threads(run)};
     if (devices == NULL)
         return gm_no_memory(err);
@@ -105,7 +105,6 @@ enum gm_status gm_replay_try(const struct gm_replay_run *run, const struct gm_re
     enum gm_status status = gm_trials_run(&search, trials, count, err);
     if (status == GM_OK && spreads)
         status = gm_trials_spread(&search, trials, count, err);
-    free(devices);
     return status;
 }
 
@@ -201,7 +200,7 @@ enum gm_status gm_replay_search(struct gm_replay_run *run, struct gm_error *err)
 
 enum gm_status gm_replay_fit_recorded(struct gm_fit *fit, struct gm_replay_run *run, struct gm_error *err)
 {
-    struct gm_replay_search *s = calloc(1, sizeof *s);
+    GM_FREED struct gm_replay_search *s = calloc(1, sizeof *s);
     struct gm_trial trial = {.is_baseline = true, .capacity = UINT64_MAX};
     *fit = (struct gm_fit){0};
     if (s == NULL)
@@ -213,7 +212,6 @@ enum gm_status gm_replay_fit_recorded(struct gm_fit *fit, struct gm_replay_run *
         status = gm_fit_run(fit, &s->search, &trial, trial.peak_reserved, err);
     free(s->devices);
     free(s->bounds);
-    free(s);
     return status;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "replay/dry/private.h"
 
+#include "analyze/base/freed.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +80,7 @@ API(ssize_t, cuFileRead, const int *handle, void *buffer, size_t bytes, off_t at
 
 API(ssize_t, cuFileWrite, const int *handle, const void *buffer, size_t bytes, off_t at, off_t buffer_at)
 {
-    char *piece = malloc(PIECE);
+    GM_FREED char *piece = malloc(PIECE);
     const char *from = (const char *)buffer + buffer_at;
     size_t done = 0;
     ssize_t n = piece == NULL ? -1 : 1;
@@ -88,6 +90,5 @@ API(ssize_t, cuFileWrite, const int *handle, const void *buffer, size_t bytes, o
         n = pwrite(*handle, piece, part, at + (off_t)done);
         done += n > 0 ? (size_t)n : 0;
     }
-    free(piece);
     return n < 0 ? -1 : (ssize_t)done;
 }

@@ -4,6 +4,7 @@
  * too; memory of the device is addresses. What a copy brings to the host is made up (--data).
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/freed.h"
 #include "replay/dry/private.h"
 
 #include <stdlib.h>
@@ -402,7 +403,7 @@ static int copy(void *to, const void *from, uint64_t bytes)
     enum dry_type type;
     if (bytes == 0)
         return DRY_OK;
-    char *known = from_device && !to_device ? dry_kept(from, bytes, &is_guess) : NULL;
+    GM_FREED char *known = from_device && !to_device ? dry_kept(from, bytes, &is_guess) : NULL;
     if (to_device && from_device)
         dry_move(to, from, bytes);
     else if (to_device)
@@ -415,7 +416,6 @@ static int copy(void *to, const void *from, uint64_t bytes)
         memmove(to, from, bytes);
     if (known != NULL && is_guess)
         dry_read(NULL, bytes, &type);
-    free(known);
     return DRY_OK;
 }
 

@@ -10,6 +10,8 @@
  */
 #include "replay/dry/private.h"
 
+#include "analyze/base/freed.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -559,16 +561,13 @@ API(int, ncclSend, const void *from, size_t count, int type, int peer, struct dr
 {
     const uint64_t bytes = count * size_of(type);
     bool is_guess;
-    char *known = dry_kept(from, bytes, &is_guess);
+    GM_FREED char *known = dry_kept(from, bytes, &is_guess);
     struct pair *pair = pair_with(communicator, peer, true);
-    if (pair == NULL || charge(communicator) != NCCL_OK) {
-        free(known);
+    if (pair == NULL || charge(communicator) != NCCL_OK)
         return pair == NULL ? NCCL_SYSTEM_ERROR : NCCL_CUDA_ERROR;
-    }
     if (communicator->ways == NULL)
         note_alone(&(struct alone){.peer = peer, .bytes = bytes, .sent = known});
     dry_say(pair->way, is_guess ? NULL : known, bytes);
-    free(known);
     return NCCL_OK;
 }
 

@@ -5,6 +5,8 @@
  */
 #include "replay/dry/private.h"
 
+#include "analyze/base/freed.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +106,7 @@ void dry_keep(void *to, const void *data, uint64_t bytes, bool is_guess)
 void dry_fill(void *to, const void *value, uint64_t size, uint64_t elements)
 {
     const uint64_t bytes = size * elements;
-    char *data = elements > 0 && elements <= LARGEST_FILL / size ? malloc(bytes) : NULL;
+    GM_FREED char *data = elements > 0 && elements <= LARGEST_FILL / size ? malloc(bytes) : NULL;
     if (data != NULL)
         memcpy(data, value, size);
     for (uint64_t done = size, more; data != NULL && done < bytes; done += more) { /* twice as much each time */
@@ -112,7 +114,6 @@ void dry_fill(void *to, const void *value, uint64_t size, uint64_t elements)
         memcpy(data + done, data, more);
     }
     dry_keep(to, data, bytes, false);
-    free(data);
 }
 
 void dry_keep_promise(void *to, uint64_t bytes, const struct dry_promise *promise)
@@ -150,14 +151,13 @@ void dry_move(void *to, const void *from, uint64_t bytes)
     const uint64_t begin = (uint64_t)(uintptr_t)from, target = (uint64_t)(uintptr_t)to;
     size_t found = 0;
     dry_lock();
-    struct piece *parts = find(&found, begin, bytes);
+    GM_FREED struct piece *parts = find(&found, begin, bytes);
     drop_range(target, bytes);
     for (size_t i = 0; i < found; i++) {
         parts[i].begin = target + (parts[i].begin - begin);
         add(&parts[i]);
     }
     dry_unlock();
-    free(parts);
 }
 
 /* Into its place of what is made up; how many bytes it brought. */
@@ -213,11 +213,10 @@ API(void, gmdryHold, int by)
 API(int, gmdryKnown, const void *from, uint64_t bytes, void *to)
 {
     bool is_guess;
-    char *known = bytes <= LARGEST ? dry_kept(from, bytes, &is_guess) : NULL;
+    GM_FREED char *known = bytes <= LARGEST ? dry_kept(from, bytes, &is_guess) : NULL;
     if (known == NULL)
         return 0;
     memcpy(to, known, bytes);
-    free(known);
     return is_guess ? 2 : 1;
 }
 

@@ -40,7 +40,7 @@ static bool map_stacks(struct gm_graft *g, struct gm_graft_part *part)
     size_t deepest = 0;
     for (uint32_t i = 1; i < t->count; i++)
         deepest = gm_max(deepest, (size_t)(t->start[i + 1] - t->start[i]));
-    uint32_t *frames = malloc((deepest + 1) * sizeof *frames);
+    GM_FREED uint32_t *frames = malloc((deepest + 1) * sizeof *frames);
     part->stack = gm_arena_calloc(&g->arena, (size_t)t->count + 1, sizeof *part->stack);
     bool ok = part->stack != NULL && frames != NULL;
     for (uint32_t i = 1; ok && i < t->count; i++) {
@@ -50,7 +50,6 @@ static bool map_stacks(struct gm_graft *g, struct gm_graft_part *part)
             frames[k] = part->frame[own[k].v];
         ok = (part->stack[i] = gm_intern_stack(g->m, frames, depth).v) != 0;
     }
-    free(frames);
     return ok;
 }
 

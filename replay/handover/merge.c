@@ -201,7 +201,7 @@ static bool shown_state(struct held_list *list, uint64_t *reserved, const struct
 /* The same at a moment of a later one. */
 static bool followed_state(struct held_list *list, uint64_t *reserved, struct gm_history *h, uint32_t moment)
 {
-    struct gm_space space = {.reserved = 0};
+    GM_FREED_BY(gm_space_free) struct gm_space space = {.reserved = 0};
     bool ok = gm_history_space_at(h, moment, &space);
     *reserved = space.reserved;
     for (size_t i = 0; ok && i < space.blocks.n; i++) {
@@ -209,7 +209,6 @@ static bool followed_state(struct held_list *list, uint64_t *reserved, struct gm
         if (b->use == GM_SPACE_ALLOCATED || b->use == GM_SPACE_PENDING)
             ok = GM_VEC_PUSH(list, ((struct held){b->address, gm_requested(h, b->owner), b->use}));
     }
-    gm_space_free(&space);
     return ok;
 }
 
@@ -500,7 +499,7 @@ static bool add_ranks_annotations(struct merger *w, const struct rank *ranks)
     size_t count = 0, n = 0;
     for (size_t p = 0; p < w->count; p++)
         count += w->parts[p].snapshot->annotation_count;
-    struct noted *noted = malloc((count + 1) * sizeof *noted);
+    GM_FREED struct noted *noted = malloc((count + 1) * sizeof *noted);
     bool ok = noted != NULL;
     for (size_t p = 0; ok && p < w->count; p++)
         for (size_t i = 0; i < w->parts[p].snapshot->annotation_count; i++)
@@ -512,7 +511,6 @@ static bool add_ranks_annotations(struct merger *w, const struct rank *ranks)
         ok = gm_graft_add_annotation(&w->graft, &w->graft.parts[noted[i].part], noted[i].row,
                                      rank_device(ranks, noted[i].part, own));
     }
-    free(noted);
     return ok;
 }
 

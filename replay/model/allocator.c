@@ -163,7 +163,7 @@ GM_ORDERING(by_handle, struct keyed_bin, GM_UP(handle));
 bool gm_allocator_bins(struct gm_allocator *a, uint32_t pool, struct gm_bin_list *list)
 {
     const struct gm_allocator_pool *p = &a->pools.v[pool];
-    struct keyed_bin *keyed = malloc((p->bins.n + 1) * sizeof *keyed);
+    GM_FREED struct keyed_bin *keyed = malloc((p->bins.n + 1) * sizeof *keyed);
     *list = (struct gm_bin_list){.v = malloc((p->bins.n + 1) * sizeof *list->v)};
     bool ok = keyed != NULL && list->v != NULL;
     for (size_t i = 0; ok && i < p->bins.n; i++)
@@ -175,7 +175,6 @@ bool gm_allocator_bins(struct gm_allocator *a, uint32_t pool, struct gm_bin_list
             list->v[list->n++] = keyed[i].bin;
     a->space.work += p->bins.n;
     a->has_no_memory |= !ok;
-    free(keyed);
     return ok;
 }
 

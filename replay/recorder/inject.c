@@ -61,7 +61,7 @@ static void write_trace(void)
 {
     struct gm_snapshot snapshot;
     struct gm_error err;
-    struct gm_text path = {0};
+    GM_FREED struct gm_text path = {0};
     const char *pattern = getenv("GM_RECORD_OUT");
     gm_record_path(&path, pattern != NULL && pattern[0] != '\0' ? pattern : "gmrecord_%p.gmtrace");
     enum gm_status status = gm_recorder_finish(recorder, &snapshot, &err);
@@ -80,7 +80,6 @@ static void write_trace(void)
     for (size_t i = 0; status == GM_OK && i < snapshot.warning_count; i++)
         say(snapshot.warnings[i]);
     gm_snapshot_free(&snapshot);
-    gm_text_free(&path);
 }
 
 static void finish(void)

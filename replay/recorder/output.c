@@ -38,7 +38,7 @@ void gm_record_path(struct gm_text *out, const char *pattern)
 
 enum gm_status gm_record_write(const struct gm_snapshot *snapshot, const char *path, struct gm_error *err)
 {
-    struct gm_text data = {0};
+    GM_FREED struct gm_text data = {0};
     struct gm_new_file file;
     enum gm_status status = gm_write_gmtrace(snapshot, &data, err);
     if (status == GM_OK && data.failed)
@@ -48,6 +48,5 @@ enum gm_status gm_record_write(const struct gm_snapshot *snapshot, const char *p
         GM_THEN(status, gm_new_file_write(&file, data.data, data.length, err));
         status = gm_new_file_close(&file, status, err);
     }
-    gm_text_free(&data);
     return status;
 }

@@ -223,7 +223,7 @@ void gm_recorder_end(struct gm_event_recorder *r, const struct gm_allocator *mod
     if (r->h == NULL)
         return;
     struct gm_recorded_device *device = &r->devices.v[r->devices.n - 1];
-    uint32_t *ids = stream_ids(r, model, stream_of);
+    GM_FREED uint32_t *ids = stream_ids(r, model, stream_of);
     bool ok = ids != NULL && name_pools(r, model);
     if (ok)
         name_streams(r, device, ids, model->handles.n);
@@ -232,7 +232,6 @@ void gm_recorder_end(struct gm_event_recorder *r, const struct gm_allocator *mod
     device->segment_count = r->segments.n - device->first_segment;
     r->has_no_memory |= !ok;
     r->h = NULL;
-    free(ids);
 }
 
 void gm_recorder_cut(struct gm_event_recorder *r, const struct gm_history *h, uint32_t from, uint32_t to,

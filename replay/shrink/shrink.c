@@ -309,8 +309,8 @@ static size_t list_siblings(const struct search *w, struct sibling *v, uint32_t 
 static void join_all(struct search *w)
 {
     const size_t most = w->s->program.ops.n + 1;
-    struct sibling *v = malloc(most * sizeof *v);
-    uint32_t *at = malloc((w->s->program.items.n + 1) * sizeof *at);
+    GM_FREED struct sibling *v = malloc(most * sizeof *v);
+    GM_FREED uint32_t *at = malloc((w->s->program.items.n + 1) * sizeof *at);
     if (v == NULL || at == NULL)
         w->status = gm_no_memory(w->err);
     const size_t n = w->status == GM_OK ? list_siblings(w, v, at) : 0;
@@ -319,8 +319,6 @@ static void join_all(struct search *w)
             ;
         join_some(w, v + i, k - i);
     }
-    free(v);
-    free(at);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */

@@ -63,11 +63,10 @@ static void put_live(struct making *m, uint32_t *item, uint32_t a)
 static void put_before(struct making *m, uint32_t *item)
 {
     size_t n = 0;
-    struct gm_placed *list = gm_follow_requests_at_start(m->h, &n);
+    GM_FREED struct gm_placed *list = gm_follow_requests_at_start(m->h, &n);
     m->ok = m->ok && list != NULL;
     for (size_t i = 0; m->ok && i < n; i++)
         put_live(m, item, list[i].allocation);
-    free(list);
 }
 
 static struct gm_demand_item filler(const struct gm_space_block *b, uint64_t bytes)
@@ -176,7 +175,7 @@ bool gm_demand_make(struct gm_demand *program, struct gm_history *h, const struc
     struct making m = {.p = program, .h = h, .parts = parts};
     struct gm_walk walk = gm_walk_start(h);
     struct gm_change c;
-    uint32_t *item = malloc((h->allocation_count + 1) * sizeof *item);
+    GM_FREED uint32_t *item = malloc((h->allocation_count + 1) * sizeof *item);
     *program = (struct gm_demand){.h = h, .is_custom = gm_follow_custom_pools(h, gm_follow_expandable_since(h))};
     m.ok = item != NULL && program->is_custom != NULL && gm_releases_find(&m.releases, h);
     for (size_t a = 0; m.ok && a < h->allocation_count; a++)
@@ -192,7 +191,6 @@ bool gm_demand_make(struct gm_demand *program, struct gm_history *h, const struc
     if (m.ok)
         number_units(program);
     gm_releases_free(&m.releases);
-    free(item);
     return m.ok;
 }
 

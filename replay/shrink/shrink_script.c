@@ -176,7 +176,7 @@ static void add_op(struct gm_text *out, const struct gm_shrunk *s, const struct 
 
 static void add_settings(struct gm_text *out, const struct gm_conf *recorded)
 {
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     struct gm_conf conf = *recorded;
     conf.memory_fraction = 1;
     gm_conf_text(&text, &conf);
@@ -187,7 +187,6 @@ static void add_settings(struct gm_text *out, const struct gm_conf *recorded)
                      "    if SETTINGS:\n"
                      "        os.environ[name] = SETTINGS\n");
     out->failed |= text.failed;
-    gm_text_free(&text);
 }
 
 static void add_whole_pools(struct gm_text *out, const struct gm_shrunk *s)

@@ -230,7 +230,7 @@ static size_t list_blocks(const struct gm_search_device *device, struct grouped 
 {
     const struct gm_history *h = device->history;
     const struct gm_rules rules = gm_rules_default();
-    uint32_t *alike = first_alike(h);
+    GM_FREED uint32_t *alike = first_alike(h);
     size_t n = 0;
     if (alike == NULL)
         return SIZE_MAX;
@@ -243,7 +243,6 @@ static size_t list_blocks(const struct gm_search_device *device, struct grouped 
                                      .pool = 2 * alike[gm_pool_number(h, a)] + (size <= GM_SMALL_SIZE),
                                      .block = {.born = h->born[a], .freed = h->freed[a], .size = size}};
     }
-    free(alike);
     return n;
 }
 
@@ -299,15 +298,13 @@ enum gm_status gm_bounds_find(struct gm_bounds *bounds, const struct gm_search_d
     if (status != GM_OK)
         return status;
     size_t most = device->history->allocation_count + 1;
-    struct grouped *list = malloc(most * sizeof *list);
-    struct gm_plan_block *blocks = malloc(most * sizeof *blocks);
+    GM_FREED struct grouped *list = malloc(most * sizeof *list);
+    GM_FREED struct gm_plan_block *blocks = malloc(most * sizeof *blocks);
     bool ok = list != NULL && blocks != NULL;
     if (ok) {
         size_t n = list_blocks(device, list);
         ok = n != SIZE_MAX && plan_together(bounds, list, n, blocks) != GM_PLAN_NO_MEMORY &&
              plan_apart(bounds, list, n, blocks) != GM_PLAN_NO_MEMORY;
     }
-    free(list);
-    free(blocks);
     return ok ? GM_OK : gm_no_memory(err);
 }

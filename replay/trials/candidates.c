@@ -78,12 +78,11 @@ static void add_pattern(struct maker *m, const char *rest, const char *text)
 
 static void add_conf(struct maker *m, const struct gm_conf *conf)
 {
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     gm_conf_text(&text, conf);
     m->has_no_memory |= text.failed;
     if (!text.failed)
         add_text(m, text.length == 0 ? "" : text.data);
-    gm_text_free(&text);
 }
 
 static struct gm_conf with_split(struct gm_conf conf, uint64_t bytes)
@@ -132,7 +131,7 @@ enum gm_status gm_candidates_make(struct gm_candidates *list, const struct gm_co
                                   struct gm_error *err)
 {
     struct gm_conf limits = gm_conf_default(), turned = *baseline;
-    struct gm_text kept = {0};
+    GM_FREED struct gm_text kept = {0};
     struct maker m = {.list = list, .baseline = baseline};
     list->count = 0;
     limits.memory_fraction = baseline->memory_fraction;
@@ -148,6 +147,5 @@ enum gm_status gm_candidates_make(struct gm_candidates *list, const struct gm_co
         add_pattern(&m, bounded_patterns[i], "");
     turned.expandable_segments = !turned.expandable_segments;
     add_conf(&m, &turned);
-    gm_text_free(&kept);
     return m.has_no_memory ? gm_no_memory(err) : GM_OK;
 }

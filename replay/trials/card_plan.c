@@ -232,7 +232,7 @@ static bool is_twice(const struct planning *p, uint32_t set)
 static enum gm_status try_sets(bool *runs, uint32_t *first, struct planning *p, const uint32_t *sets, size_t n,
                                uint64_t retries, struct gm_error *err)
 {
-    struct gm_trial *trials = calloc(n + 1, sizeof *trials);
+    GM_FREED struct gm_trial *trials = calloc(n + 1, sizeof *trials);
     *runs = false;
     for (size_t i = 0; i < n && trials != NULL; i++)
         trials[i] = (struct gm_trial){.capacity = p->plan->capacity, .taken = GM_GPU_CONTEXT};
@@ -244,7 +244,6 @@ static enum gm_status try_sets(bool *runs, uint32_t *first, struct planning *p, 
         p->fitted = *runs ? gm_max(trials[i].peak_reserved, p->task->search->floor) : p->fitted;
         p->plan->retries = *runs ? trials[i].retries : p->plan->retries;
     }
-    free(trials);
     return status;
 }
 
@@ -253,7 +252,7 @@ static enum gm_status try_sets(bool *runs, uint32_t *first, struct planning *p, 
 static enum gm_status choose_at(struct planning *p, unsigned price, struct gm_error *err)
 {
     const uint32_t at = fixes_at(p, price), others = p->chosen & ~at;
-    uint32_t *sets = calloc(SETS_MOST, sizeof *sets);
+    GM_FREED uint32_t *sets = calloc(SETS_MOST, sizeof *sets);
     bool runs = false;
     enum gm_status status = sets == NULL ? gm_no_memory(err) : GM_OK;
     for (unsigned size = 0; status == GM_OK && !runs && size < bits(p->chosen & at); size++) {
@@ -263,7 +262,6 @@ static enum gm_status choose_at(struct planning *p, unsigned price, struct gm_er
                 sets[n++] = others | set;
         status = try_sets(&runs, &p->chosen, p, sets, n, price < TIME ? p->plan->retries : UINT64_MAX, err);
     }
-    free(sets);
     return status;
 }
 

@@ -237,7 +237,7 @@ enum gm_status gm_least(struct gm_fit *fit, size_t *row, const struct gm_search 
                         uint64_t below, bool *is_cut, struct gm_error *err)
 {
     size_t *list = malloc((sweep->count + 1) * sizeof *list), count = sweep->count;
-    struct gm_trial *trials = malloc((sweep->count + 1) * sizeof *trials);
+    GM_FREED struct gm_trial *trials = malloc((sweep->count + 1) * sizeof *trials);
     enum gm_status status = GM_OK;
     *row = GM_SWEEP_NONE;
     *is_cut = false;
@@ -260,6 +260,5 @@ enum gm_status gm_least(struct gm_fit *fit, size_t *row, const struct gm_search 
         below = found.capacity;
     }
     free(list);
-    free(trials);
     return status;
 }

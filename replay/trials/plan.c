@@ -2,6 +2,7 @@
 #include "replay/trials/plan.h"
 
 #include "analyze/base/bisect.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/order.h"
 
 #include <stdlib.h>
@@ -121,7 +122,7 @@ static void mark_placed(struct planner *p, size_t b)
 
 static bool prepare(struct planner *p)
 {
-    struct ranked *ranked = malloc((p->count + 1) * sizeof *ranked);
+    GM_FREED struct ranked *ranked = malloc((p->count + 1) * sizeof *ranked);
     for (p->leaves = 1; p->leaves < p->count; p->leaves *= 2)
         ;
     p->order = malloc((p->count + 1) * sizeof *p->order);
@@ -137,7 +138,6 @@ static bool prepare(struct planner *p)
         for (size_t i = 0; i < p->count; i++)
             p->order[i] = ranked[i].index;
     }
-    free(ranked);
     return ok;
 }
 
@@ -194,7 +194,7 @@ GM_ORDERING(by_end, struct end, GM_UP(freed));
 
 bool gm_plan_peak(struct gm_plan_block *blocks, size_t count, uint64_t *peak)
 {
-    struct end *ends = malloc((count + 1) * sizeof *ends);
+    GM_FREED struct end *ends = malloc((count + 1) * sizeof *ends);
     if (ends == NULL)
         return false;
     for (size_t i = 0; i < count; i++)
@@ -210,6 +210,5 @@ bool gm_plan_peak(struct gm_plan_block *blocks, size_t count, uint64_t *peak)
         sum += blocks[i].size;
         *peak = sum > *peak ? sum : *peak;
     }
-    free(ends);
     return true;
 }

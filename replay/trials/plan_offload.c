@@ -53,7 +53,7 @@ static bool is_idle(struct idle *idle, const struct gm_history *h, uint32_t a)
 bool gm_plan_offload(struct gm_remedy_change *changes, size_t *count, const struct gm_history *h, const uint8_t *role)
 {
     const uint64_t first = gm_history_time(h, 0), last = h->count == 0 ? first : gm_history_time(h, h->count - 1);
-    struct idle *all = malloc((h->allocation_count + 1) * sizeof *all);
+    GM_FREED struct idle *all = malloc((h->allocation_count + 1) * sizeof *all);
     size_t n = 0;
     *count = 0;
     for (uint32_t a = 0; all != NULL && a < h->allocation_count; a++)
@@ -67,6 +67,5 @@ bool gm_plan_offload(struct gm_remedy_change *changes, size_t *count, const stru
         changes[(*count)++] =
             (struct gm_remedy_change){all[i].allocation, all[i].gone, all[i].again, GM_REMEDY_AS_RECORDED};
     }
-    free(all);
     return all != NULL;
 }

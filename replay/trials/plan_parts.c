@@ -38,7 +38,7 @@ static void keep_gradients(struct gm_remedy_change *changes, size_t *n, const st
 
 bool gm_plan_parts(struct gm_remedy_change *changes, size_t *count, const struct gm_history *h, const uint8_t *role)
 {
-    uint64_t *sizes = malloc((h->allocation_count + 1) * sizeof *sizes);
+    GM_FREED uint64_t *sizes = malloc((h->allocation_count + 1) * sizeof *sizes);
     size_t weights = 0;
     *count = 0;
     if (sizes == NULL)
@@ -53,6 +53,5 @@ bool gm_plan_parts(struct gm_remedy_change *changes, size_t *count, const struct
             (role[a] == GM_ROLE_TEMPORARY && !is_of_weight(sizes, weights, gm_requested(h, a))))
             changes[(*count)++] =
                 (struct gm_remedy_change){a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, (gm_requested(h, a) + 1) / 2};
-    free(sizes);
     return true;
 }

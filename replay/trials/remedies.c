@@ -43,7 +43,7 @@ static size_t digit_of(const struct gm_whatif_move *move, unsigned shift)
  * Some findings have a row for every step of every gradient: they are dealt out by digits, not compared. */
 static bool sort_moves(struct gm_trial_requests *to, const struct gm_history *h)
 {
-    struct gm_whatif_move *sorted = malloc((to->move_count + 1) * sizeof *sorted);
+    GM_FREED struct gm_whatif_move *sorted = malloc((to->move_count + 1) * sizeof *sorted);
     for (unsigned shift = 0; sorted != NULL && (2 * (uint64_t)h->count + 1) >> shift != 0; shift += DIGIT) {
         uint32_t at[(1 << DIGIT) + 1] = {0};
         for (size_t i = 0; i < to->move_count; i++)
@@ -56,7 +56,6 @@ static bool sort_moves(struct gm_trial_requests *to, const struct gm_history *h)
         to->moves = sorted;
         sorted = before;
     }
-    free(sorted);
     return sorted != NULL;
 }
 

@@ -90,7 +90,7 @@ static void choose_winners(struct gm_sweep *sweep)
 static enum gm_status run_rows(struct gm_sweep *sweep, const struct gm_search *search, uint64_t capacity,
                                uint64_t taken, struct gm_error *err)
 {
-    struct gm_trial *trials = calloc(sweep->count, sizeof *trials);
+    GM_FREED struct gm_trial *trials = calloc(sweep->count, sizeof *trials);
     if (trials == NULL)
         return gm_no_memory(err);
     for (size_t i = 0; i < sweep->count; i++)
@@ -108,7 +108,6 @@ static enum gm_status run_rows(struct gm_sweep *sweep, const struct gm_search *s
                                                         .trial = trials[i]};
     sweep->left_out = sweep->count - kept;
     sweep->count = kept;
-    free(trials);
     return status;
 }
 

@@ -212,7 +212,7 @@ static void widen(struct gm_trial_range *range, const struct gm_trial *trial)
 enum gm_status gm_trials_spread(const struct gm_search *search, struct gm_trial *trials, size_t count,
                                 struct gm_error *err)
 {
-    struct gm_trial *others = malloc((count * GM_OTHER_PLACEMENTS + 1) * sizeof *others);
+    GM_FREED struct gm_trial *others = malloc((count * GM_OTHER_PLACEMENTS + 1) * sizeof *others);
     size_t n = 0;
     if (others == NULL)
         return gm_no_memory(err);
@@ -236,6 +236,5 @@ enum gm_status gm_trials_spread(const struct gm_search *search, struct gm_trial 
         if (range->is_left_out)
             *range = (struct gm_trial_range){.is_left_out = true, .low = peak, .high = peak};
     }
-    free(others);
     return status;
 }

@@ -152,7 +152,7 @@ uint32_t gm_follow_expandable_since(const struct gm_history *h)
 
 static bool adopt_segments(struct gm_follow *f)
 {
-    struct gm_space start = {0};
+    GM_FREED_BY(gm_space_free) struct gm_space start = {0};
     bool ok = gm_history_segments_at_start(f->h, &start);
     for (size_t i = 0; ok && i < start.ranges.n; i++) {
         const struct gm_space_range *range = &start.ranges.v[i];
@@ -163,7 +163,6 @@ static bool adopt_segments(struct gm_follow *f)
             gm_allocator_adopt_segment(f->model, range->address, range->size, stream, pool, b->is_expandable);
         ok = !f->model->has_no_memory;
     }
-    gm_space_free(&start);
     return ok;
 }
 

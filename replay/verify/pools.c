@@ -196,7 +196,7 @@ static uint32_t settled_number(struct gm_history *h, const struct gm_allocator_p
 bool gm_pools_settle_end(struct gm_verifying *v)
 {
     struct gm_history *h = v->h;
-    uint32_t *number = malloc((v->model.pools.n + 1) * sizeof *number);
+    GM_FREED uint32_t *number = malloc((v->model.pools.n + 1) * sizeof *number);
     bool ok = number != NULL;
     for (size_t p = 0; ok && p < v->model.pools.n; p++) {
         number[p + 1] = settled_number(h, &v->model.pools.v[p]);
@@ -208,7 +208,6 @@ bool gm_pools_settle_end(struct gm_verifying *v)
     for (size_t i = 0; ok && i < h->segment_count; i++)
         if (v->settling.of_segment[i] != 0)
             h->segments[i].pool = number[v->settling.of_segment[i]];
-    free(number);
     return ok;
 }
 

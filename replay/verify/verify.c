@@ -420,7 +420,7 @@ static void compare_end(struct gm_verifying *v)
                                   [GM_BLOCK_ACTIVE_PENDING_FREE] = GM_SPACE_PENDING};
     const struct gm_snapshot *s = v->h->snapshot;
     const struct gm_space *space = &v->model.space;
-    struct gm_address_map at = {0};
+    GM_FREED_BY(gm_map_free) struct gm_address_map at = {0};
     uint32_t before;
     for (uint32_t b = 0; b < space->blocks.n; b++)
         if (space->blocks.v[b].use != GM_SPACE_UNUSED_SLOT)
@@ -436,7 +436,6 @@ static void compare_end(struct gm_verifying *v)
         if (!is_same && !v->result->has_mismatch)
             explain_end(v, row, b == GM_MAP_NONE ? NULL : &space->blocks.v[b]);
     }
-    gm_map_free(&at);
 }
 
 /* What a run is told, and what it shows beside its result. */

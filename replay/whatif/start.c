@@ -40,7 +40,7 @@ static bool start_from_requests(struct gm_playing *w)
 {
     struct gm_history *h = w->h;
     size_t n;
-    struct gm_placed *list = gm_follow_requests_at_start(h, &n);
+    GM_FREED struct gm_placed *list = gm_follow_requests_at_start(h, &n);
     bool ok = list != NULL;
     for (size_t i = 0; ok && i < n && !w->result->has_failed && !w->model.has_failed; i++) {
         uint32_t a = list[i].allocation;
@@ -56,7 +56,6 @@ static bool start_from_requests(struct gm_playing *w)
         }
     }
     gm_stats_begin_peaks(&w->model.stats); /* what is pending was allocated for a moment: not in the trace */
-    free(list);
     return ok;
 }
 

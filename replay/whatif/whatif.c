@@ -287,7 +287,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
                           const struct gm_whatif_options *options, const struct gm_whatif_refused *refused,
                           struct gm_error *err)
 {
-    struct gm_playing *w = malloc(sizeof *w);
+    GM_FREED struct gm_playing *w = malloc(sizeof *w);
     if (w == NULL)
         return gm_no_memory(err);
     *w = (struct gm_playing){
@@ -334,7 +334,6 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     free(w->is_once);
     free(w->carried);
     free(w->home);
-    free(w);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/write/write.h"
 
+#include "analyze/base/freed.h"
 #include "replay/write/snapshot_writer.h"
 
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static void release(struct gm_snapshot_writer *w)
 
 enum gm_status gm_write_pickle(const struct gm_snapshot *snapshot, const struct gm_sink *sink, struct gm_error *err)
 {
-    struct gm_snapshot_writer *w = calloc(1, sizeof *w);
+    GM_FREED struct gm_snapshot_writer *w = calloc(1, sizeof *w);
     if (w == NULL)
         return gm_no_memory(err);
     w->s = snapshot;
@@ -52,6 +53,5 @@ enum gm_status gm_write_pickle(const struct gm_snapshot *snapshot, const struct 
     }
     enum gm_status status = w->p.status;
     release(w);
-    free(w);
     return status;
 }

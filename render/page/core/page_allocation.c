@@ -130,7 +130,7 @@ static void tell_what(struct gm_opened *o, uint32_t event, size_t row, struct gm
 {
     const struct gm_events *e = &o->snapshot.events;
     char number[GM_NUMBER_TEXT], bytes[GM_NUMBER_TEXT];
-    struct gm_text what = {0};
+    GM_FREED struct gm_text what = {0};
     const char *verb = did(e->action[row]);
     const char *site = stack.v <= GM_STACK_EMPTY ? NULL : gm_names_site(&o->names, stack);
     gm_text_printf(&what, "Event %s", gm_count_format(number, event));
@@ -141,7 +141,6 @@ static void tell_what(struct gm_opened *o, uint32_t event, size_t row, struct gm
     if (site != NULL)
         gm_text_printf(&what, ", %s", site);
     gm_answer_text("what", what.data);
-    gm_text_free(&what);
 }
 
 const struct gm_page_result *gm_page_event(uint32_t handle, uint32_t device, uint32_t event)

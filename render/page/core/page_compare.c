@@ -27,7 +27,7 @@ static const struct gm_page_result *compare(struct gm_summary *made, const struc
                                             const uint32_t *handles, uint32_t count)
 {
     const struct gm_compare_options options = {.top = TOP};
-    struct gm_comparison comparison = {0};
+    GM_FREED_BY(gm_comparison_free) struct gm_comparison comparison = {0};
     struct gm_text json = {0};
     struct gm_error err;
     enum gm_status status = GM_OK;
@@ -38,7 +38,6 @@ static const struct gm_page_result *compare(struct gm_summary *made, const struc
     GM_THEN(status, gm_compare(&comparison, runs, count, &options, &err));
     if (status == GM_OK)
         gm_diff_json(&json, &comparison);
-    gm_comparison_free(&comparison);
     return status == GM_OK ? gm_answer_json(&json) : gm_answer_fail(&err);
 }
 
@@ -47,13 +46,12 @@ const struct gm_page_result *gm_page_compare(const uint32_t *handles, uint32_t c
     gm_answer_begin();
     if (count < 2 || count > MOST_RUNS)
         return gm_answer_refuse("two snapshots are compared, or more");
-    struct gm_summary *made = calloc(count, sizeof *made);
+    GM_FREED struct gm_summary *made = calloc(count, sizeof *made);
     const struct gm_summary **runs = gm_answer_memory(count, sizeof(const struct gm_summary *));
     const struct gm_error nomem = {.status = GM_E_NOMEM};
     const struct gm_page_result *result =
         made != NULL && runs != NULL ? compare(made, runs, handles, count) : gm_answer_fail(&nomem);
     for (uint32_t i = 0; made != NULL && i < count; i++)
         gm_summary_free(&made[i]);
-    free(made);
     return result;
 }

@@ -120,13 +120,12 @@ const struct gm_page_result *gm_page_finding(uint32_t handle, const char *query)
         return gm_answer_refuse("the report has no such finding");
     const uint32_t device = device_of(o, f.remedy);
     const struct gm_page_device *d = &o->devices[device];
-    uint8_t *is_in = calloc(d->h->allocation_count + 1, 1);
+    GM_FREED uint8_t *is_in = calloc(d->h->allocation_count + 1, 1);
     if (is_in == NULL)
         return gm_answer_fail(&(struct gm_error){.status = GM_E_NOMEM});
     choose(o, d, &f, is_in);
     gm_answer_u32("device", device);
     tell(d, is_in);
-    free(is_in);
     return gm_answer_end();
 }
 

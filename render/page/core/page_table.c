@@ -73,20 +73,18 @@ static bool frame_fits(struct gm_opened *o, const struct text_filter *t, struct 
         return false;
     if (!t->has_regex)
         return true;
-    struct gm_text line = {0};
+    GM_FREED struct gm_text line = {0};
     gm_text_printf(&line, "%s %s", name, file);
     if (frames->line[frame.v] != GM_ABSENT)
         gm_text_printf(&line, ":%llu", (unsigned long long)frames->line[frame.v]);
-    const bool fits = !line.failed && regexec(&t->regex, line.data, 0, NULL, 0) == 0;
-    gm_text_free(&line);
-    return fits;
+    return !line.failed && regexec(&t->regex, line.data, 0, NULL, 0) == 0;
 }
 
 /* Each frame is asked once. */
 static bool find_stacks(struct filter *f, const struct text_filter *t)
 {
     const struct gm_snapshot *s = &f->o->snapshot;
-    uint8_t *frame_is = calloc((size_t)s->frames.count + 1, 1);
+    GM_FREED uint8_t *frame_is = calloc((size_t)s->frames.count + 1, 1);
     f->stack_fits = calloc((size_t)s->stacks.count + 1, 1);
     const bool ok = frame_is != NULL && f->stack_fits != NULL, asks_frames = t->text != NULL || t->has_regex;
     for (uint32_t i = 0; ok && asks_frames && i < s->frames.count; i++)
@@ -100,7 +98,6 @@ static bool find_stacks(struct filter *f, const struct text_filter *t)
             fits = frame_is[frames[k].v];
         f->stack_fits[i] = fits && (t->site == NULL || (site != NULL && strcmp(site, t->site) == 0));
     }
-    free(frame_is);
     return ok;
 }
 
@@ -237,7 +234,7 @@ static bool fill(struct gm_page_table *t, const struct filter *f)
 {
     const struct gm_history *h = f->d->h;
     const size_t all = h->allocation_count;
-    struct keyed *keyed = malloc((all + 1) * sizeof *keyed);
+    GM_FREED struct keyed *keyed = malloc((all + 1) * sizeof *keyed);
     t->rows = malloc((all + 1) * sizeof *t->rows);
     bool ok = keyed != NULL && t->rows != NULL;
     for (uint32_t a = 0; ok && a < all; a++)
@@ -249,7 +246,6 @@ static bool fill(struct gm_page_table *t, const struct filter *f)
     ok = ok && sort_rows(keyed, t->count);
     for (size_t i = 0; ok && i < t->count; i++)
         t->rows[i] = keyed[i].a;
-    free(keyed);
     return ok;
 }
 

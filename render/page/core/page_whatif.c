@@ -110,7 +110,7 @@ static void tell_failure(struct gm_opened *o, const struct gm_whatif_result *r)
 static void tell(struct gm_opened *o, const struct question *q, const struct gm_whatif_result *r)
 {
     const struct gm_stats *stats = &r->stats;
-    struct gm_text conf = {0};
+    GM_FREED struct gm_text conf = {0};
     gm_conf_text(&conf, &q->options.conf);
     gm_answer_number("peak_reserved", (double)stats->reserved_bytes[GM_STAT_ALL].peak);
     gm_answer_number("peak_allocated", (double)stats->allocated_bytes[GM_STAT_ALL].peak);
@@ -122,7 +122,6 @@ static void tell(struct gm_opened *o, const struct question *q, const struct gm_
         tell_failure(o, r);
     gm_answer_text("conf", conf.data);
     gm_answer_text("unknown", q->unknown.data);
-    gm_text_free(&conf);
 }
 
 static enum gm_status play(struct gm_opened *o, struct question *q, const struct gm_page_layers *roles,
@@ -135,7 +134,7 @@ static enum gm_status play(struct gm_opened *o, struct question *q, const struct
     enum gm_status status = read_settings(q, err);
     if (status != GM_OK)
         return status;
-    uint64_t *requested = read_scales(q, roles, &ok);
+    GM_FREED uint64_t *requested = read_scales(q, roles, &ok);
     q->options.capacity = memory >= 1 && memory < 0x1p62 ? (uint64_t)memory : UINT64_MAX;
     q->options.requested = requested;
     q->options.from_layout =
@@ -150,7 +149,6 @@ static enum gm_status play(struct gm_opened *o, struct question *q, const struct
         tell_curve(q->options.parts, columns, &result);
         tell(o, q, &result);
     }
-    free(requested);
     return status;
 }
 

@@ -38,14 +38,13 @@ uint64_t gm_dry_usable(const struct gm_dry_options *options, const struct gm_gpu
 
 static void put_before(const char *variable, const char *value, char separator)
 {
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     const char *old = getenv(variable);
     gm_text_add(&text, value);
     if (old != NULL && *old != '\0')
         gm_text_printf(&text, "%c%s", separator, old);
     if (!text.failed)
         setenv(variable, text.data, 1);
-    gm_text_free(&text);
 }
 
 /* The card's title up to its size, as CUDA would print it. */

@@ -148,9 +148,9 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--rank is one of --world-size, which is not given");
     if (o->rank >= 0 && o->rank >= o->world_size)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--rank: ranks are 0 to %lld", (long long)o->world_size - 1);
+    GM_FREED_BY(gm_ignore_free)
     struct gm_ignore ignore = {.reports = 0}; /* wrong rules are told before the command runs */
     status = gm_ignore_load(&ignore, &o->usual, err);
-    gm_ignore_free(&ignore);
     return status == GM_OK ? check_find(o, operands, err) : status;
 }
 
@@ -264,7 +264,7 @@ static enum gm_status analyse(struct gm_analyze_context *context, const struct g
     const struct gm_dry_told *told = result->told;
     const size_t count = told->traced_count;
     char(*shown)[SHOWN] = calloc(count, sizeof *shown);
-    struct gm_job *jobs = calloc(count, sizeof *jobs);
+    GM_FREED struct gm_job *jobs = calloc(count, sizeof *jobs);
     char(*names)[GM_NAME_SIZE] = calloc(count, sizeof *names);
     enum gm_status status = gm_shell_begin(context->shell, &context->options.usual, true, err);
     for (size_t i = 0; status == GM_OK && names != NULL && i < count; i++)
@@ -283,7 +283,6 @@ static enum gm_status analyse(struct gm_analyze_context *context, const struct g
     }
     free(shown);
     free(names);
-    free(jobs);
     return status;
 }
 
@@ -344,7 +343,7 @@ static void report(struct gm_analyze_context *context, struct gm_dry_result *res
 static enum gm_status run(struct gm_analyze_context *context, const struct gm_dry_options *options,
                           const struct gm_gpu *gpu, char **command, struct gm_error *err)
 {
-    struct gm_dry_attempt attempt = {0};
+    GM_FREED_BY(gm_dry_attempt_free) struct gm_dry_attempt attempt = {0};
     struct gm_dry_range range;
     struct gm_dry_find find = {.range = &range};
     enum gm_status status = GM_OK;
@@ -357,7 +356,6 @@ static enum gm_status run(struct gm_analyze_context *context, const struct gm_dr
     gm_call_time(&context->shell->said, "the command");
     if (status == GM_OK)
         report(context, &attempt.result);
-    gm_dry_attempt_free(&attempt);
     free(find.tries.v);
     return status;
 }

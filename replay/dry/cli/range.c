@@ -93,16 +93,14 @@ double gm_dry_range_value(const struct gm_dry_range *range, size_t i, char text[
 static char *replaced(const char *word, const char *name, const char *value)
 {
     char place[GM_DRY_VALUE + 80];
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     snprintf(place, sizeof place, "{%s}", name);
     for (const char *found; (found = strstr(word, place)) != NULL; word = found + strlen(place)) {
         gm_text_add_bytes(&out, word, (size_t)(found - word));
         gm_text_add(&out, value);
     }
     gm_text_add(&out, word);
-    char *copy = out.failed ? NULL : strdup(out.data == NULL ? "" : out.data);
-    gm_text_free(&out);
-    return copy;
+    return out.failed ? NULL : strdup(out.data == NULL ? "" : out.data);
 }
 
 void gm_dry_command_free(char **command)

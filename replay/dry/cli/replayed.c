@@ -27,6 +27,7 @@ static enum gm_status fit_one(struct gm_dry_replayed *replayed, const struct gm_
     struct gm_replay_options options = usual(result);
     options.memory = UINT64_MAX;
     options.budget = SECONDS;
+    GM_FREED_BY(gm_replay_free)
     struct gm_replay_run run = {.options = &options, .terminal = terminal, .capacity = UINT64_MAX};
     struct gm_fit fit = {0};
     enum gm_status status = gm_rules_load(&run.rules, NULL, NULL, err);
@@ -38,7 +39,6 @@ static enum gm_status fit_one(struct gm_dry_replayed *replayed, const struct gm_
         replayed->card = fit.gpu == NULL || fit.gpu->chip.major > 0 ? fit.gpu : gm_dry_card_with(fit.everywhere);
         replayed->retries = replayed->card == fit.gpu ? fit.gpu_retries : 0; /* else that one has more than it needs */
     }
-    gm_replay_free(&run);
     return status;
 }
 

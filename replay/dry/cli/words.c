@@ -245,7 +245,7 @@ GM_ORDERING(by_index, struct gm_dry_try, GM_UP(index));
 static void add_tries(struct gm_text *out, const struct gm_dry_find *find)
 {
     char value[GM_DRY_VALUE], reserved[GM_SIZE_TEXT], allocated[GM_SIZE_TEXT];
-    struct gm_dry_try *sorted = calloc(find->tries.n, sizeof *sorted);
+    GM_FREED struct gm_dry_try *sorted = calloc(find->tries.n, sizeof *sorted);
     if (sorted == NULL)
         return;
     memcpy(sorted, find->tries.v, find->tries.n * sizeof *sorted);
@@ -255,7 +255,6 @@ static void add_tries(struct gm_text *out, const struct gm_dry_find *find)
         gm_text_printf(out, "  %12s %12s %12s %8.1f  %s\n", value_of(value, find, &sorted[i]),
                        gm_size_format(reserved, sorted[i].reserved), gm_size_format(allocated, sorted[i].allocated),
                        sorted[i].seconds, sorted[i].fits ? "fits" : "does not fit");
-    free(sorted);
 }
 
 void gm_dry_found(struct gm_text *out, const struct gm_dry_result *result)

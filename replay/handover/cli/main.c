@@ -37,12 +37,11 @@ enum gm_status gm_trace_load(struct gm_snapshot *out, const struct gm_verb_optio
 static enum gm_status analyse(struct gm_recording *r, const struct gm_verb_options *o, struct gm_error *err)
 {
     struct gm_category_rules *rules = NULL;
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     enum gm_status status = gm_rules_load(&rules, NULL, &text, err);
     const struct gm_timeline_options timeline = {.rules = rules, .from = o->from, .to = o->to, .is_brief = true};
     GM_THEN(status, gm_timeline_keep(&r->report, &r->kept, &r->snapshot, &timeline, err));
     gm_category_rules_free(rules);
-    gm_text_free(&text);
     return status;
 }
 
@@ -57,19 +56,18 @@ static enum gm_status put_bytes(void *context, const void *bytes, size_t length,
 
 enum gm_status gm_trace_settle(struct gm_snapshot *out, const struct gm_snapshot *made, struct gm_error *err)
 {
-    struct gm_text pickle = {0};
+    GM_FREED struct gm_text pickle = {0};
     const struct gm_sink sink = {.write = put_bytes, .context = &pickle};
     const struct gm_load_options options = {.max_memory = UINT64_MAX};
     enum gm_status status = gm_write_pickle(made, &sink, err);
     GM_THEN(status, gm_snapshot_load_bytes(out, pickle.data, pickle.length, "-", &options, err));
-    gm_text_free(&pickle);
     return status;
 }
 
 void gm_trace_write(struct gm_call *call, const struct gm_snapshot *snapshot, const char *path)
 {
     struct gm_error err = {.offset = GM_NO_OFFSET};
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     if (!gm_ends_with(path, strlen(path), ".gmtrace")) {
         if (gm_put_snapshot(snapshot, path, &err) != GM_OK)
             gm_call_fail(call, NULL, &err);
@@ -78,7 +76,6 @@ void gm_trace_write(struct gm_call *call, const struct gm_snapshot *snapshot, co
     } else {
         gm_call_fail(call, NULL, &err);
     }
-    gm_text_free(&text);
 }
 
 void gm_trace_tell(struct gm_call *call, const struct gm_verb_options *o, struct gm_text *text)
@@ -151,9 +148,9 @@ static enum gm_status cut(struct gm_recording *r, const struct gm_verb_options *
                           struct gm_error *err)
 {
     struct gm_regenerated made = {.array_count = 0};
-    struct gm_snapshot clean = {.trace_count = 0};
+    GM_FREED_BY(gm_snapshot_free) struct gm_snapshot clean = {.trace_count = 0};
     size_t chosen;
-    struct gm_cut_range *ranges = calloc(r->kept.count + 1, sizeof *ranges);
+    GM_FREED struct gm_cut_range *ranges = calloc(r->kept.count + 1, sizeof *ranges);
     enum gm_status status = ranges == NULL ? gm_no_memory(err) : find_ranges(ranges, &chosen, r, o, err);
     GM_THEN(status, gm_cut(&made, &r->snapshot, &r->kept, ranges, err));
     if (status == GM_OK) {
@@ -165,8 +162,6 @@ static enum gm_status cut(struct gm_recording *r, const struct gm_verb_options *
         gm_trace_write(call, &clean, o->output);
         tell_cut(call, o, r, ranges, &clean);
     }
-    gm_snapshot_free(&clean);
-    free(ranges);
     return status;
 }
 
@@ -211,8 +206,8 @@ static enum gm_status redact(struct gm_recording *r, const struct gm_verb_option
 {
     const struct gm_redact_options options = {
         .salt = salt_of(o->salt), .packages = o->packages.v, .package_count = o->packages.n};
-    struct gm_redacted redacted = {.words = 0};
-    struct gm_snapshot clean = {.trace_count = 0};
+    GM_FREED_BY(gm_redacted_free) struct gm_redacted redacted = {.words = 0};
+    GM_FREED_BY(gm_snapshot_free) struct gm_snapshot clean = {.trace_count = 0};
     enum gm_status status = gm_redact(&redacted, &r->snapshot, &options, err);
     GM_THEN(status, gm_trace_settle(&clean, &redacted.snapshot, err));
     GM_THEN(status, gm_redact_check(&redacted, &clean, err));
@@ -225,8 +220,6 @@ static enum gm_status redact(struct gm_recording *r, const struct gm_verb_option
         gm_text_free(&kept);
         tell_redacted(call, o, &redacted);
     }
-    gm_snapshot_free(&clean);
-    gm_redacted_free(&redacted);
     return status;
 }
 

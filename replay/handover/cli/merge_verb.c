@@ -99,9 +99,9 @@ static void tell_merged(const struct gm_verb_options *o, struct gm_call *call, c
 static void merge(const struct gm_verb_options *o, struct gm_call *call, const struct input *inputs, size_t n)
 {
     struct gm_error err = {.offset = GM_NO_OFFSET};
-    struct gm_merged merged = {.first_part = 0};
-    struct gm_snapshot clean = {.trace_count = 0};
-    struct gm_merge_part *parts = calloc(n, sizeof *parts);
+    GM_FREED_BY(gm_merged_free) struct gm_merged merged = {.first_part = 0};
+    GM_FREED_BY(gm_snapshot_free) struct gm_snapshot clean = {.trace_count = 0};
+    GM_FREED struct gm_merge_part *parts = calloc(n, sizeof *parts);
     for (size_t i = 0; parts != NULL && i < n; i++)
         parts[i] = (struct gm_merge_part){&inputs[i].snapshot, inputs[i].path};
     enum gm_status status = parts == NULL ? gm_no_memory(&err)
@@ -115,9 +115,6 @@ static void merge(const struct gm_verb_options *o, struct gm_call *call, const s
     } else {
         gm_call_fail(call, NULL, &err);
     }
-    gm_snapshot_free(&clean);
-    gm_merged_free(&merged);
-    free(parts);
 }
 
 void gm_trace_merge(const struct gm_verb_options *o, struct gm_call *call, char *const *paths)

@@ -271,14 +271,13 @@ static void put_json(struct gm_call *call, const struct shrinking *s, const stru
                               .memory = capacity == UINT64_MAX ? GM_REPORT_NONE : capacity,
                               .refused = shrunk->outcome.has_failed ? shrunk->outcome.rounded : GM_REPORT_NONE,
                               .shrunk = *shrunk};
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     struct gm_doc doc;
     gm_doc_begin(&doc, GM_JSON, &text);
     gm_json_string(&doc.json, "schema", "gmtrace.shrink/1");
     GM_FIELDS(&doc, told_columns, &told, NULL);
     gm_doc_end(&doc);
     gm_call_put(call, s->verb->usual.json, &text);
-    gm_text_free(&text);
 }
 
 static void tell_progress(struct gm_bar_line *line, const void *argument, double seconds)
