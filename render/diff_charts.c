@@ -8,8 +8,6 @@
 #include "render/number_text.h"
 #include "render/theme.h"
 
-#include <math.h>
-
 #define DOT " \xc2\xb7 "
 
 uint32_t gm_run_color(size_t i)

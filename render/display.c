@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/display.h"
 
-#include "render/metric.h"
-
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

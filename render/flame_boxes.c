@@ -2,7 +2,6 @@
 #include "render/flame_boxes.h"
 
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/size.h"
 #include "analyze/report/frame_kind.h"
 #include "render/metric.h"
 #include "render/number_text.h"

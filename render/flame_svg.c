@@ -14,7 +14,6 @@
 #include "render/theme.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum {
     WIDTH = 1200,

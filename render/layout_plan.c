@@ -5,8 +5,6 @@
  */
 #include "render/charts.h"
 
-#include <math.h>
-
 static const double name_width = 276, bar_x = GM_PAGE_LEFT + 288, pitch = 48, bar_height = 26, value_width = 176;
 
 struct stairs {

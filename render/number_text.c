@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 char *gm_percent_text(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t total)
 {

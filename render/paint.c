@@ -6,7 +6,6 @@
 #include "render/paint.h"
 
 #include "analyze/base/arithmetic.h"
-#include "render/metric.h"
 #include "render/theme.h"
 #include "render/typeset.h"
 

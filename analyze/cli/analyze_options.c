@@ -3,7 +3,6 @@
 
 #include "analyze/cli/notice_files.h"
 #include "analyze/cli/operands.h"
-#include "analyze/cli/rules_file.h"
 #include "analyze/export/export.h"
 #include "analyze/sqlite/sqlite.h"
 #include "replay/whatif/gpus.h"

@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { COLUMNS = 1500, MOST_STEPS = 10000, TICKS = 12 };
 #define ORDINAL UINT64_MAX

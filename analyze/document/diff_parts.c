@@ -5,8 +5,6 @@
 #include "analyze/document/diff_sections.h"
 #include "analyze/document/documents.h"
 
-#include "analyze/document/sites.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

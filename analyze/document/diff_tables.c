@@ -4,10 +4,7 @@
  */
 #include "analyze/document/diff_sections.h"
 
-#include "analyze/document/sites.h"
-
 #include <inttypes.h>
-#include <string.h>
 
 /* ---- columns ----------------------------------------------------------------------------------------------------- */
 

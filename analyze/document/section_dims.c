@@ -2,7 +2,6 @@
  *
  * Sizes explained by a transformer's dimensions, and what one of these should need.
  */
-#include "analyze/document/columns.h"
 #include "analyze/document/sections.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
  *
  * A trace of torch.profiler beside the snapshot: how far the two agree, and what its operators made (docs/kineto.md).
  */
-#include "analyze/document/columns.h"
 #include "analyze/document/sections.h"
 
 #include <inttypes.h>

@@ -3,7 +3,6 @@
  * PyTorch's counters: --memory-summary prints them as torch.cuda.memory_summary() does, for those who know that table;
  * JSON has them under the names of torch.cuda.memory_stats().
  */
-#include "analyze/document/columns.h"
 #include "analyze/document/documents.h"
 #include "analyze/document/sections.h"
 

@@ -3,7 +3,6 @@
  * Whose the bytes at the peak are: modules, layers that repeat, and what names a block otherwise (docs/modules.md).
  */
 #include "analyze/document/sections.h"
-#include "analyze/document/sites.h"
 #include "analyze/report/frame_kind.h"
 
 #include <inttypes.h>

@@ -2,7 +2,6 @@
  *
  * What makes a run fit on a card.
  */
-#include "analyze/document/columns.h"
 #include "analyze/document/documents.h"
 #include "analyze/document/sections.h"
 

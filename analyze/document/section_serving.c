@@ -2,7 +2,6 @@
  *
  * The ledger of a run that serves a model.
  */
-#include "analyze/document/columns.h"
 #include "analyze/document/sections.h"
 
 static void tell_what_it_costs(struct gm_doc *d, const struct gm_serving *s)

@@ -5,7 +5,6 @@
 #include "analyze/document/columns.h"
 #include "analyze/document/sections.h"
 #include "analyze/report/frame_kind.h"
-#include "analyze/report/numbers.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,7 +7,6 @@
 #include "analyze/formats/gmtrace_state.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct steps {
     struct gm_gmtrace_parts *p;

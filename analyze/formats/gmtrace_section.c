@@ -2,7 +2,6 @@
 #include "analyze/formats/gmtrace_write_parts.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */

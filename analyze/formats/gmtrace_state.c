@@ -3,8 +3,6 @@
 
 #include "analyze/base/freed.h"
 
-#include <stdlib.h>
-
 bool gm_gmtrace_state_begin(struct gm_gmtrace_state *s)
 {
     *s = (struct gm_gmtrace_state){0};

@@ -6,7 +6,6 @@
  */
 #include "analyze/profile/profile_pass.h"
 
-#include "analyze/base/address_map.h"
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/bisect.h"
 #include "analyze/base/freed.h"

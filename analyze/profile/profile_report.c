@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/profile/profile_report.h"
 
-#include "analyze/base/arithmetic.h"
 #include "analyze/base/utf8.h"
 #include "analyze/profile/profile_pass.h"
 

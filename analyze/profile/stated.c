@@ -7,7 +7,6 @@
 #include "analyze/base/text.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { SITE_FRAMES = 3 };
 

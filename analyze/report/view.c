@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/view.h"
 
-#include "analyze/base/arithmetic.h"
-
 #include <string.h>
 
 bool gm_view_of(struct gm_view *view, const struct gm_report *report, size_t i)

@@ -13,7 +13,6 @@
 #include "analyze/state/state_pass.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- address reservations --------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,6 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
-#include "analyze/state/state.h"
 #include "analyze/timeline/history/making.h"
 #include "replay/cli/gmreplay.h"
 #include "replay/verify/follow.h"

@@ -2,7 +2,6 @@
  *
  * What --sweep and --fit found: settings and their peaks, the smallest memory, and how little could be enough.
  */
-#include "analyze/report/numbers.h"
 #include "replay/cli/gmreplay.h"
 
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/compute/compute_work.h"
 
-#include <string.h>
 #include <strings.h>
 
 struct row {

@@ -9,7 +9,6 @@
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 
 /* Names that compilers and linkers give. */
 extern const char __start_dry_api[], __stop_dry_api[];     // NOLINT(bugprone-reserved-identifier)

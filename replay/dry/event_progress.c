@@ -10,7 +10,6 @@
 #include "replay/dry/private.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A device gets there at last, also if nobody waits but one who asks again and again. */
 enum { POLLS_MOST = 1000000 };

@@ -5,7 +5,6 @@
  */
 #include "replay/dry/private.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

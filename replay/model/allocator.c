@@ -6,7 +6,6 @@
 #include "replay/model/allocator_private.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void gm_allocator_init(struct gm_allocator *a, const struct gm_conf *conf, const struct gm_device *device,
                        const struct gm_allocator_sink *sink)

@@ -4,7 +4,6 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/order.h"
 #include "analyze/base/size.h"
-#include "replay/model/sim.h"
 #include "replay/shrink/shrink_private.h"
 #include "replay/trials/bound.h"
 

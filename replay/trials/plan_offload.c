@@ -5,7 +5,6 @@
  */
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
-#include "analyze/base/size.h"
 #include "replay/trials/card_plan.h"
 
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 #include "replay/trials/remedies.h"
 
 #include "analyze/base/arithmetic.h"
-#include "analyze/report/report.h"
 #include "replay/whatif/gpus.h"
 
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 #include "replay/verify/verify_private.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What says which segments: the rows of h->segments of the growths that made [address, address + size). */
 static void note_growths(struct gm_verifying *v, uint32_t event, uint64_t address, uint64_t size)

@@ -7,8 +7,6 @@
 #include "tests/random_next.h"
 #include "tests/unit.h"
 
-#include <string.h>
-
 static void assert_sound(const struct gm_space *space)
 {
     const char *why;

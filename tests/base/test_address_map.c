@@ -6,8 +6,6 @@
 #include "tests/random_next.h"
 #include "tests/unit.h"
 
-#include <string.h>
-
 enum { ADDRESSES = 3000, STEPS = 200000 };
 
 TEST(random_operations)

@@ -5,7 +5,6 @@
 #include "analyze/base/closest.h"
 #include "tests/unit.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,8 +8,6 @@
 #include "analyze/base/intern.h"
 #include "tests/unit.h"
 
-#include <string.h>
-
 /* SipHash-2-4 of 00 01 02 ..., n bytes, with the key 00 ... 0f: the vectors of its authors. */
 static const uint64_t vectors_2_4[64] = {
     UINT64_C(0x726fdb47dd0e0e31), UINT64_C(0x74f839c593dc67fd), UINT64_C(0x0d6c8009d9a94f5a),

@@ -4,8 +4,6 @@
  */
 #include "sample_parts.h"
 
-#include <string.h>
-
 #define HUGE (UINT64_MAX - 1)
 
 static bool set_evil_peak(struct gm_report *r, struct gm_peak *peak, struct gm_device_timeline *t)

@@ -3,7 +3,6 @@
  * What libgmdry.so says of kernels, on a card of capability 8.9: fat binaries made here, whose cubins hold one kernel
  * of known needs for each capability. The expected numbers are those of NVIDIA's occupancy rules, by hand.
  */
-#include <stdbool.h>
 #include <string.h>
 
 #include <elf.h>

@@ -4,7 +4,6 @@
  * library and say by their exit codes whether they saw what they should.
  */
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  *
  * libgmdry.so as a program meets it: functions by their names, two cards of 1 GiB of which contexts take a quarter.
  */
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,6 @@
 #include "tests/nomem/nomem.h"
 #include "tests/unit.h"
 
-#include <string.h>
-
 static void write_notices(struct gm_text *out, const struct gm_report *report, enum gm_notice_form form)
 {
     const struct gm_notice more = {.level = GM_NOTICE_ERROR,

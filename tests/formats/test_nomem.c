@@ -10,7 +10,6 @@
 #include "tests/unit.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Loads with ever later failures; returns how many there were. A single failure may be survived (a hash table that
  * could not grow now grows a little later), but when everything from there on fails, loading must. */

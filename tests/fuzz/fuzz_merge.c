@@ -7,8 +7,6 @@
 #include "tests/formats/model_check.h"
 #include "tests/fuzz/fuzz.h"
 
-#include <string.h>
-
 static void check(enum gm_status status, struct gm_merged *merged, const struct gm_error *err, size_t most_events)
 {
     if (status == GM_OK) {

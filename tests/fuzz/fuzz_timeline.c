@@ -12,7 +12,6 @@
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static unsigned long long some_address(struct gm_fuzz_bytes *b)
 {

@@ -12,7 +12,6 @@
 #include "tests/unit.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static size_t exhaust_writing(const struct gm_snapshot *s, const struct gm_text *expected)
 {

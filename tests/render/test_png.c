@@ -16,7 +16,6 @@
 #include <png.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     MOST_BYTES = 180 * 1000,

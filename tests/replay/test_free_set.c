@@ -6,8 +6,6 @@
 #include "tests/random_next.h"
 #include "tests/unit.h"
 
-#include <string.h>
-
 enum { SIZES = 30, ADDRESSES = 40, STEPS = 100000 };
 
 static bool is_there[SIZES][ADDRESSES];

@@ -5,8 +5,6 @@
 #include "analyze/timeline/steps/step_work.h"
 #include "tests/unit.h"
 
-#include <string.h>
-
 enum { MOST = 48 };
 
 static bool is_candidate(const uint32_t *symbols, size_t n, uint32_t symbol_count, size_t length)

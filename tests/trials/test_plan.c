@@ -5,8 +5,6 @@
 #include "replay/trials/plan.h"
 #include "tests/unit.h"
 
-#include <string.h>
-
 #define STEPS(n) (&(uint64_t){n})
 #define PLENTY STEPS(UINT64_C(1) << 40)
 

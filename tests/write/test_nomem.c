@@ -11,7 +11,6 @@
 #include "tests/unit.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static enum gm_status count(void *context, const void *bytes, size_t length, struct gm_error *err)
 {

@@ -16,7 +16,6 @@
 #include "analyze/timeline/modules/module_work.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { DEEPEST = 1024 /* frames of a stack that are looked at, the outermost */ };
 

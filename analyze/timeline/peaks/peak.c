@@ -3,7 +3,6 @@
  * The live set at the peak of requested bytes: by category, role, lifetime and call site; what the peak would be
  * without a call site; the next distinct peaks.
  */
-#include "analyze/base/order.h"
 
 #include "analyze/timeline/peaks/groups.h"
 #include "analyze/timeline/trace_pass.h"

@@ -4,7 +4,6 @@
 #include "analyze/base/order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     SAMPLES = 16384, /* places at which a candidate is tried */

@@ -8,7 +8,6 @@
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST_ROWS = 4096, KEPT_AT_ENDS = 1024 };
 

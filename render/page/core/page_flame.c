@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct node {
     uint32_t parent, frame, depth; /* frame: number of a frame as it is shown */

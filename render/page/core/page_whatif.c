@@ -5,7 +5,6 @@
  */
 #include "analyze/allocator/recorded_settings.h"
 #include "render/page/core/opened.h"
-#include "render/page/core/page_levels.h"
 #include "replay/trials/bound.h"
 #include "replay/verify/follow.h"
 #include "replay/verify/verify.h"

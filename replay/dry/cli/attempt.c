@@ -6,7 +6,6 @@
 #include "replay/dry/cli/gmdry.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 static enum gm_dry_verdict judge(const struct gm_dry_result *result)
