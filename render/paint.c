@@ -45,8 +45,7 @@ void gm_painter_free(struct gm_painter *painter)
         struct gm_canvas *canvas = painter->idle;
         painter->idle = canvas->next;
         gm_png_scratch_free(&canvas->scratch);
-        free(canvas->rows);
-        free(canvas);
+        GM_FREE_ALL(canvas->rows, canvas);
     }
     gm_typesetter_free(painter->typesetter);
     pthread_mutex_destroy(&painter->lock);

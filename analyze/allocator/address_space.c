@@ -2,14 +2,14 @@
 #include "analyze/allocator/address_space.h"
 
 #include "analyze/base/bisect.h"
+#include "analyze/base/freed.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 void gm_space_free(struct gm_space *space)
 {
-    free(space->blocks.v);
-    free(space->unused.v);
+    GM_FREE_ALL(space->blocks.v, space->unused.v);
     if (space->ranges.v != NULL)
         free(space->ranges.v - space->ranges_before);
     gm_map_free(&space->free_starts);

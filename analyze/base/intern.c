@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/base/intern.h"
 
+#include "analyze/base/freed.h"
 #include "analyze/base/hash.h"
 
 #include <stdlib.h>
@@ -113,7 +114,6 @@ uint64_t gm_intern_bytes(const struct gm_intern *intern)
 void gm_intern_free(struct gm_intern *intern)
 {
     gm_arena_free(&intern->arena);
-    free(intern->entries.v);
-    free(intern->slots);
+    GM_FREE_ALL(intern->entries.v, intern->slots);
     *intern = (struct gm_intern){0};
 }

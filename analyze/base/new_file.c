@@ -186,8 +186,7 @@ enum gm_status gm_new_file_close(struct gm_new_file *file, enum gm_status status
         status = failed(file, "create", errno, err);
     if (file->temporary != NULL && status != GM_OK)
         unlink(file->temporary);
-    free(file->temporary);
-    free(file->path);
+    GM_FREE_ALL(file->temporary, file->path);
     *file = (struct gm_new_file){.fd = -1};
     return status;
 }

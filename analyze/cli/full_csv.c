@@ -146,6 +146,5 @@ void gm_full_csv_free(struct gm_full_csv *csv)
     }
     if (csv->is_holding)
         gm_interrupt_release();
-    free(csv->beginnings.v);
-    free(csv);
+    GM_FREE_ALL(csv->beginnings.v, csv);
 }

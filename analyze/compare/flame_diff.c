@@ -150,8 +150,6 @@ bool gm_compare_flame(struct gm_comparison *c, struct gm_diff_pair *pair)
     }
     gm_intern_free(&t.names);
     gm_intern_free(&t.edges);
-    free(t.nodes.v);
-    free(t.own.v);
-    free(t.key.v);
+    GM_FREE_ALL(t.nodes.v, t.own.v, t.key.v);
     return ok;
 }

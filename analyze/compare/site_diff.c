@@ -270,8 +270,6 @@ bool gm_compare_sites(struct gm_comparison *c, struct gm_diff_pair *pair)
                make_table(&m, &pair->sites_at_peak, true, b->peaks[GM_LEVEL_REQUESTED], a->peaks[GM_LEVEL_REQUESTED]));
     gm_intern_free(&m.frames);
     gm_intern_free(&m.stacks);
-    free(m.numbers.v);
-    free(m.key.v);
-    free(m.sites);
+    GM_FREE_ALL(m.numbers.v, m.key.v, m.sites);
     return ok;
 }

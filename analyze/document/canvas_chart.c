@@ -242,8 +242,7 @@ static void draw_chart(struct gm_text *out, const struct gm_view *view, const st
         draw_steps(out, &c);
         draw_legend(out, &c);
     }
-    free(c.cells);
-    free(c.labels);
+    GM_FREE_ALL(c.cells, c.labels);
 }
 
 void gm_canvas_chart(struct gm_text *out, const struct gm_report *report, const struct gm_text_canvas *canvas)

@@ -305,8 +305,7 @@ static void draw_tree(struct gm_text *out, const struct gm_view *view, const str
     }
     out->failed = out->failed || t.site.failed;
     gm_text_free(&t.site);
-    free(t.of);
-    free(t.has_more);
+    GM_FREE_ALL(t.of, t.has_more);
 }
 
 void gm_canvas_tree(struct gm_text *out, const struct gm_report *report, const struct gm_text_canvas *canvas)

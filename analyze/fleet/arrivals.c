@@ -159,8 +159,7 @@ enum gm_status gm_arrivals_open(struct gm_arrivals **arrivals, const char *direc
     struct gm_arrivals *a = calloc(1, sizeof *a);
     char *copy = strdup(directory);
     if (a == NULL || copy == NULL) {
-        free(a);
-        free(copy);
+        GM_FREE_ALL(a, copy);
         return gm_no_memory(err);
     }
     /* Who wants to write while a lease is given has the kernel tell its holder; that would end us. */
@@ -191,8 +190,7 @@ void gm_arrivals_free(struct gm_arrivals *a)
     if (a->changes >= 0)
         (void)close(a->changes);
     free_known(a->now.v, a->now.n);
-    free(a->directory);
-    free(a);
+    GM_FREE_ALL(a->directory, a);
 }
 
 /* Until something changes, but no sooner after the last look than the cost of looks allows. */

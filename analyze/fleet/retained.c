@@ -119,8 +119,7 @@ bool gm_retained_load(struct gm_text *record, const char *results, const char *k
          gm_record_check(bytes, (size_t)st.st_size, &status) && status == GM_OK;
     if (ok)
         gm_text_add_bytes(record, bytes, (size_t)st.st_size);
-    free(bytes);
-    free(path);
+    GM_FREE_ALL(bytes, path);
     if (fd >= 0)
         close(fd);
     return ok;

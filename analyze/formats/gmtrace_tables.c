@@ -2,6 +2,7 @@
  *
  * Strings, frames, stacks and annotations of a .gmtrace file.
  */
+#include "analyze/base/freed.h"
 #include "analyze/formats/gmtrace_parts.h"
 
 #include <stdlib.h>
@@ -164,9 +165,7 @@ enum gm_status gm_gmtrace_stacks(struct gm_gmtrace_parts *p)
     path.after_one = calloc(p->m->frame_name.n, sizeof *path.after_one);
     path.after_pair = calloc(GM_PAIR_SLOTS, sizeof *path.after_pair);
     enum gm_status status = read_stacks(p, &path);
-    free(path.frame.v);
-    free(path.after_one);
-    free(path.after_pair);
+    GM_FREE_ALL(path.frame.v, path.after_one, path.after_pair);
     return status;
 }
 

@@ -98,8 +98,7 @@ static enum gm_status gmtrace_put_stacks(struct gm_gmtrace_writer *w)
     } else {
         status = gm_no_memory(w->err);
     }
-    free(f.after_one);
-    free(f.after_pair);
+    GM_FREE_ALL(f.after_one, f.after_pair);
     return status;
 }
 

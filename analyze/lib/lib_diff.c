@@ -23,8 +23,7 @@ static void free_diffed(void *found)
         gm_summary_free(&d->inputs[i].summary);
         gm_page_trace_free(&d->inputs[i].page);
     }
-    free(d->inputs);
-    free(d);
+    GM_FREE_ALL(d->inputs, d);
 }
 
 static struct gm_text_names texts(const struct gm_result *result)
@@ -87,8 +86,7 @@ struct gm_result *gm_diff_new(struct gm_loaded *const *loaded, const struct gm_d
     struct gm_diffed *d = malloc(sizeof *d);
     struct gm_diff_input *inputs = calloc(of->count, sizeof *inputs);
     if (result == NULL || d == NULL || inputs == NULL) {
-        free(d);
-        free(inputs);
+        GM_FREE_ALL(d, inputs);
         gm_result_free(result);
         return NULL;
     }

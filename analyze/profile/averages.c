@@ -12,6 +12,7 @@
  * Two things depend on the version of PyTorch, which the file does not state but shows: from 2.12 on ("host_name")
  * Python functions take part in the nesting; up to 2.10 the edges of operators are rounded by doubles, to about 256 ns.
  */
+#include "analyze/base/freed.h"
 #include "analyze/profile/profile_pass.h"
 
 #include "analyze/base/ascii.h"
@@ -441,12 +442,9 @@ enum gm_status gm_profile_averages(struct gm_profile_pass *pass, struct gm_error
         gm_intern_free(&tables[t].keys);
         free(tables[t].rows.v);
     }
-    free(w.host);
-    free(w.device);
-    free(w.covered);
+    GM_FREE_ALL(w.host, w.device, w.covered);
     gm_profile_stacks_free(&w.stacks);
-    free(w.open.v);
-    free(w.text.v);
+    GM_FREE_ALL(w.open.v, w.text.v);
     gm_intern_free(&w.texts);
     free(w.known);
     return ok ? GM_OK : gm_no_memory(err);

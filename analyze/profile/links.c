@@ -51,6 +51,5 @@ bool gm_links_find(struct gm_links *links, const struct gm_profile *p)
 
 void gm_links_free(struct gm_links *links)
 {
-    free(links->of);
-    free(links->rows.v);
+    GM_FREE_ALL(links->of, links->rows.v);
 }

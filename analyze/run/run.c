@@ -216,9 +216,7 @@ void gm_run_free(struct gm_run *run)
         close(run->hidden_fd);
     if (run->results_fd >= 0)
         close(run->results_fd);
-    free(run->results);
-    free(run->path);
-    free(run);
+    GM_FREE_ALL(run->results, run->path, run);
 }
 
 /* ---- what would keep a run from being begun, in the words of gm_run_begin ---------------------------------------- */

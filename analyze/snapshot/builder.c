@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/snapshot/builder.h"
 
+#include "analyze/base/freed.h"
 #include "analyze/base/utf8.h"
 
 #include <stdarg.h>
@@ -446,8 +447,7 @@ struct gm_snapshot_memory *gm_snapshot_memory_new(void)
 
 static void free_id_set(struct gm_id_set *set)
 {
-    free(set->slots);
-    free(set->hashes);
+    GM_FREE_ALL(set->slots, set->hashes);
     *set = (struct gm_id_set){0};
 }
 
@@ -474,8 +474,7 @@ void gm_snapshot_memory_free(struct gm_snapshot_memory *m)
     GM_EVENT_COLUMNS(FREE_COLUMN)
     GM_EVENT_RARE_COLUMNS(FREE_RARE)
     for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++) {
-        free(m->kept[kind].v);
-        free(m->extras[kind].v);
+        GM_FREE_ALL(m->kept[kind].v, m->extras[kind].v);
     }
     for (int kind = 0; kind < GM_ORDER_COUNT; kind++)
         free(m->key_orders[kind].v);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/snapshot/number_column.h"
 
+#include "analyze/base/freed.h"
+
 #include <stdlib.h>
 
 /* A base with as much room below the number as above it. */
@@ -33,8 +35,6 @@ uint64_t gm_number_bytes(const struct gm_number_builder *b, size_t rows)
 
 void gm_number_free(struct gm_number_builder *b)
 {
-    free(b->near);
-    free(b->base.v);
-    free(b->far.v);
+    GM_FREE_ALL(b->near, b->base.v, b->far.v);
     *b = (struct gm_number_builder){.near = NULL};
 }

@@ -97,8 +97,7 @@ void gm_classifier_free(struct gm_classifier *c)
                 c->string_mask[GM_MATCH_FILE]);
     gm_intern_free(&c->masks);
     gm_map_free(&c->of_masks);
-    free(c->verdicts.v);
-    free(c);
+    GM_FREE_ALL(c->verdicts.v, c);
 }
 
 /* The number of a string's mask; GM_INTERN_NONE: no memory. */

@@ -95,9 +95,7 @@ void gm_matcher_free(struct gm_matcher *m)
 {
     if (m == NULL)
         return;
-    free(m->entries);
-    free(m->both);
-    free(m);
+    GM_FREE_ALL(m->entries, m->both, m);
 }
 
 /* `filed` counts what is under each long key. */
@@ -382,8 +380,7 @@ bool gm_match_scratch_new(struct gm_match_scratch *scratch, const struct gm_cate
 
 void gm_match_scratch_free(struct gm_match_scratch *scratch)
 {
-    free(scratch->marks);
-    free(scratch->mask);
+    GM_FREE_ALL(scratch->marks, scratch->mask);
     scratch->marks = NULL;
     scratch->mask = NULL;
 }

@@ -3,6 +3,7 @@
  * Parsing of category rules (docs/categories.md). Line by line: a line's first word says what the rest is; where a
  * pattern goes depends on the last `noise`, `tier` or `category` line.
  */
+#include "analyze/base/freed.h"
 #include "analyze/base/utf8.h"
 
 #include "analyze/state/categories.h"
@@ -340,9 +341,7 @@ void gm_category_rules_free(struct gm_category_rules *rules)
     if (rules == NULL)
         return;
     gm_matcher_free(rules->matcher);
-    free(rules->patterns.v);
-    free(rules->sections.v);
-    free(rules->categories.v);
+    GM_FREE_ALL(rules->patterns.v, rules->sections.v, rules->categories.v);
     gm_arena_free(&rules->arena);
     free(rules);
 }

@@ -217,8 +217,7 @@ static bool run_passes(struct gm_pass *pass)
 static void clean_up(struct gm_pass *pass)
 {
     for (size_t d = 0; d < pass->device_count; d++) {
-        free(pass->device_passes[d].reservations.v);
-        free(pass->device_passes[d].pins.v);
+        GM_FREE_ALL(pass->device_passes[d].reservations.v, pass->device_passes[d].pins.v);
     }
     GM_FREE_ALL(pass->device_passes, pass->order, pass->sums, pass->stream_number);
     gm_names_free(&pass->names);

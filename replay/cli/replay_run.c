@@ -232,18 +232,14 @@ void gm_replay_free(struct gm_replay_run *run)
     for (size_t i = 0; i < run->device_count; i++) {
         free(run->devices[i].parts);
         gm_repeat_free(&run->devices[i].repetition.plan);
-        free(run->devices[i].part_number);
-        free(run->devices[i].role);
-        free(run->devices[i].held);
-        free(run->devices[i].requested);
+        GM_FREE_ALL(run->devices[i].part_number, run->devices[i].role, run->devices[i].held, run->devices[i].requested);
         if (run->devices[i].gpu != NULL)
             gm_compute_free(run->devices[i].gpu);
         free(run->devices[i].gpu);
     }
     free(run->devices);
     gm_replay_search_free(run);
-    free(run->recommended);
-    free(run->cards);
+    GM_FREE_ALL(run->recommended, run->cards);
     gm_replay_end_gpu(run);
     gm_recorder_free(&run->recorder);
     gm_kept_free(&run->kept);

@@ -210,8 +210,7 @@ enum gm_status gm_replay_fit_recorded(struct gm_fit *fit, struct gm_replay_run *
     GM_THEN(status, gm_trials_run(&s->search, &trial, 1, err));
     if (status == GM_OK && trial.runs)
         status = gm_fit_run(fit, &s->search, &trial, trial.peak_reserved, err);
-    free(s->devices);
-    free(s->bounds);
+    GM_FREE_ALL(s->devices, s->bounds);
     return status;
 }
 
@@ -222,8 +221,6 @@ void gm_replay_search_free(struct gm_replay_run *run)
     gm_sweep_free(&run->search->sweep);
     gm_sweep_free(&run->search->roomy);
     gm_text_free(&run->search->baseline_text);
-    free(run->search->devices);
-    free(run->search->bounds);
-    free(run->search);
+    GM_FREE_ALL(run->search->devices, run->search->bounds, run->search);
     run->search = NULL;
 }

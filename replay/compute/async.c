@@ -21,8 +21,7 @@ bool gm_running_pool_close(struct gm_running *r)
 {
     bool ok = r->pool == NULL || gm_cuda_pool_close(r->pool);
     gm_map_free(&r->piece_of);
-    free(r->pieces.v);
-    free(r->unused.v);
+    GM_FREE_ALL(r->pieces.v, r->unused.v);
     return ok;
 }
 

@@ -188,6 +188,5 @@ enum gm_status gm_compute_run(struct gm_compute_result *result, struct gm_whatif
 
 void gm_compute_free(struct gm_compute_result *result)
 {
-    free(result->found.classes);
-    free(result->parts);
+    GM_FREE_ALL(result->found.classes, result->parts);
 }

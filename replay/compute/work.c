@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/base/freed.h"
 #include "replay/compute/compute_work.h"
 
 #include "analyze/base/address_map.h"
@@ -353,10 +354,6 @@ bool gm_work_close(struct gm_work *w)
     ok = ok && (w->results == NULL || gm_cuda_drop_scratch(w->cuda, w->results));
     gm_map_free(&w->piece_of);
     gm_map_free(&w->line_of);
-    free(w->pieces.v);
-    free(w->unused.v);
-    free(w->lines.v);
-    free(w->answers);
-    free(w);
+    GM_FREE_ALL(w->pieces.v, w->unused.v, w->lines.v, w->answers, w);
     return ok;
 }

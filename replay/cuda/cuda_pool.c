@@ -2,6 +2,7 @@
  *
  * cudaMallocAsync: a memory pool of the driver's.
  */
+#include "analyze/base/freed.h"
 #include "replay/cuda/cuda_private.h"
 
 #include <cuda_runtime_api.h>
@@ -53,8 +54,7 @@ bool gm_cuda_pool_close(struct gm_cuda_pool *pool)
     is_ok &= gm_cuda_ok(c, "cudaMemPoolDestroy", cudaMemPoolDestroy(pool->handle));
     c->pools--;
     gm_map_free(&pool->block_of);
-    free(pool->blocks.v);
-    free(pool);
+    GM_FREE_ALL(pool->blocks.v, pool);
     return is_ok;
 }
 

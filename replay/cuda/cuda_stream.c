@@ -2,6 +2,7 @@
  *
  * Recorded streams as CUDA streams, and events.
  */
+#include "analyze/base/freed.h"
 #include "replay/cuda/cuda_private.h"
 
 #include <cuda_runtime_api.h>
@@ -97,7 +98,5 @@ void gm_cuda_streams_close(struct gm_cuda *c, struct gm_cuda_left *left)
         gm_cuda_ok(c, "cudaEventDestroy", cudaEventDestroy(c->events.v[i]));
     for (size_t i = 0; i < c->streams.n; i++)
         gm_cuda_ok(c, "cudaStreamDestroy", cudaStreamDestroy(c->streams.v[i]));
-    free(c->events.v);
-    free(c->idle_marks.v);
-    free(c->streams.v);
+    GM_FREE_ALL(c->events.v, c->idle_marks.v, c->streams.v);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/base/freed.h"
 #include "replay/cuda/cuda_private.h"
 
 #include <cuda_runtime_api.h>
@@ -152,8 +153,6 @@ enum gm_status gm_cuda_close(struct gm_cuda *cuda, struct gm_cuda_left *left, st
         *left = mine;
     gm_map_free(&cuda->block_of);
     gm_map_free(&cuda->stream_of);
-    free(cuda->blocks.v);
-    free(cuda->scratch.v);
-    free(cuda);
+    GM_FREE_ALL(cuda->blocks.v, cuda->scratch.v, cuda);
     return status;
 }

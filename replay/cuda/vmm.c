@@ -7,6 +7,7 @@
  * that it takes to free it.
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/freed.h"
 #include "replay/cuda/cuda_private.h"
 
 #include <cuda.h>
@@ -253,7 +254,6 @@ void gm_vmm_close(struct gm_cuda *c, struct gm_cuda_left *left)
         is_fine(c, "cuMemAddressFree", v->unreserve(r->address, r->size));
         free(r->is_mapped);
     }
-    free(v->reservations.v);
-    free(v);
+    GM_FREE_ALL(v->reservations.v, v);
     c->vmm = NULL;
 }

@@ -4,6 +4,7 @@
  * do not change any more and are shared: who sets one in another descriptor, or gets one out of it, holds it, too. What
  * cuDNN computes is put in among the values when a descriptor is finalized.
  */
+#include "analyze/base/freed.h"
 #include "replay/dry/dnn.h"
 #include "replay/dry/private.h"
 
@@ -62,8 +63,7 @@ static void release_value(struct dnn_value *value)
 {
     for (int64_t i = 0; value->type == DNN_TYPE_DESCRIPTOR && i < value->count; i++)
         release(value->contents[i]);
-    free(value->data);
-    free(value);
+    GM_FREE_ALL(value->data, value);
 }
 
 /* Trees are as deep as cuDNN makes them: plan, configuration, engine, graph, operation, tensor, its offsets. */
@@ -304,8 +304,7 @@ API(int, cudnnBackendCreateDescriptor, int kind, struct descriptor **made)
     struct descriptor *descriptor = malloc(sizeof *descriptor);
     struct dnn_content *content = make((enum dnn_kind)kind);
     if (kind < 0 || kind >= DNN_KINDS || descriptor == NULL || content == NULL) {
-        free(descriptor);
-        free(content);
+        GM_FREE_ALL(descriptor, content);
         return kind < 0 || kind >= DNN_KINDS ? DNN_NOT_SUPPORTED : DNN_NO_MEMORY;
     }
     descriptor->content = content;

@@ -5,6 +5,7 @@
  * one is asked: by gmdry-cudnn, a process that has none of us in it. It is started at the first question and ends when
  * this process does. What it said is kept: programs ask the same again.
  */
+#include "analyze/base/freed.h"
 #include "replay/dry/dnn.h"
 #include "replay/dry/private.h"
 
@@ -293,9 +294,7 @@ static void keep(struct text *question, const struct dnn_engine *engines, int co
     struct answer *answer = calloc(1, sizeof *answer);
     struct dnn_engine *copy = calloc((size_t)(count > 0 ? count : 1), sizeof *copy);
     if (answer == NULL || copy == NULL) {
-        free(answer);
-        free(copy);
-        free(question->data);
+        GM_FREE_ALL(answer, copy, question->data);
         return;
     }
     if (count > 0)

@@ -163,10 +163,7 @@ static int64_t common_of(fill_sequence *of, const struct gm_graft_part *part, st
 {
     struct sequence a = {.n = 0}, b = {.n = 0};
     const int64_t n = of(&a, part - 1, lane) && of(&b, part, lane) ? common(&a, &b) : NO_ROOM;
-    free(a.key);
-    free(a.time);
-    free(b.key);
-    free(b.time);
+    GM_FREE_ALL(a.key, a.time, b.key, b.time);
     return n;
 }
 
@@ -242,8 +239,7 @@ static enum agreement states_agree(const struct merger *w, size_t part, struct l
                         followed_state(&followed, &followed_bytes, &h, (uint32_t)moment);
         agreement = !ok ? NO_MEMORY : shown_bytes != followed_bytes ? DIFFER : compare(&shown, &followed);
     }
-    free(shown.v);
-    free(followed.v);
+    GM_FREE_ALL(shown.v, followed.v);
     gm_history_free(&h);
     return agreement;
 }

@@ -286,9 +286,7 @@ enum gm_status gm_redact(struct gm_redacted *out, const struct gm_snapshot *snap
 void gm_redacted_free(struct gm_redacted *redacted)
 {
     gm_intern_free(&redacted->texts);
-    free(redacted->kept);
-    free(redacted->start);
-    free(redacted->bytes);
+    GM_FREE_ALL(redacted->kept, redacted->start, redacted->bytes);
     *redacted = (struct gm_redacted){.words = 0};
 }
 

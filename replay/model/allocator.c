@@ -22,19 +22,12 @@ void gm_allocator_free(struct gm_allocator *a)
     for (size_t i = 0; i < a->pools.n; i++) {
         for (size_t k = 0; k < a->pools.v[i].bins.n; k++)
             gm_free_set_clear(&a->pools.v[i].bins.v[k].set);
-        free(a->pools.v[i].bins.v);
-        free(a->pools.v[i].bin_of.v);
+        GM_FREE_ALL(a->pools.v[i].bins.v, a->pools.v[i].bin_of.v);
     }
-    free(a->pools.v);
-    free(a->handles.v);
-    free(a->reservations.v);
+    GM_FREE_ALL(a->pools.v, a->handles.v, a->reservations.v);
     gm_map_free(&a->gap_ages);
     gm_map_free(&a->pool_of_id);
-    free(a->requested.v);
-    free(a->gc_base.v);
-    free(a->pending.v);
-    free(a->freed_by.v);
-    free(a->grown_by.v);
+    GM_FREE_ALL(a->requested.v, a->gc_base.v, a->pending.v, a->freed_by.v, a->grown_by.v);
     gm_space_free(&a->space);
     *a = (struct gm_allocator){0};
 }

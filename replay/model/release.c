@@ -61,9 +61,7 @@ static void release_pool(struct gm_allocator *a, uint32_t pool)
         gm_release_segment(a, whole.v[i]);
     for (size_t i = 0; i < expandable.n && !a->has_failed; i++)
         gm_expandable_unmap(a, expandable.v[i]);
-    free(bins.v);
-    free(whole.v);
-    free(expandable.v);
+    GM_FREE_ALL(bins.v, whole.v, expandable.v);
 }
 
 /* Waits for every block that is pending, in the order of their frees. */

@@ -5,6 +5,8 @@
  */
 #include "replay/recorder/demangle.h"
 
+#include "analyze/base/freed.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -63,8 +65,7 @@ static void find(char out[GM_NAME_SHOWN], const char *name)
         free(shown);
         return;
     }
-    free(known[at].name);
-    free(known[at].shown);
+    GM_FREE_ALL(known[at].name, known[at].shown);
     known[at].name = copy;
     known[at].shown = shown;
 }

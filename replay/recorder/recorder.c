@@ -77,10 +77,7 @@ void gm_recorder_free(struct gm_recorder *r)
     if (r == NULL)
         return;
     gm_snapshot_memory_free(r->memory);
-    free(r->events.v);
-    free(r->marks.v);
-    free(r->lives.v);
-    free(r->unused_lives.v);
+    GM_FREE_ALL(r->events.v, r->marks.v, r->lives.v, r->unused_lives.v);
     gm_map_free(&r->live_at);
     gm_map_free(&r->range_of);
     gm_map_free(&r->range_device);

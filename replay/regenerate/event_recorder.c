@@ -17,9 +17,7 @@ void gm_recorder_free(struct gm_event_recorder *r)
 #define FREE(column) free(r->events.column);
     EVENT_COLUMNS(FREE)
     free(r->devices.v);
-    free(r->segments.v);
-    free(r->blocks.v);
-    free(r->pools.v);
+    GM_FREE_ALL(r->segments.v, r->blocks.v, r->pools.v);
     *r = (struct gm_event_recorder){0};
 }
 

@@ -485,11 +485,7 @@ enum gm_status gm_shrink(struct gm_shrunk *out, struct gm_history *h, uint32_t o
     GM_THEN(status, search(&w));
     GM_THEN(status, renumber(&w));
     out->items = count_items(&out->program, &out->joined);
-    free(w.is_dropped);
-    free(w.is_there);
-    free(w.is_freed);
-    free(w.pieces);
-    free(w.starts);
+    GM_FREE_ALL(w.is_dropped, w.is_there, w.is_freed, w.pieces, w.starts);
     return status;
 }
 

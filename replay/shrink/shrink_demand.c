@@ -196,8 +196,6 @@ bool gm_demand_make(struct gm_demand *program, struct gm_history *h, const struc
 
 void gm_demand_free(struct gm_demand *program)
 {
-    free(program->is_custom);
-    free(program->ops.v);
-    free(program->items.v);
+    GM_FREE_ALL(program->is_custom, program->ops.v, program->items.v);
     *program = (struct gm_demand){.units = 0};
 }

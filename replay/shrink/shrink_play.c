@@ -175,9 +175,7 @@ enum gm_status gm_play(struct gm_outcome *out, const struct gm_play *play, struc
     const bool has_failed = w.model.has_failed;
     gm_allocator_free(&w.model);
     gm_sim_free(&w.sim);
-    free(w.home);
-    free(w.stream_of);
-    free(w.block_of);
+    GM_FREE_ALL(w.home, w.stream_of, w.block_of);
     if (has_no_memory)
         return gm_no_memory(err);
     return !has_failed ? GM_OK

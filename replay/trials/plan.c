@@ -178,10 +178,7 @@ enum gm_planned gm_plan(struct gm_plan_block *blocks, size_t count, uint64_t *st
     struct planner p = {.blocks = blocks, .count = count, .most = *steps};
     enum gm_planned planned = prepare(&p) ? place_all(&p, height) : GM_PLAN_NO_MEMORY;
     *steps = p.steps < *steps ? *steps - p.steps : 0;
-    free(p.order);
-    free(p.taken);
-    free(p.sorted);
-    free(p.latest);
+    GM_FREE_ALL(p.order, p.taken, p.sorted, p.latest);
     return planned;
 }
 

@@ -2,6 +2,7 @@
  *
  * The plan in order of birth: what an allocator does that neither cuts its memory into segments nor into pools.
  */
+#include "analyze/base/freed.h"
 #include "replay/trials/plan.h"
 
 #include "analyze/allocator/address_space.h"
@@ -93,7 +94,6 @@ enum gm_planned gm_plan_quick(struct gm_plan_block *blocks, size_t count, uint64
     bool ok = q.number != NULL && q.deaths != NULL && place_all(&q, blocks, count, height);
     gm_space_free(&q.space);
     gm_free_set_clear(&q.set);
-    free(q.number);
-    free(q.deaths);
+    GM_FREE_ALL(q.number, q.deaths);
     return ok ? GM_PLANNED : GM_PLAN_NO_MEMORY;
 }

@@ -203,8 +203,7 @@ static bool find_begins(struct work *w)
 static void forget_requests(struct work *w)
 {
     for (size_t i = 0; i < (w->count + 1) * w->search->device_count; i++) {
-        free(w->requests[i].requested);
-        free(w->requests[i].moves);
+        GM_FREE_ALL(w->requests[i].requested, w->requests[i].moves);
         w->requests[i] = (struct gm_trial_requests){0};
     }
 }
@@ -390,11 +389,7 @@ enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t coun
         status = replay_on_top(&w, err);
     if (w.requests != NULL)
         forget_requests(&w);
-    free(w.trials);
-    free(w.order);
-    free(w.results);
-    free(w.requests);
-    free(w.begin);
+    GM_FREE_ALL(w.trials, w.order, w.results, w.requests, w.begin);
     return status;
 }
 
@@ -417,7 +412,6 @@ enum gm_status gm_fixes_try(struct gm_trial *trials, const uint32_t *sets, size_
         trials[i].requests = NULL;
     if (w.requests != NULL)
         forget_requests(&w);
-    free(w.requests);
-    free(w.begin);
+    GM_FREE_ALL(w.requests, w.begin);
     return status;
 }

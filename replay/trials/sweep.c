@@ -159,7 +159,6 @@ enum gm_status gm_sweep_run(struct gm_sweep *sweep, const struct gm_search *sear
 
 void gm_sweep_free(struct gm_sweep *sweep)
 {
-    free(sweep->list);
-    free(sweep->rows);
+    GM_FREE_ALL(sweep->list, sweep->rows);
     *sweep = (struct gm_sweep){0};
 }

@@ -191,8 +191,7 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
         trial->runs = trial->runs && !trial->is_given_up && !trial->is_left_out &&
                       (trial->is_of_device || trial->capacity >= search->floor);
     }
-    free(w.units);
-    free(w.replayed);
+    GM_FREE_ALL(w.units, w.replayed);
     return status;
 }
 

@@ -49,8 +49,7 @@ void gm_ages_begin(struct gm_verifying *v)
 
 void gm_ages_end(struct gm_verifying *v)
 {
-    free(v->ages.known);
-    free(v->ages.at);
+    GM_FREE_ALL(v->ages.known, v->ages.at);
 }
 
 static bool is_old(const struct gm_verifying *v, const struct gm_free_entry *e)

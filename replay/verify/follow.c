@@ -22,9 +22,7 @@ bool gm_follow_init(struct gm_follow *f, struct gm_history *h, struct gm_allocat
 
 void gm_follow_free(struct gm_follow *f)
 {
-    free(f->stream_of);
-    free(f->block_of);
-    free(f->pool_of.v);
+    GM_FREE_ALL(f->stream_of, f->block_of, f->pool_of.v);
     *f = (struct gm_follow){0};
 }
 

@@ -158,7 +158,6 @@ uint32_t gm_release_order_pool(const struct gm_verifying *v, uint32_t event)
 void gm_release_order_free(struct gm_release_order *o)
 {
     gm_releases_free(&o->releases);
-    free(o->rows.v);
-    free(o->found);
+    GM_FREE_ALL(o->rows.v, o->found);
     *o = (struct gm_release_order){0};
 }

@@ -551,11 +551,7 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     ok = ok && !v.model.has_no_memory && gm_retries_count(&v);
     if (ok)
         gm_infer_allocator(&v);
-    free(v.notes.v);
-    free(v.garbage);
-    free(v.has_pages);
-    free(v.settling.of_allocation);
-    free(v.settling.of_segment);
+    GM_FREE_ALL(v.notes.v, v.garbage, v.has_pages, v.settling.of_allocation, v.settling.of_segment);
     gm_release_order_free(&v.order);
     gm_follow_free(&v.follow);
     gm_allocator_free(&v.model);
@@ -623,9 +619,7 @@ static bool find_pools(struct gm_verify_result *result, struct gm_history *h, co
 
 static void forget(struct shown *shown)
 {
-    free(shown->hints);
-    free(shown->found);
-    free(shown->ages);
+    GM_FREE_ALL(shown->hints, shown->found, shown->ages);
 }
 
 static bool has_private_pools(const struct gm_history *h)

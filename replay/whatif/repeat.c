@@ -186,8 +186,7 @@ static bool judge(struct gm_repeat *repeat, struct sides *out, const struct gm_h
                        (evidence->role != NULL && gm_role_lasts(evidence->role[a]));
         ok = leave(repeat, h, a, is_once ? GM_REPEAT_IS_ONCE : GM_REPEAT_IS_REPLACED);
     }
-    free(witnesses.v);
-    free(pairs.v);
+    GM_FREE_ALL(witnesses.v, pairs.v);
     return ok;
 }
 
@@ -214,8 +213,7 @@ static bool match(struct gm_repeat *repeat, const struct items *items, const str
             out.v[out.n++] = side_of(h, item, item->out);
     }
     ok = ok && pair(&repeat->carries, &in, &out) && conclude(repeat, &in, &out, h, evidence);
-    free(in.v);
-    free(out.v);
+    GM_FREE_ALL(in.v, out.v);
     return ok;
 }
 
@@ -225,8 +223,7 @@ bool gm_repeat_plan(struct gm_repeat *repeat, const struct gm_history *h, uint32
     *repeat = (struct gm_repeat){.first = first, .end = end};
     struct items items = {.of = calloc(h->allocation_count + 1, sizeof *items.of)};
     bool ok = items.of != NULL && walk(&items, h, first, end) && match(repeat, &items, h, evidence);
-    free(items.of);
-    free(items.list.v);
+    GM_FREE_ALL(items.of, items.list.v);
     return ok;
 }
 

@@ -329,11 +329,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     gm_follow_free(&w->follow);
     gm_allocator_free(&w->model);
     gm_sim_free(&w->sim);
-    free(w->away);
-    free(w->is_start);
-    free(w->is_once);
-    free(w->carried);
-    free(w->home);
+    GM_FREE_ALL(w->away, w->is_start, w->is_once, w->carried, w->home);
     return status;
 }
 

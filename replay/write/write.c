@@ -25,11 +25,7 @@ static bool prepare(struct gm_snapshot_writer *w)
 
 static void release(struct gm_snapshot_writer *w)
 {
-    free(w->strings);
-    free(w->frames);
-    free(w->stacks);
-    free(w->pools);
-    free(w->loose);
+    GM_FREE_ALL(w->strings, w->frames, w->stacks, w->pools, w->loose);
     for (int kind = 0; kind < GM_ORDER_COUNT; kind++)
         free(w->orders[kind].keys);
     gm_pickle_free(&w->p);

@@ -486,8 +486,7 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
     }
     ok = ok && gm_reconstruct_end(&t);
     gm_space_free(&t.space);
-    free(t.finals);
-    free(t.block_of);
+    GM_FREE_ALL(t.finals, t.block_of);
     return ok;
 }
 

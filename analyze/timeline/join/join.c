@@ -525,8 +525,7 @@ static bool run(struct work *w)
 static void free_table(struct table *t)
 {
     gm_intern_free(&t->keys);
-    free(t->rows.v);
-    free(t->row_of);
+    GM_FREE_ALL(t->rows.v, t->row_of);
 }
 
 bool gm_trace_join(struct gm_trace_pass *pass)

@@ -163,8 +163,7 @@ bool gm_join_spans(struct gm_join *join)
     join->is_backward = calloc(n, 1);
     const bool ok = w.words != NULL && w.forward != NULL && join->operation != NULL && join->module != NULL &&
                     join->is_backward != NULL && surround(&w) && list_kernels(join);
-    free(w.words);
-    free(w.forward);
+    GM_FREE_ALL(w.words, w.forward);
     gm_map_free(&w.of_sequence);
     return ok;
 }

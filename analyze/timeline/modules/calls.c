@@ -300,10 +300,8 @@ bool gm_calls_find(struct gm_calls *calls, struct gm_trace_pass *pass)
 
 void gm_calls_free(struct gm_calls *calls)
 {
-    free(calls->nodes.v);
-    free(calls->calls.v);
+    GM_FREE_ALL(calls->nodes.v, calls->calls.v);
     gm_intern_free(&calls->node_keys);
     gm_intern_free(&calls->call_keys);
-    free(calls->kind);
-    free(calls->of);
+    GM_FREE_ALL(calls->kind, calls->of);
 }

@@ -234,8 +234,7 @@ static bool find_tags(struct gm_trace_pass *pass)
     for (int tag = 0; tag < GM_TAG_COUNT; tag++) {
         ok = ok && publish(&t, (enum gm_tag)tag);
         gm_intern_free(&t.tables[tag].keys);
-        free(t.tables[tag].rows.v);
-        free(t.of_stack[tag]);
+        GM_FREE_ALL(t.tables[tag].rows.v, t.of_stack[tag]);
     }
     free(t.attached);
     return ok;

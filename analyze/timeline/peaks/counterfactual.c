@@ -98,8 +98,7 @@ bool gm_removals_start(struct gm_removals *r, struct gm_trace_pass *pass, const 
             l.by_group[table->group[i]] = (uint8_t)i;
     }
     ok = ok && name_all(r, &l);
-    free(l.by_group);
-    free(l.by_stack);
+    GM_FREE_ALL(l.by_group, l.by_stack);
     return ok;
 }
 

@@ -32,8 +32,7 @@ void gm_grouping_free(struct gm_grouping *grouping)
 {
     free(grouping->of_stack);
     gm_intern_free(&grouping->shared);
-    free(grouping->of_shared.v);
-    free(grouping->labels.v);
+    GM_FREE_ALL(grouping->of_shared.v, grouping->labels.v);
     *grouping = (struct gm_grouping){0};
 }
 
@@ -171,8 +170,7 @@ bool gm_live_start(struct gm_live *live, struct gm_trace_pass *pass)
 
 void gm_live_free(struct gm_live *live)
 {
-    free(live->first);
-    free(live->cells.v);
+    GM_FREE_ALL(live->first, live->cells.v);
     *live = (struct gm_live){0};
 }
 
@@ -357,8 +355,7 @@ bool gm_site_sums_start(struct gm_site_sums *sums, struct gm_trace_pass *pass)
 void gm_site_sums_free(struct gm_site_sums *sums)
 {
     gm_grouping_free(&sums->grouping);
-    free(sums->of_stack);
-    free(sums->rows.v);
+    GM_FREE_ALL(sums->of_stack, sums->rows.v);
     *sums = (struct gm_site_sums){0};
 }
 

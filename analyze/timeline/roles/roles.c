@@ -69,8 +69,7 @@ void gm_role_stacks_free(struct gm_role_stacks *s)
         return;
     gm_classifier_free(s->classifier);
     gm_category_rules_free(s->rules);
-    free(s->answers);
-    free(s);
+    GM_FREE_ALL(s->answers, s);
 }
 
 enum gm_says gm_stack_ask(struct gm_role_stacks *s, struct gm_stack_id stack)

@@ -67,8 +67,7 @@ static bool tell_changes(struct changes *c, struct gm_trace_pass *pass, const st
     ok = ok && gm_site_sums_add_up(&sites);
     for (size_t i = 0; i < sites.rows.n; i++)
         sites.rows.v[i].v[1] = gm_sat_sub(sites.rows.v[i].v[1], sites.rows.v[i].v[2]);
-    free(c->bytes);
-    free(c->blocks);
+    GM_FREE_ALL(c->bytes, c->blocks);
     return ok && gm_site_rows(&sites, MOST_ROWS, rows, count);
 }
 

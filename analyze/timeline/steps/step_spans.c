@@ -209,8 +209,7 @@ static bool add_end(struct ends *e, uint32_t end, uint32_t kind)
 
 static void free_ends(struct ends *e)
 {
-    free(e->end);
-    free(e->kind);
+    GM_FREE_ALL(e->end, e->kind);
 }
 
 /* The Python lines that call what has one of these marks, as a number; 0: there are none. */

@@ -230,10 +230,6 @@ const struct gm_page_result *gm_page_bars(uint32_t handle, uint32_t device, uint
         put_left_out(&b, axis, from, to, columns);
         gm_answer_u32("left_out_count", left_out);
     }
-    free(b.bars.v);
-    free(b.ends.v);
-    free(b.stack.v);
-    free(b.points.v);
-    free(b.first_point);
+    GM_FREE_ALL(b.bars.v, b.ends.v, b.stack.v, b.points.v, b.first_point);
     return ok ? gm_answer_end() : gm_answer_refuse("too much at once: fewer bars, or a shorter part");
 }

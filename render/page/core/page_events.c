@@ -18,8 +18,7 @@ struct gm_page_event_list { /* the last one that was asked for; of one device */
 void gm_page_forget_events(struct gm_page_device *d)
 {
     if (d->event_list != NULL) {
-        free(d->event_list->query);
-        free(d->event_list->events);
+        GM_FREE_ALL(d->event_list->query, d->event_list->events);
     }
     free(d->event_list);
     d->event_list = NULL;

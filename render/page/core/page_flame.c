@@ -37,9 +37,7 @@ struct side { /* a moment of a device */
 
 static void forget_side(struct side *s)
 {
-    free(s->shown_of);
-    free(s->bytes);
-    free(s->count);
+    GM_FREE_ALL(s->shown_of, s->bytes, s->count);
 }
 
 static bool sum_up(struct side *s, struct gm_opened *o, struct gm_page_device *d, uint32_t moment)
@@ -320,8 +318,7 @@ static const struct gm_page_result *answer(struct flame *f, bool ok)
         put_shown(f);
         put_nodes(f, places);
     }
-    free(f->nodes.v);
-    free(f->shown.v);
+    GM_FREE_ALL(f->nodes.v, f->shown.v);
     gm_intern_free(&f->texts);
     gm_map_free(&f->children);
     return places == NULL ? gm_answer_fail(&nomem) : gm_answer_end();

@@ -215,8 +215,7 @@ static bool make(struct gm_opened *o, struct gm_page_device *d, uint32_t split, 
     layers->of = gm_arena_calloc(&o->arena, d->h->allocation_count + 1, sizeof *layers->of);
     const bool ok = classes != NULL && layer_of != NULL && layers->name != NULL && layers->color != NULL &&
                     layers->of != NULL && fill(o, d, split, layers, classes, there, layer_of);
-    free(classes);
-    free(layer_of);
+    GM_FREE_ALL(classes, layer_of);
     if (!ok || !gm_page_keep_layers(o, d, layers))
         return false;
     if (split == GM_PAGE_BY_SIZES)

@@ -20,9 +20,7 @@ void gm_page_forget_table(struct gm_page_device *d)
 {
     if (d->table == NULL)
         return;
-    free(d->table->query);
-    free(d->table->rows);
-    free(d->table);
+    GM_FREE_ALL(d->table->query, d->table->rows, d->table);
     d->table = NULL;
 }
 
@@ -127,9 +125,7 @@ static bool read_texts(struct filter *f, const char *query)
     }
     if (t.has_regex)
         regfree(&t.regex);
-    free(pattern);
-    free(t.text);
-    free(t.site);
+    GM_FREE_ALL(pattern, t.text, t.site);
     return ok;
 }
 

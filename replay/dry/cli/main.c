@@ -281,8 +281,7 @@ static enum gm_status analyse(struct gm_analyze_context *context, const struct g
         }
         gm_outcome_run(context, jobs, count, context->shell->threads);
     }
-    free(shown);
-    free(names);
+    GM_FREE_ALL(shown, names);
     return status;
 }
 

@@ -79,9 +79,7 @@ static bool is_same(const struct gm_dry_read *a, const struct gm_dry_read *b)
 
 static void free_site(struct gm_dry_read *site)
 {
-    free(site->called);
-    free(site->inner);
-    free(site->site);
+    GM_FREE_ALL(site->called, site->inner, site->site);
 }
 
 /* Takes what it owns. */
