@@ -51,19 +51,21 @@ extern "C" {
 /* Gives back what launchers put there. */
 void gm_kernel_place_end(struct gm_kernel_place *place);
 
+/* Which kernels there are: as a number, and in the names of functions. */
+#define GM_KERNEL_MAP(X)                                                                                               \
+    X(FILL, fill)                                                                                                      \
+    X(VERIFY, verify)                                                                                                  \
+    X(COPY, copy)                                                                                                      \
+    X(ELEMENTWISE, elementwise)                                                                                        \
+    X(RMSNORM, rmsnorm)                                                                                                \
+    X(LAYERNORM, layernorm)                                                                                            \
+    X(SOFTMAX, softmax) X(ATTENTION, attention) X(MLP, mlp) X(ADAMW, adamw) X(EMBEDDING, embedding)
+
 enum gm_kernel_id {
-    GM_KERNEL_FILL,
-    GM_KERNEL_VERIFY,
-    GM_KERNEL_COPY,
-    GM_KERNEL_ELEMENTWISE,
-    GM_KERNEL_RMSNORM,
-    GM_KERNEL_LAYERNORM,
-    GM_KERNEL_SOFTMAX,
-    GM_KERNEL_ATTENTION,
-    GM_KERNEL_MLP,
-    GM_KERNEL_ADAMW,
-    GM_KERNEL_EMBEDDING,
-    GM_KERNEL_COUNT
+#define X(id, name) GM_KERNEL_##id,
+    GM_KERNEL_MAP(X)
+#undef X
+        GM_KERNEL_COUNT
 };
 
 struct gm_kernel {

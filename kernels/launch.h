@@ -7,17 +7,13 @@
 
 #include "kernels/kernels.h"
 
-#define GM_KERNEL_NAMES(X)                                                                                             \
-    X(fill)                                                                                                            \
-    X(verify) X(copy) X(elementwise) X(rmsnorm) X(layernorm) X(softmax) X(attention) X(mlp) X(adamw) X(embedding)
-
 #ifdef __cplusplus
 extern "C" {
 #endif
-#define X(name)                                                                                                        \
+#define X(id, name)                                                                                                    \
     bool gm_launch_##name(struct gm_kernel_place *place, const struct gm_kernel_job *job,                              \
                           struct gm_kernel_error *error);
-GM_KERNEL_NAMES(X)
+GM_KERNEL_MAP(X)
 #undef X
 #ifdef __cplusplus
 }

@@ -10,7 +10,7 @@ static bool refuse(struct gm_kernel_error *error)
     return false;
 }
 
-#define X(name)                                                                                                        \
+#define X(id, name)                                                                                                    \
     bool gm_launch_##name(struct gm_kernel_place *place, const struct gm_kernel_job *job,                              \
                           struct gm_kernel_error *error)                                                               \
     {                                                                                                                  \
@@ -18,7 +18,7 @@ static bool refuse(struct gm_kernel_error *error)
         (void)job;                                                                                                     \
         return refuse(error);                                                                                          \
     }
-GM_KERNEL_NAMES(X)
+GM_KERNEL_MAP(X)
 #undef X
 
 void gm_kernel_place_end(struct gm_kernel_place *place)

@@ -6,14 +6,6 @@
 
 #include "kernels/kernels.h"
 
-void gm_reference_fill(const struct gm_kernel_job *job);
-void gm_reference_verify(const struct gm_kernel_job *job);
-void gm_reference_copy(const struct gm_kernel_job *job);
-void gm_reference_elementwise(const struct gm_kernel_job *job);
-void gm_reference_rmsnorm(const struct gm_kernel_job *job);
-void gm_reference_layernorm(const struct gm_kernel_job *job);
-void gm_reference_softmax(const struct gm_kernel_job *job);
-void gm_reference_attention(const struct gm_kernel_job *job);
-void gm_reference_mlp(const struct gm_kernel_job *job);
-void gm_reference_adamw(const struct gm_kernel_job *job);
-void gm_reference_embedding(const struct gm_kernel_job *job);
+#define X(id, name) void gm_reference_##name(const struct gm_kernel_job *job);
+GM_KERNEL_MAP(X)
+#undef X

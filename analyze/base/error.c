@@ -36,26 +36,21 @@ char *gm_error_place(char out[GM_ERROR_PLACE], const struct gm_error *err)
     return out;
 }
 
+static const struct {
+    int exit_code;
+    const char *text;
+} statuses[] = {
+#define X(name, exit_code, text) [GM_##name] = {exit_code, text},
+    GM_STATUS_MAP(X)
+#undef X
+};
+
 int gm_status_exit_code(enum gm_status status)
 {
-    switch (status) {
-#define X(name, exit_code, text)                                                                                       \
-    case GM_##name:                                                                                                    \
-        return exit_code;
-        GM_STATUS_MAP(X)
-#undef X
-    }
-    return 5;
+    return (size_t)status < sizeof statuses / sizeof *statuses ? statuses[status].exit_code : 5;
 }
 
 const char *gm_status_text(enum gm_status status)
 {
-    switch (status) {
-#define X(name, exit_code, text)                                                                                       \
-    case GM_##name:                                                                                                    \
-        return text;
-        GM_STATUS_MAP(X)
-#undef X
-    }
-    return "unknown status";
+    return (size_t)status < sizeof statuses / sizeof *statuses ? statuses[status].text : "unknown status";
 }

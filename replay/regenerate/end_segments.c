@@ -171,27 +171,6 @@ static struct source *list_sources(struct gm_regenerated *out, const struct gm_e
     return list;
 }
 
-/* ---- extras ------------------------------------------------------------------------------------------------------ */
-
-/* The extras of the rows that correspond to a recorded one. */
-static bool put_extras(struct gm_regenerated *out, enum gm_row_kind kind, const uint32_t *from, size_t count)
-{
-    const struct gm_extras *recorded = &out->recorded->extras[kind];
-    struct rows GM_VEC(struct gm_extra);
-    struct rows rows = {0};
-    bool ok = true;
-    for (size_t i = 0; ok && recorded->count > 0 && i < count; i++) {
-        size_t at, n = from[i] == GM_NO_ROW ? 0 : gm_extras_of(recorded, from[i], &at);
-        for (size_t k = 0; ok && k < n; k++) {
-            struct gm_extra extra = recorded->v[at + k];
-            extra.row = (uint32_t)i;
-            ok = GM_VEC_PUSH(&rows, extra);
-        }
-    }
-    out->snapshot.extras[kind] = (struct gm_extras){rows.v, rows.n};
-    return (rows.v == NULL || gm_regenerated_own(out, rows.v)) && ok;
-}
-
 bool gm_regenerate_segments(struct gm_regenerated *out, const struct gm_event_recorder *r)
 {
     struct table t = {.out = out, .r = r, .known = find_known(r->snapshot)};
@@ -210,5 +189,6 @@ bool gm_regenerate_segments(struct gm_regenerated *out, const struct gm_event_re
     }
     out->snapshot.segments = gm_segments_of(&t.s, t.segments);
     out->snapshot.blocks = gm_blocks_of(&t.b, t.blocks);
-    return put_extras(out, GM_ROW_SEGMENT, t.from, t.segments) && put_extras(out, GM_ROW_BLOCK, t.block_from, t.blocks);
+    return gm_regenerate_extras(out, GM_ROW_SEGMENT, t.from, t.segments, NULL) &&
+           gm_regenerate_extras(out, GM_ROW_BLOCK, t.block_from, t.blocks, NULL);
 }

@@ -141,11 +141,14 @@ static bool put_times_and_stacks(struct gm_regenerated *out, const struct gm_eve
 
 /* ---- extras ------------------------------------------------------------------------------------------------------ */
 
-/* Whether the column that `key` names was decided by the model, and otherwise than recorded. */
+/* Whether the event is another one, or the column that `key` names was decided by the model, otherwise than recorded.
+ */
 static bool is_overruled(const struct gm_regenerated *out, const struct gm_extra *extra, size_t row, size_t from)
 {
     static const char *const keys[] = {"addr", "size", "stream", "pool_id", "device_free"};
     const struct gm_events *now = &out->snapshot.events, *then = &out->recorded->events;
+    if (now->action[row] != then->action[from])
+        return true;
     size_t length;
     const char *text = gm_string(out->recorded, (struct gm_string_id){extra->key}, &length);
     if (extra->value.type == GM_LOOSE_MISSING ||
@@ -157,30 +160,6 @@ static bool is_overruled(const struct gm_regenerated *out, const struct gm_extra
         if (strlen(keys[i]) == length && memcmp(keys[i], text, length) == 0)
             return true;
     return false;
-}
-
-static bool put_extras(struct gm_regenerated *out, const uint32_t *origin)
-{
-    const struct gm_events *e = &out->snapshot.events;
-    const struct gm_extras *recorded = &out->recorded->extras[GM_ROW_EVENT];
-    struct rows GM_VEC(struct gm_extra);
-    struct rows rows = {0};
-    bool ok = true;
-    for (size_t i = 0; ok && recorded->count > 0 && i < e->count; i++) {
-        size_t from, n;
-        if (e->action[i] != out->recorded->events.action[origin[i]])
-            continue;
-        n = gm_extras_of(recorded, origin[i], &from);
-        for (size_t k = 0; ok && k < n; k++) {
-            struct gm_extra extra = recorded->v[from + k];
-            if (is_overruled(out, &extra, i, origin[i]))
-                continue;
-            extra.row = (uint32_t)i;
-            ok = GM_VEC_PUSH(&rows, extra);
-        }
-    }
-    out->snapshot.extras[GM_ROW_EVENT] = (struct gm_extras){rows.v, rows.n};
-    return (rows.v == NULL || gm_regenerated_own(out, rows.v)) && ok;
 }
 
 bool gm_regenerate_events(struct gm_regenerated *out, struct gm_event_recorder *r)
@@ -200,7 +179,8 @@ bool gm_regenerate_events(struct gm_regenerated *out, struct gm_event_recorder *
          copy_rare(out, &e->compile_context, &recorded->compile_context, origin, false) &&
          copy_rare(out, &e->user_metadata, &recorded->user_metadata, origin, false) &&
          copy_rare(out, &e->action_name, &recorded->action_name, origin, true) &&
-         copy_rare(out, &e->category, &recorded->category, origin, true) && put_extras(out, origin);
+         copy_rare(out, &e->category, &recorded->category, origin, true) &&
+         gm_regenerate_extras(out, GM_ROW_EVENT, origin, e->count, is_overruled);
     free(origin);
     return ok;
 }

@@ -16,6 +16,27 @@ bool gm_regenerated_own(struct gm_regenerated *out, void *array)
     return true;
 }
 
+bool gm_regenerate_extras(struct gm_regenerated *out, enum gm_row_kind kind, const uint32_t *from, size_t count,
+                          gm_is_overruled *is_overruled)
+{
+    const struct gm_extras *recorded = &out->recorded->extras[kind];
+    struct rows GM_VEC(struct gm_extra);
+    struct rows rows = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && recorded->count > 0 && i < count; i++) {
+        size_t at, n = from[i] == GM_NO_ROW ? 0 : gm_extras_of(recorded, from[i], &at);
+        for (size_t k = 0; ok && k < n; k++) {
+            struct gm_extra extra = recorded->v[at + k];
+            if (is_overruled != NULL && is_overruled(out, &extra, i, from[i]))
+                continue;
+            extra.row = (uint32_t)i;
+            ok = GM_VEC_PUSH(&rows, extra);
+        }
+    }
+    out->snapshot.extras[kind] = (struct gm_extras){rows.v, rows.n};
+    return (rows.v == NULL || gm_regenerated_own(out, rows.v)) && ok;
+}
+
 void gm_regenerated_free(struct gm_regenerated *g)
 {
     for (size_t i = 0; i < g->array_count; i++)

@@ -42,7 +42,7 @@ static void spoil_verify(const char *name, const struct gm_kernel_job *job)
         ((unsigned char *)job->block)[spoil.offset] ^= 1;
 }
 
-#define X(name)                                                                                                        \
+#define X(id, name)                                                                                                    \
     static void do_##name(void *job)                                                                                   \
     {                                                                                                                  \
         spoil_verify(#name, job);                                                                                      \
@@ -53,7 +53,7 @@ static void spoil_verify(const char *name, const struct gm_kernel_job *job)
     {                                                                                                                  \
         return launch(#name, place, job, do_##name, error);                                                            \
     }
-GM_KERNEL_NAMES(X)
+GM_KERNEL_MAP(X)
 #undef X
 
 void gm_kernel_place_end(struct gm_kernel_place *place)
