@@ -4,6 +4,7 @@
  * from end to end.
  */
 #include "analyze/allocator/address_space.h"
+#include "analyze/base/freed.h"
 #include "tests/random_next.h"
 #include "tests/unit.h"
 
@@ -17,7 +18,7 @@ static void assert_sound(const struct gm_space *space)
 /* Worked example A of the allocator's documentation: three blocks from one segment, a hole, a fit into the hole. */
 TEST(split_and_merge)
 {
-    struct gm_space space = {0};
+    GM_FREED_BY(gm_space_free) struct gm_space space = {0};
     assert_int_equal(gm_space_map(&space, 4096, 2 << 20, 0, 0, false), GM_SPACE_OK);
     uint32_t a = gm_space_take(&space, gm_space_free_at(&space, 4096), 512, 1);
     uint32_t b = gm_space_take(&space, gm_space_free_at(&space, 4096 + 512), 1024, 2);
@@ -41,7 +42,6 @@ TEST(split_and_merge)
     assert_sound(&space);
     assert_int_equal(space.reserved, 0);
     assert_int_equal(space.ranges.n, 0);
-    gm_space_free(&space);
 }
 
 /* Segments that come and go at either end of the addresses cost no more each when they are many. */
@@ -76,7 +76,7 @@ TEST(many_ranges_cost_no_more_each)
 TEST(ranges_join_and_part)
 {
     const uint64_t page = 2 << 20;
-    struct gm_space space = {0};
+    GM_FREED_BY(gm_space_free) struct gm_space space = {0};
     assert_int_equal(gm_space_map(&space, 10 * page, page, 7, 1, true), GM_SPACE_OK);
     assert_int_equal(gm_space_map(&space, 12 * page, page, 7, 1, true), GM_SPACE_OK);
     assert_int_equal(space.ranges.n, 2);
@@ -104,12 +104,11 @@ TEST(ranges_join_and_part)
     assert_int_equal(space.ranges.n, 4);
     assert_int_equal(space.blocks.v[gm_space_free_at(&space, 10 * page + 512)].size, 3 * page - 512);
     assert_sound(&space);
-    gm_space_free(&space);
 }
 
 TEST(sizes_learnt_later)
 {
-    struct gm_space space = {0};
+    GM_FREED_BY(gm_space_free) struct gm_space space = {0};
     gm_space_map(&space, 1 << 20, 1 << 20, 0, 0, false);
     uint32_t a = gm_space_take(&space, gm_space_free_at(&space, 1 << 20), 4096, 0);
     uint32_t b = gm_space_take(&space, gm_space_free_at(&space, (1 << 20) + 4096), 8192, 1);
@@ -124,7 +123,6 @@ TEST(sizes_learnt_later)
     assert_int_equal(space.active, 1 << 20);
     assert_int_equal(gm_space_resize(&space, b, 512), GM_SPACE_OK); /* the last block of the range */
     assert_sound(&space);
-    gm_space_free(&space);
 }
 
 /* ---- random operations ------------------------------------------------------------------------------------------- */
@@ -209,7 +207,7 @@ static void random_release(struct gm_space *space, struct naive *n, uint32_t own
 TEST(random_operations)
 {
     static struct naive n;
-    struct gm_space space = {0};
+    GM_FREED_BY(gm_space_free) struct gm_space space = {0};
     uint64_t random = 88172645463325252U;
     for (int u = 0; u < UNITS; u++)
         n.stream[u] = -1;
@@ -233,5 +231,4 @@ TEST(random_operations)
             compare(&space, &n);
         }
     }
-    gm_space_free(&space);
 }

@@ -3,6 +3,7 @@
  * The map of addresses against an array that is searched from end to end.
  */
 #include "analyze/base/address_map.h"
+#include "analyze/base/freed.h"
 #include "tests/random_next.h"
 #include "tests/unit.h"
 
@@ -11,7 +12,7 @@ enum { ADDRESSES = 3000, STEPS = 200000 };
 TEST(random_operations)
 {
     static uint32_t value[ADDRESSES]; /* by address / 512; 0: not there */
-    struct gm_address_map map = {0};
+    GM_FREED_BY(gm_map_free) struct gm_address_map map = {0};
     uint64_t random = 88172645463325252U;
     size_t count = 0;
     for (int i = 0; i < STEPS; i++) {
@@ -32,7 +33,6 @@ TEST(random_operations)
         }
         assert_int_equal(map.count, count);
     }
-    gm_map_free(&map);
 }
 
 /* Addresses that differ by the size of the table collide: taking any of them out must not hide the others. */

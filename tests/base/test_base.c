@@ -234,10 +234,9 @@ TEST(text)
 
 static void assert_counted(uint64_t count, const char *expected)
 {
-    struct gm_text t = {0};
+    GM_FREED struct gm_text t = {0};
     gm_text_add_count(&t, count);
     assert_string_equal(t.data, expected);
-    gm_text_free(&t);
 }
 
 TEST(text_count)

@@ -4,6 +4,7 @@
  * longest run of used slots: whoever looks for a key walks along one.
  */
 #include "analyze/base/address_map.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/hash.h"
 #include "analyze/base/intern.h"
 #include "tests/unit.h"
@@ -103,7 +104,7 @@ TEST(addresses_cannot_be_chosen)
 /* Strings whose FNV-1a, folded, ends in the same 13 bits: found by trying. */
 TEST(strings_cannot_be_chosen)
 {
-    struct gm_intern intern = {0};
+    GM_FREED_BY(gm_intern_free) struct gm_intern intern = {0};
     uint32_t wanted = 0;
     for (uint64_t i = 0; wanted < 3000; i++) {
         uint64_t h = 0xCBF29CE484222325;
@@ -117,16 +118,14 @@ TEST(strings_cannot_be_chosen)
         run = intern.slots[i] != 0 ? run + 1 : 0;
         assert_true(run < RUN);
     }
-    gm_intern_free(&intern);
 }
 
 TEST(lasting_strings_are_not_copied)
 {
-    struct gm_intern intern = {0};
+    GM_FREED_BY(gm_intern_free) struct gm_intern intern = {0};
     static const char a[] = "forward", b[] = "forward";
     assert_int_equal(gm_intern_add_lasting(&intern, a, 7), 0);
     assert_int_equal(gm_intern_add(&intern, b, 7), 0);
     assert_int_equal(gm_intern_add_lasting(&intern, "", 0), 1);
     assert_ptr_equal(intern.entries.v[0].bytes, a);
-    gm_intern_free(&intern);
 }

@@ -43,8 +43,8 @@ static bool start_timer(void)
 static bool replay(struct gm_history *h, const struct gm_conf *conf, bool verifies, struct gm_error *err)
 {
     const struct gm_whatif_options options = {.conf = *conf, .capacity = UINT64_MAX, .from_layout = true};
-    struct gm_whatif_result *whatif = malloc(sizeof *whatif);
-    struct gm_verify_result *verify = malloc(sizeof *verify);
+    GM_FREED struct gm_whatif_result *whatif = malloc(sizeof *whatif);
+    GM_FREED struct gm_verify_result *verify = malloc(sizeof *verify);
     enum gm_status status = GM_E_NOMEM;
     gm_profile_doing = GM_DOING_OUTSIDE;
     is_counting = 1;
@@ -53,8 +53,6 @@ static bool replay(struct gm_history *h, const struct gm_conf *conf, bool verifi
     else
         status = verifies ? gm_verify(verify, h, conf, err) : gm_whatif(whatif, h, &options, err);
     is_counting = 0;
-    free(whatif);
-    free(verify);
     return status == GM_OK;
 }
 

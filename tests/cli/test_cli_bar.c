@@ -23,7 +23,7 @@ static bool told(struct gm_text *out, uint64_t done, uint64_t all, uint64_t seco
 
 TEST(reading)
 {
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     double rate;
     int left, length = 0;
     assert_true(told(&text, 120 * GM_MIB, 480 * GM_MIB, 20));
@@ -41,5 +41,4 @@ TEST(reading)
     assert_null(strstr(text.data, "left"));
     assert_false(told(&text, 0, GM_MIB, 20));
     assert_int_equal(text.length, 0);
-    gm_text_free(&text);
 }

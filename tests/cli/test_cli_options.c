@@ -219,7 +219,7 @@ TEST(errors)
 
 TEST(help_page)
 {
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     gm_options_help(&program, &out);
     assert_false(out.failed);
     assert_string_equal(out.data, "HEAD\n"
@@ -238,7 +238,6 @@ TEST(help_page)
                                   "  -h, --help              help\n"
                                   "      --version           version\n"
                                   "TAIL\n");
-    gm_text_free(&out);
 }
 
 TEST(messages)
@@ -246,7 +245,7 @@ TEST(messages)
     const struct gm_terminal plain = {.program = "prog"};
     const struct gm_terminal bright = {.program = "prog", .is_tty = true, .has_colour = true};
     struct gm_error err = {.status = GM_E_CORRUPT, .offset = 123, .message = "a bad thing"};
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     gm_message_add_error(&out, &plain, "dir/a\nb\x1b[2J", &err);
     err.offset = GM_NO_OFFSET;
     gm_message_add_error(&out, &plain, NULL, &err);
@@ -254,7 +253,6 @@ TEST(messages)
     assert_string_equal(out.data, "prog: dir/a\\x0ab\\x1b[2J: a bad thing (at byte 123)\n"
                                   "prog: a bad thing\n"
                                   "\x1b[1;31mprog:\x1b[0m x: 5 \\x0d\n");
-    gm_text_free(&out);
 }
 
 TEST(write_all)
@@ -282,13 +280,12 @@ static const struct gm_program teller = {
 
 static void assert_manual(enum gm_manual form, const char *const *parts)
 {
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     gm_manual(&teller, form, &out);
     assert_false(out.failed);
     for (; *parts != NULL; parts++)
         if (strstr(out.data, *parts) == NULL)
             fail_msg("form %d lacks %s\n%s", form, *parts, out.data);
-    gm_text_free(&out);
 }
 
 TEST(manual)

@@ -64,11 +64,9 @@ static void start(struct way *way)
 
 static bool lay_out(enum gm_chart chart, const struct gm_comparison *c)
 {
-    struct gm_display display = {0};
+    GM_FREED_BY(gm_display_free) struct gm_display display = {0};
     gm_chart_layout(&display, c, chart);
-    bool ok = !display.failed;
-    gm_display_free(&display);
-    return ok;
+    return !display.failed;
 }
 
 /* Whether everything could be written. */
@@ -98,7 +96,7 @@ static bool go(struct way *way, size_t *length)
     struct gm_compare_options compare = {.top = 10};
     struct gm_summary summaries[RUNS] = {{.path = NULL}};
     const struct gm_summary *runs[RUNS];
-    struct gm_comparison c = {.run_count = 0};
+    GM_FREED_BY(gm_comparison_free) struct gm_comparison c = {.run_count = 0};
     bool ok = gm_growth_limit_parse(&compare.limit, "1%");
     for (int i = 0; i < RUNS && ok; i++) {
         enum gm_status status = gm_summary_make(&summaries[i], &way->snapshots[i], "x", &options, NULL);
@@ -111,7 +109,6 @@ static bool go(struct way *way, size_t *length)
         assert_true(status == GM_OK || status == GM_E_NOMEM);
         ok = status == GM_OK && write_all(&c, length);
     }
-    gm_comparison_free(&c);
     for (int i = 0; i < RUNS; i++)
         gm_summary_free(&summaries[i]);
     return ok;

@@ -16,11 +16,10 @@ static void near_to(double value, double expected, double distance)
 
 static void check_name(const char *name, bool is_python, const char *expected)
 {
-    struct gm_text t = {0};
+    GM_FREED struct gm_text t = {0};
     gm_normalise_name(&t, name, is_python);
     gm_text_add_char(&t, '\0');
     assert_string_equal(t.data, expected);
-    gm_text_free(&t);
 }
 
 TEST(names)
@@ -48,11 +47,10 @@ TEST(names)
 
 static void check_file(const char *file, const char *expected)
 {
-    struct gm_text t = {0};
+    GM_FREED struct gm_text t = {0};
     gm_normalise_file(&t, file);
     gm_text_add_char(&t, '\0');
     assert_string_equal(t.data, expected);
-    gm_text_free(&t);
 }
 
 TEST(files)

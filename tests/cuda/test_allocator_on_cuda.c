@@ -126,7 +126,7 @@ static void run(const char *settings, uint64_t seed)
 {
     struct fake_cuda options = {.memory = 256 * GM_MIB, .has_driver = true, .devices = 1};
     static struct side on_cuda, on_sim;
-    struct gm_sim sim = gm_sim_init(MEMORY, GM_PLACE_LOW);
+    GM_FREED_BY(gm_sim_free) struct gm_sim sim = gm_sim_init(MEMORY, GM_PLACE_LOW);
     struct gm_cuda *cuda;
     struct gm_cuda_left left;
     struct gm_kernel_result result = {0, GM_KERNEL_NOWHERE};
@@ -149,7 +149,6 @@ static void run(const char *settings, uint64_t seed)
     assert_int_equal(gm_cuda_failure(cuda)->status, GM_OK);
     gm_allocator_free(&on_cuda.a);
     gm_allocator_free(&on_sim.a);
-    gm_sim_free(&sim);
     uint64_t held = fake_cuda_held().bytes;
     assert_int_equal(gm_cuda_close(cuda, &left, NULL), GM_OK);
     assert_int_equal(left.block_bytes + left.page_bytes, held);

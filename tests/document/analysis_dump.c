@@ -14,7 +14,7 @@ int main(int argc, char **argv)
     struct gm_report report;
     if (argc != 3 || !sample_report(&report, argv[1]))
         return 2;
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     if (strcmp(argv[2], "text") == 0)
         gm_analysis_text(&out, &report);
     else if (strcmp(argv[2], "markdown") == 0)
@@ -27,7 +27,6 @@ int main(int argc, char **argv)
         gm_analysis_explain(&out, &report);
     bool ok = out.data != NULL && !out.failed && fwrite(out.data, 1, out.length, stdout) == out.length;
     ok = fflush(stdout) == 0 && ok;
-    gm_text_free(&out);
     gm_report_free(&report);
     return ok ? 0 : 1;
 }

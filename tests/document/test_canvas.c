@@ -58,12 +58,11 @@ typedef void draw_fn(struct gm_text *out, const struct gm_report *report, const 
 
 static void assert_drawn(draw_fn *draw, const struct gm_text_canvas *canvas, const char *expected)
 {
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     draw(&text, &report, canvas);
     assert_false(text.failed);
     gm_text_add(&text, "");
     assert_string_equal(text.data, expected);
-    gm_text_free(&text);
 }
 
 TEST(tree)
@@ -146,13 +145,12 @@ TEST(chart)
 TEST(limit_out_of_sight_in_ascii)
 {
     const struct gm_text_canvas canvas = {.columns = 70, .card = "x", .limit = 1 << 20};
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     gm_canvas_chart(&text, &report, &canvas);
     assert_non_null(strstr(text.data, "            # allocated  . reserved  - x: 1.00 MiB, far above\n"));
     assert_non_null(strstr(text.data, "   1.5 KiB +  "));
     for (size_t i = 0; i < text.length; i++)
         assert_true(text.data[i] > 0);
-    gm_text_free(&text);
 }
 
 /* The left edge. */
@@ -161,20 +159,18 @@ TEST(peak_before_the_trace)
     const struct gm_peak before = {.requested = 1024, .event = GM_REPORT_NONE, .time_us = GM_REPORT_NONE};
     const struct gm_report moved = {.devices = &device, .device_count = 1, .peaks = &before, .timelines = &timeline};
     const struct gm_text_canvas canvas = {.columns = 70};
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     gm_canvas_chart(&text, &moved, &canvas);
     assert_non_null(strstr(text.data, "requested at the start of the trace\n            v peak\n"));
-    gm_text_free(&text);
 }
 
 TEST(no_trace)
 {
     const struct gm_report empty = {.device_count = 0};
     const struct gm_text_canvas canvas = {.columns = 60, .lines = 5};
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     gm_canvas_tree(&text, &empty, &canvas);
     assert_string_equal(text.data, "\nNo event recorded: nothing to draw.\n");
-    gm_text_free(&text);
 }
 
 TEST(no_memory)

@@ -89,14 +89,13 @@ static void tell(struct gm_doc *doc)
 
 static void assert_told(enum gm_form form, const char *expected)
 {
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     struct gm_doc doc;
     gm_doc_begin(&doc, form, &out);
     tell(&doc);
     gm_doc_end(&doc);
     assert_false(out.failed);
     assert_string_equal(out.data, expected);
-    gm_text_free(&out);
 }
 
 TEST(text)
@@ -187,7 +186,7 @@ static const struct gm_column one_name[] = {GM_FIELD(GM_BYTES, GM_ALL, "bytes", 
 static void assert_cut(enum gm_form form, enum gm_cut cut, const char *expected)
 {
     struct row many[7] = {{.bytes = 0}};
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     struct gm_doc doc;
     for (uint64_t i = 0; i < 7; i++)
         many[i] = (struct row){.bytes = i, .name = "n"};
@@ -199,7 +198,6 @@ static void assert_cut(enum gm_form form, enum gm_cut cut, const char *expected)
                      .key = "rows", GM_COLUMNS(one_name), GM_ROWS(many, 7), .txt_max = 4, .md_max = 2, .cut = cut});
     gm_doc_end(&doc);
     assert_non_null(strstr(out.data, expected));
-    gm_text_free(&out);
 }
 
 TEST(rows_left_out)
@@ -222,7 +220,7 @@ TEST(width)
     wide.name = wide.site = name;
     const struct gm_column both[] = {columns[0], GM_FIELD(GM_NAME, GM_ALL, "name", "Name", struct row, name),
                                      columns[1], columns[10]};
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     struct gm_doc doc;
     gm_doc_begin(&doc, GM_TXT, &out);
     gm_doc_table(&doc, &(struct gm_table){GM_COLUMNS(both), GM_ROWS(&wide, 1), .of = &whole});
@@ -231,14 +229,13 @@ TEST(width)
         assert_true(strchr(line, '\n') - line <= GM_LINE);
     assert_non_null(strstr(out.data, "2.00 KiB  xxx"));
     assert_non_null(strstr(out.data, "...  12,345  xxx"));
-    gm_text_free(&out);
 }
 
 /* What is pasted into a comment stays below GitHub's limit, and says that it ends early. */
 TEST(budget)
 {
     static struct row many[5000];
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     struct gm_doc doc;
     for (size_t i = 0; i < 5000; i++)
         many[i] = (struct row){.bytes = i, .name = "a name"};
@@ -257,7 +254,6 @@ TEST(budget)
     assert_true(out.length > 56000 && out.length < 57000);
     assert_non_null(strstr(out.data, " more: see `a.txt` and `a.json`.\n\n</details>\n"));
     assert_null(strstr(out.data, "after it"));
-    gm_text_free(&out);
 }
 
 static void tell_words(struct gm_doc *doc, int i)
@@ -301,7 +297,7 @@ TEST(diff)
 TEST(diff_of_a_long_name)
 {
     (void)state;
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     struct gm_doc doc;
     gm_doc_begin(&doc, GM_TXT, &out);
     gm_doc_say(&doc, GM_SAY_DIFF, GM_READ, NULL,
@@ -309,14 +305,13 @@ TEST(diff_of_a_long_name)
     gm_doc_end(&doc);
     assert_string_equal(out.data, "       @@ profile_all_models_forward_and_fullstep_of_them  benchmark.py:428 @@\n"
                                   "       + y\n");
-    gm_text_free(&out);
 }
 
 /* Text with an appendix: in it stands what is folded, and what does not fit before it. */
 TEST(lines)
 {
     (void)state;
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     struct gm_doc doc;
     gm_doc_begin(&doc, GM_TXT, &out);
     doc.lines = 10;
@@ -331,7 +326,6 @@ TEST(lines)
                         "\nWORDS, TWO\n----------\n  2\n  last\n  last\n"
                         "\nMORE\n----\n  more of 1\n\n  Inside\n"
                         "\nWORDS\n-----\n  1\n  last\n");
-    gm_text_free(&out);
 }
 
 /* Key-values that are absent, characters inside a row, what is counted, a line to copy that is longer than any. */

@@ -18,10 +18,9 @@
 
 static void assert_escapes(void (*escape)(struct gm_text *, const char *), const char *in, const char *expected)
 {
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     escape(&out, in);
     assert_string_equal(out.data != NULL ? out.data : "", expected);
-    gm_text_free(&out);
 }
 
 TEST(json)
@@ -108,10 +107,9 @@ TEST(alt_and_url)
 
 static void assert_cell(const char *in, size_t columns, enum gm_cell cell, const char *expected)
 {
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     gm_columns_cell(&out, in, columns, cell);
     assert_string_equal(out.data, expected);
-    gm_text_free(&out);
 }
 
 TEST(columns)
@@ -134,10 +132,9 @@ TEST(columns)
 
 static void assert_wraps(const char *in, size_t indent, const char *expected)
 {
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     gm_columns_wrap(&out, in, indent);
     assert_string_equal(out.data, expected);
-    gm_text_free(&out);
 }
 
 #define WRAPPED "                                                                      " /* 70 */
@@ -223,7 +220,7 @@ TEST(locale)
 static void assert_frames(const struct gm_frame_row *frames, size_t count, const char *site, const char *expected)
 {
     const struct gm_block_row block = {.frames = frames, .frame_count = count, .site = site};
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     struct gm_doc doc;
     gm_doc_begin(&doc, GM_TXT, &out);
     const char *got = gm_frames_below(&doc, &block, 4);
@@ -232,7 +229,6 @@ static void assert_frames(const struct gm_frame_row *frames, size_t count, const
     else
         assert_string_equal(got, expected);
     gm_doc_end(&doc);
-    gm_text_free(&out);
 }
 
 TEST(telling_frames)
@@ -278,10 +274,9 @@ TEST(frame_text)
 
 static void assert_site(const char *site, size_t columns, const char *expected)
 {
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     gm_site_add(&out, site, columns);
     assert_string_equal(out.data, expected);
-    gm_text_free(&out);
 }
 
 /* The file and its line are never cut while they fit. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/export/samples.h"
 
+#include "analyze/base/freed.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,7 +216,7 @@ static void fill_hostile(struct gm_report *r)
 static void fill_deep(struct gm_report *r)
 {
     enum { DEEP = 20000 };
-    struct row *rows = need(calloc(DEEP, sizeof *rows));
+    GM_FREED struct row *rows = need(calloc(DEEP, sizeof *rows));
     for (uint32_t i = 0; i < DEEP; i++)
         rows[i] =
             (struct row){i == 0 ? 0 : i - 1, i == 0 ? "all" : "again", "r.py", i % 1000, i % 4000 == 3999 ? i : 0, 1};
@@ -224,7 +226,6 @@ static void fill_deep(struct gm_report *r)
     add_devices(r, &d, 1);
     d.report->trace.events = 1;
     set_tree(r, &d.timeline->flame, rows, DEEP);
-    free(rows);
 }
 
 void sample_fill(struct gm_report *report, enum sample sample)

@@ -53,12 +53,11 @@ TEST(numbers)
 static void assert_file(enum sample sample, const char *expected)
 {
     struct gm_report report;
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     sample_fill(&report, sample);
     gm_csv_write(&text, &report);
     assert_false(text.failed);
     assert_string_equal(text.data, expected);
-    gm_text_free(&text);
     gm_report_free(&report);
 }
 

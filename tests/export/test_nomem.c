@@ -20,12 +20,11 @@ static void write_notices(struct gm_text *out, const struct gm_report *report, e
                                    .site = "forward  model/attention.py:88",
                                    .file = "model/attention.py",
                                    .line = 88};
-    struct gm_notices notices = {.failed = false};
+    GM_FREED_BY(gm_notices_free) struct gm_notices notices = {.failed = false};
     gm_notices_of_report(&notices, report, GM_WARNING, NULL);
     gm_notices_add(&notices, &more, NULL);
     gm_notices_add(&notices, &more, NULL);
     gm_notices_write(out, &notices, form, "gmanalyze", "1");
-    gm_notices_free(&notices);
 }
 
 static void write_one(struct gm_text *out, const struct gm_report *report, int format)
@@ -40,7 +39,7 @@ static void write_one(struct gm_text *out, const struct gm_report *report, int f
 
 static void check(const struct gm_report *report, int format)
 {
-    struct gm_text whole = {0};
+    GM_FREED struct gm_text whole = {0};
     write_one(&whole, report, format);
     assert_false(whole.failed);
     bool is_done = false;
@@ -58,7 +57,6 @@ static void check(const struct gm_report *report, int format)
         gm_text_free(&text);
     }
     assert_true(n > 1);
-    gm_text_free(&whole);
 }
 
 TEST(exports)

@@ -2,6 +2,7 @@
  *
  * Rank and iteration from paths: a table of what people call their files, and patterns.
  */
+#include "analyze/base/freed.h"
 #include "analyze/fleet/place.h"
 #include "tests/unit.h"
 
@@ -102,7 +103,7 @@ TEST(pattern_is_checked)
 TEST(hostile)
 {
     enum { STARS = 100, LETTERS = 1000 };
-    char *pattern = calloc(2 * STARS + 16, 1), *path = calloc(LETTERS + 1, 1);
+    GM_FREED char *pattern = calloc(2 * STARS + 16, 1), *path = calloc(LETTERS + 1, 1);
     assert_non_null(pattern);
     assert_non_null(path);
     for (int i = 0; i < STARS; i++)
@@ -111,6 +112,4 @@ TEST(hostile)
     memset(path, 'a', LETTERS);
     assert_int_equal(gm_place_match(pattern, path).rank, -1);
     assert_int_equal(gm_place_detect(path).rank, -1);
-    free(pattern);
-    free(path);
 }

@@ -283,7 +283,7 @@ int main(int argc, char **argv)
     const char *wrong = gm_model_check(&s);
     if (wrong != NULL)
         fprintf(stderr, "%s: %s\n", argv[i], wrong);
-    struct gm_text t = {0};
+    GM_FREED struct gm_text t = {0};
     if (!is_quiet) {
         dump(&t, &s);
     } else {
@@ -293,7 +293,6 @@ int main(int argc, char **argv)
         printf("%.3f s, %.1f MB/s decoded, %zu events, peak RSS %.1f MB\n", seconds,
                (double)s.source.decoded_bytes / 1e6 / seconds, s.events.count, (double)usage.ru_maxrss / 1e3);
     }
-    gm_text_free(&t);
     gm_snapshot_free(&s);
     return wrong != NULL ? 5 : 0;
 }

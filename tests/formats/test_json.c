@@ -281,7 +281,7 @@ TEST(boundaries)
         "[{\"key\": \"plain text\", \"esc\\u0061ped\\n\": [12345678901234567890, -1.5e-3, true, false, null],"
         " \"pair\": \"\\ud83d\\ude80 \xf0\x9f\x9a\x80\"}, -Infinity, \"end\"]";
     char json[2048 + sizeof body];
-    char *calls = NULL;
+    GM_FREED char *calls = NULL;
     for (size_t shift = 1800; shift < 2048; shift++) {
         memset(json, ' ', shift);
         memcpy(json + shift, body, sizeof body);
@@ -295,7 +295,6 @@ TEST(boundaries)
         assert_string_equal(a.text.data, calls);
         gm_text_free(&a.text);
     }
-    free(calls);
 }
 
 /* Decimal points do not depend on the locale. */

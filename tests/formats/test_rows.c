@@ -2,6 +2,7 @@
  *
  * Odd rows: what the assembler keeps of them and what it says.
  */
+#include "analyze/base/freed.h"
 #include "analyze/formats/load.h"
 #include "tests/unit.h"
 
@@ -65,9 +66,9 @@ TEST(every_stream_handle_is_a_stream)
         assert_int_equal(s.warning_count, 0);
         gm_snapshot_free(&s);
     }
+    GM_FREED_BY(gm_snapshot_free)
     struct gm_snapshot s = load("[{\"address\":0,\"total_size\":1,\"stream\":null,\"blocks\":[]}]");
     assert_int_equal(s.segments.stream[0].v, 0);
-    gm_snapshot_free(&s);
 }
 
 TEST(warnings_say_what_happened)

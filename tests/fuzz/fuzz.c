@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/fuzz/fuzz.h"
 
+#include "analyze/base/freed.h"
 #include "analyze/formats/load.h"
 #include "tests/formats/model_check.h"
 #include "tests/formats/sources.h"
@@ -46,7 +47,7 @@ static struct outcome run(gm_fuzz_decoder *decode, struct gm_source *source)
     struct outcome o = {0};
     struct gm_error err = {0};
     struct gm_assembler *a;
-    struct gm_snapshot s = {0};
+    GM_FREED_BY(gm_snapshot_free) struct gm_snapshot s = {0};
     HOLDS(gm_assembler_new(&a, &err) == GM_OK);
     o.decoded = decode(source, a, &err);
     HOLDS(o.decoded == GM_OK || err.message[0] != '\0');
@@ -62,7 +63,6 @@ static struct outcome run(gm_fuzz_decoder *decode, struct gm_source *source)
         o.frames = s.frames.count;
         o.stacks = s.stacks.count;
     }
-    gm_snapshot_free(&s);
     gm_assembler_free(a);
     gm_source_free(source);
     return o;

@@ -53,12 +53,11 @@ static struct gm_text written(const struct gm_conf *conf, struct gm_conf *again)
 static void check_recorded(const char *bytes, size_t size, const struct gm_conf *before, const struct gm_conf *good)
 {
     struct gm_conf conf = *before;
-    struct gm_text odd = {0};
+    GM_FREED struct gm_text odd = {0};
     gm_conf_read(&conf, bytes, size, &odd);
     check_ranges(&conf);
     gm_fuzz_must(good == NULL || gm_conf_equal(&conf, good), "good settings are read alike");
     gm_fuzz_must(good != NULL || odd.length > 0, "what is left out is said");
-    gm_text_free(&odd);
 }
 
 static void check(const char *bytes, size_t size, const struct gm_conf *before)
@@ -91,13 +90,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char other[] = "max_split_size_mb:200,expandable_segments:True,per_process_memory_fraction:0.5";
     struct gm_conf conf = gm_conf_default();
-    char *bytes = malloc(size + 1);
+    GM_FREED char *bytes = malloc(size + 1);
     gm_fuzz_must(bytes != NULL, "memory");
     if (size > 0)
         memcpy(bytes, data, size);
     check(bytes, size, &conf);
     gm_fuzz_must(gm_conf_parse(&conf, other, sizeof other - 1, NULL, NULL) == GM_OK, "good settings");
     check(bytes, size, &conf); /* while it runs */
-    free(bytes);
     return 0;
 }

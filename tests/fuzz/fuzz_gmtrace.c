@@ -15,7 +15,7 @@
 
 static void check_round_trip(const struct gm_snapshot *first)
 {
-    struct gm_text file = {0};
+    GM_FREED struct gm_text file = {0};
     struct gm_snapshot second;
     struct gm_error err = {0};
     gm_fuzz_must(gm_write_gmtrace(first, &file, &err) == GM_OK, "what was read can be written");
@@ -23,13 +23,12 @@ static void check_round_trip(const struct gm_snapshot *first)
     const char *difference = gm_snapshot_difference(first, &second);
     gm_fuzz_must(difference == NULL, difference);
     gm_snapshot_free(&second);
-    gm_text_free(&file);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gm_fuzz_load(data, size);
-    uint8_t *sealed = malloc(size + 1);
+    GM_FREED uint8_t *sealed = malloc(size + 1);
     gm_fuzz_must(sealed != NULL, "memory");
     if (size > 0)
         memcpy(sealed, data, size);
@@ -41,6 +40,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check_round_trip(&s);
         gm_snapshot_free(&s);
     }
-    free(sealed);
     return 0;
 }

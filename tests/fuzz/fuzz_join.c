@@ -102,8 +102,8 @@ static void check(const struct gm_report *report)
 static void run(const struct gm_snapshot *snapshot, const struct gm_snapshot *beside)
 {
     static struct gm_category_rules *rules;
-    struct gm_report report = {0};
-    struct gm_text words = {0};
+    GM_FREED_BY(gm_report_free) struct gm_report report = {0};
+    GM_FREED struct gm_text words = {0};
     struct gm_classifier *classifier = NULL;
     struct gm_error err = {0};
     if (rules == NULL)
@@ -118,16 +118,14 @@ static void run(const struct gm_snapshot *snapshot, const struct gm_snapshot *be
     report.run_name = report.timestamp = "fuzz";
     gm_analysis_text(&words, &report);
     gm_analysis_json(&words, &report);
-    gm_text_free(&words);
     gm_classifier_free(classifier);
-    gm_report_free(&report);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct gm_fuzz_bytes b = {data, size};
     struct files f = {.us = UINT64_C(1700000000000000)};
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     struct gm_snapshot snapshot = {0}, beside = {0};
     const unsigned clock = gm_fuzz_next(&b);
     gm_text_printf(&f.trace, "{\"baseTimeNanoseconds\":%s,\"traceEvents\":[",
@@ -146,7 +144,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         run(&snapshot, &beside);
     gm_snapshot_free(&snapshot);
     gm_snapshot_free(&beside);
-    gm_text_free(&text);
     gm_text_free(&f.events[0]);
     gm_text_free(&f.events[1]);
     gm_text_free(&f.trace);

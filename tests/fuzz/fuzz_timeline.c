@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct gm_category_rules *rules;
     struct gm_fuzz_bytes b = {data, size};
-    struct gm_text text = {0}, words = {0};
+    GM_FREED struct gm_text text = {0}, words = {0};
     struct gm_error err = {0};
     if (rules == NULL)
         HOLDS(gm_category_rules_default(&rules, &err) == GM_OK);
@@ -107,8 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     gm_text_printf(&text, "],[");
     write_events(&text, &b, 4096);
     gm_text_printf(&text, "]]}");
-    struct gm_snapshot snapshot = {0};
-    struct gm_report report = {0};
+    GM_FREED_BY(gm_snapshot_free) struct gm_snapshot snapshot = {0};
+    GM_FREED_BY(gm_report_free) struct gm_report report = {0};
     struct gm_classifier *classifier = NULL;
     if (!text.failed && gm_snapshot_load_bytes(&snapshot, text.data, text.length, "fuzz", NULL, &err) == GM_OK) {
         HOLDS(gm_classifier_new(&classifier, rules, &snapshot, &err) == GM_OK);
@@ -123,9 +123,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         gm_analysis_json(&words, &report);
         gm_classifier_free(classifier);
     }
-    gm_report_free(&report);
-    gm_snapshot_free(&snapshot);
-    gm_text_free(&text);
-    gm_text_free(&words);
     return 0;
 }

@@ -6,6 +6,8 @@
  */
 #include "tests/fuzz/fuzz.h"
 
+#include "analyze/base/freed.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,14 +24,13 @@ static void replay_file(const char *path)
         exit(1);
     }
     size_t n = (size_t)st.st_size;
-    uint8_t *data = malloc(n > 0 ? n : 1); /* of its very size, for the sanitizer */
+    GM_FREED uint8_t *data = malloc(n > 0 ? n : 1); /* of its very size, for the sanitizer */
     if (data == NULL || fread(data, 1, n, f) != n) {
         perror(path);
         exit(1);
     }
     fclose(f);
     LLVMFuzzerTestOneInput(data, n);
-    free(data);
     count++;
 }
 

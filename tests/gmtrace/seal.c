@@ -74,7 +74,7 @@ static void put_varint(struct gm_text *t, uint64_t v)
 /* Varint i has its k-th byte in plane k: written here plainly, plane by plane. */
 static void join(const unsigned char *in, size_t n, size_t count, struct gm_text *out)
 {
-    size_t *end = calloc(count + 1, sizeof *end); /* how long each varint is */
+    GM_FREED size_t *end = calloc(count + 1, sizeof *end); /* how long each varint is */
     unsigned char *bytes = calloc(count + 1, GM_GMTRACE_VARINT);
     size_t at = 0;
     for (size_t level = 0; end != NULL && bytes != NULL && level < GM_GMTRACE_VARINT; level++)
@@ -85,7 +85,6 @@ static void join(const unsigned char *in, size_t n, size_t count, struct gm_text
             }
     for (size_t i = 0; end != NULL && bytes != NULL && i < count; i++)
         gm_text_add_bytes(out, bytes + i * GM_GMTRACE_VARINT, end[i]);
-    free(end);
     free(bytes);
 }
 
@@ -121,7 +120,7 @@ static bool plain_stream(const unsigned char **p, const unsigned char *end, stru
 
 bool gm_plain(const unsigned char *file, size_t length, struct gm_text *out)
 {
-    struct gm_text payload = {0};
+    GM_FREED struct gm_text payload = {0};
     bool ok = length >= GM_GMTRACE_HEADER;
     if (ok)
         gm_text_add_bytes(out, file, GM_GMTRACE_HEADER);
@@ -140,7 +139,6 @@ bool gm_plain(const unsigned char *file, size_t length, struct gm_text *out)
         gm_add_section(out, (const char *)file + at, payload.data, payload.length);
         at += GM_GMTRACE_SECTION + n;
     }
-    gm_text_free(&payload);
     if (ok && !out->failed)
         gm_seal((unsigned char *)out->data, out->length);
     return ok && !out->failed;

@@ -44,13 +44,12 @@ static enum gm_status load(const void *file, size_t length, struct gm_error *err
     assert_non_null(copy);
     memcpy(copy, file, length);
     *err = (struct gm_error){0};
-    void *exact = realloc(copy, length > 0 ? length : 1);
+    GM_FREED void *exact = realloc(copy, length > 0 ? length : 1);
     enum gm_status status = gm_snapshot_load_bytes(&s, exact, length, "damaged", NULL, err);
     *wrong = status == GM_OK ? gm_model_check(&s) : NULL;
     if (status != GM_OK && (err->message[0] == '\0' || s.memory != NULL))
         *wrong = "no message, or a snapshot was left";
     gm_snapshot_free(&s);
-    free(exact);
     return status;
 }
 
@@ -107,7 +106,7 @@ static size_t stride(void)
  */
 static void lie_everywhere(struct gm_text *file)
 {
-    struct gm_text plain = {0};
+    GM_FREED struct gm_text plain = {0};
     assert_true(gm_plain((const unsigned char *)file->data, file->length, &plain));
     size_t accepted = 0, refused = 0, every = stride();
     for (size_t i = GM_GMTRACE_HEADER; i < plain.length; i += every) {
@@ -129,7 +128,6 @@ static void lie_everywhere(struct gm_text *file)
         }
     }
     assert_true(accepted > 0 && refused > 0);
-    gm_text_free(&plain);
     gm_text_free(file);
 }
 

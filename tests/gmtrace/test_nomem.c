@@ -55,11 +55,10 @@ static size_t exhaust_reading(const struct gm_snapshot *first, const struct gm_t
 
 static void exhaust(const struct gm_snapshot *s)
 {
-    struct gm_text file = {0};
+    GM_FREED struct gm_text file = {0};
     assert_int_equal(gm_write_gmtrace(s, &file, NULL), GM_OK);
     assert_true(exhaust_writing(s, &file) > 20);
     assert_true(exhaust_reading(s, &file) > 20);
-    gm_text_free(&file);
 }
 
 TEST(fixtures)

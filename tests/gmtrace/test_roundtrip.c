@@ -34,7 +34,7 @@ static void load_same(const struct gm_snapshot *first, const void *file, size_t 
 /* Writes, loads, compares; the same without compression; and the same bytes when written once more. */
 static void round_trip(const struct gm_snapshot *first, const char *name)
 {
-    struct gm_text file = {0}, again = {0}, plain = {0};
+    GM_FREED struct gm_text file = {0}, again = {0}, plain = {0};
     struct gm_error err = {0};
     struct gm_snapshot second;
     if (gm_write_gmtrace(first, &file, &err) != GM_OK)
@@ -47,9 +47,6 @@ static void round_trip(const struct gm_snapshot *first, const char *name)
     gm_snapshot_free(&second);
     if (gm_plain((const unsigned char *)file.data, file.length, &plain))
         load_same(first, plain.data, plain.length, name);
-    gm_text_free(&file);
-    gm_text_free(&again);
-    gm_text_free(&plain);
 }
 
 TEST(fixtures)
@@ -98,7 +95,7 @@ TEST(random)
 TEST(padding)
 {
     struct gm_snapshot s;
-    struct gm_text file = {0};
+    GM_FREED struct gm_text file = {0};
     gm_regular_snapshot(&s, 1700000);
     assert_true(s.events.count > 4 * GM_GMTRACE_CHUNK_ROWS);
     assert_int_equal(gm_write_gmtrace(&s, &file, NULL), GM_OK);
@@ -108,7 +105,6 @@ TEST(padding)
     struct bytes packed = zstd_bytes(file.data, file.length, 0);
     load_same(&s, packed.p, packed.n, "regular, compressed once more");
     free(packed.p);
-    gm_text_free(&file);
     gm_snapshot_free(&s);
 }
 
@@ -116,7 +112,7 @@ TEST(padding)
 TEST(quickly)
 {
     struct gm_snapshot s;
-    struct gm_text file = {0};
+    GM_FREED struct gm_text file = {0};
     size_t sections = 0;
     gm_random_snapshot(&s, 7, 100000);
     assert_int_equal(gm_write_gmtrace_quickly(&s, &file, NULL), GM_OK);
@@ -124,7 +120,6 @@ TEST(quickly)
         sections++;
     assert_true(sections > 1);
     load_same(&s, file.data, file.length, "quickly");
-    gm_text_free(&file);
     gm_snapshot_free(&s);
 }
 
@@ -132,7 +127,7 @@ TEST(compressed)
 {
     struct bytes b = read_fixture("full.p4.pickle");
     struct gm_snapshot s, second;
-    struct gm_text file = {0};
+    GM_FREED struct gm_text file = {0};
     assert_int_equal(gm_snapshot_load_bytes(&s, b.p, b.n, "full", NULL, NULL), GM_OK);
     assert_int_equal(gm_write_gmtrace(&s, &file, NULL), GM_OK);
     struct bytes packed[] = {gzip_bytes(file.data, file.length), zstd_bytes(file.data, file.length, 0)};
@@ -147,7 +142,6 @@ TEST(compressed)
         assert_int_not_equal(gm_snapshot_load_bytes(&second, packed[i].p, packed[i].n - 3, "cut", NULL, NULL), GM_OK);
         free(packed[i].p);
     }
-    gm_text_free(&file);
     gm_snapshot_free(&s);
     free(b.p);
 }

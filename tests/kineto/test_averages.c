@@ -2,6 +2,7 @@
  *
  * Corners of the count of operators that the committed traces do not have, and want of memory.
  */
+#include "analyze/base/freed.h"
 #include "analyze/formats/load.h"
 #include "analyze/profile/profile_report.h"
 #include "tests/nomem/nomem.h"
@@ -50,13 +51,12 @@ static const char same_names[] =
 TEST(same_names)
 {
     struct gm_snapshot s;
-    struct gm_report report = {.run_name = NULL};
+    GM_FREED_BY(gm_report_free) struct gm_report report = {.run_name = NULL};
     load(&s, same_names);
     assert_int_equal(gm_profile_analyze(&report, s.profile, 0, NULL), GM_OK);
     expect(find(&report.profile->operators, "a"), 1, 612, 100, 10000, 8000);
     expect(find(&report.profile->operators, "b"), 1, 512, 512, 2000, 2000);
     expect(find(&report.profile->operators, "c"), 3, 0, 0, 12000, 10000);
-    gm_report_free(&report);
     gm_snapshot_free(&s);
 }
 
@@ -64,7 +64,7 @@ TEST(same_names)
 TEST(memory_of_all_threads)
 {
     struct gm_snapshot s;
-    struct gm_report report = {.run_name = NULL};
+    GM_FREED_BY(gm_report_free) struct gm_report report = {.run_name = NULL};
     load(&s, TRACE(SPAN("x", "1", "5", "5", "") SPAN("y", "2", "0", "5", "") SPAN("aten::is_leaf", "1", "20", "9", "")
                        MEMORY("5", "64", "1") MEMORY("10", "8", "1") MEMORY("21", "-3", "1") MEMORY("22", "7", "0")));
     assert_int_equal(gm_profile_analyze(&report, s.profile, 0, NULL), GM_OK);
@@ -73,7 +73,6 @@ TEST(memory_of_all_threads)
     expect(find(&report.profile->operators, "[memory]"), 2, -3, -3, 0, 0);
     assert_int_equal(find(&report.profile->operators, "[memory]")->total.host_bytes, 7);
     assert_int_equal(report.profile->operators.count, 3);
-    gm_report_free(&report);
     gm_snapshot_free(&s);
 }
 
@@ -81,7 +80,7 @@ TEST(memory_of_all_threads)
 TEST(kernels_and_shapes)
 {
     struct gm_snapshot s;
-    struct gm_report report = {.run_name = NULL};
+    GM_FREED_BY(gm_report_free) struct gm_report report = {.run_name = NULL};
     load(&s, TRACE(SPAN("op", "1", "0", "9", "\"External id\": 3, \"Input Dims\": [[[1, 2], [3]], [], [4, 5]]") SPAN(
                  "in", "1", "1", "2",
                  "\"External id\": 4") "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, "
@@ -101,7 +100,6 @@ TEST(kernels_and_shapes)
     assert_int_equal(report.profile->copy_count, 1);
     assert_int_equal(report.profile->copies[0].bytes, 640);
     assert_int_equal(report.profile->copies[0].before, GM_REPORT_NONE);
-    gm_report_free(&report);
     gm_snapshot_free(&s);
 }
 
@@ -157,7 +155,7 @@ TEST(stacks_of_nodes)
                 {"sub", "b.py(1): work"},
                 {"Sub", "b.py(1): work"}};
     struct gm_snapshot s;
-    struct gm_report report = {.run_name = NULL};
+    GM_FREED_BY(gm_report_free) struct gm_report report = {.run_name = NULL};
     load(&s, nodes);
     assert_int_equal(gm_profile_analyze(&report, s.profile, 0, NULL), GM_OK);
     const struct gm_operator_table *t = &report.profile->stacks;
@@ -170,7 +168,6 @@ TEST(stacks_of_nodes)
         if (!is_there)
             fail_msg("no %s with the stack %s", rows[i].name, rows[i].stack);
     }
-    gm_report_free(&report);
     gm_snapshot_free(&s);
 }
 

@@ -170,7 +170,7 @@ static void ask_all(uint32_t handle)
 
 TEST(damaged_files)
 {
-    char *bytes = malloc(demo.length);
+    GM_FREED char *bytes = malloc(demo.length);
     for (size_t k = 0; k < 24; k++) {
         const size_t length = k % 2 == 0 ? demo.length : demo.length * k / 24;
         memcpy(bytes, demo.data, demo.length);
@@ -184,7 +184,6 @@ TEST(damaged_files)
         }
         assert_null(gm_page_devices(handle));
     }
-    free(bytes);
 }
 
 AROUND_ALL(read_demo, forget_demo)

@@ -85,7 +85,7 @@ TEST(one_life)
     alloc(r, 0x10000, 1000, 5);
     release(r, 0x10000, 7);
     alloc(r, 0x20000, 512, 9);
-    struct gm_snapshot s = finish(r);
+    GM_FREED_BY(gm_snapshot_free) struct gm_snapshot s = finish(r);
     assert_int_equal(s.trace_count, 1);
     assert_int_equal(s.traces[0].count, 7);
     assert_int_equal(s.traces[0].max_entries, 100);
@@ -106,7 +106,6 @@ TEST(one_life)
     assert_int_equal(s.blocks.address[0], 0x20000);
     assert_int_equal(s.blocks.state[0], GM_BLOCK_ACTIVE_ALLOCATED);
     assert_int_equal(s.warning_count, 0);
-    gm_snapshot_free(&s);
 }
 
 static int resolved;
@@ -138,7 +137,7 @@ TEST(stacks)
     gm_record_alloc(r, &call, 0x2000, 512);
     gm_record_pop(r, &thread, 4);
     gm_record_pop(r, &thread, 5);
-    struct gm_snapshot s = finish(r);
+    GM_FREED_BY(gm_snapshot_free) struct gm_snapshot s = finish(r);
     assert_int_equal(resolved, 2);
     assert_string_equal(frames_of(&s, s.blocks.stack[0]), "cuMemAlloc_v2@CUDA f1@lib.so f2@?? inner@NVTX outer@NVTX");
     assert_string_equal(frames_of(&s, s.blocks.stack[1]), "cuMemAlloc_v2@CUDA f1@lib.so f2@?? outer@NVTX");
@@ -154,7 +153,6 @@ TEST(stacks)
         assert_int_equal(s.annotations[i].time_us, i + 1);
         assert_int_equal(s.annotations[i].device, 0);
     }
-    gm_snapshot_free(&s);
 }
 
 TEST(mapped)
@@ -168,7 +166,7 @@ TEST(mapped)
     gm_record_unmap(r, &call, 0x10000000, 3 * MIB);           /* one and a half: cannot be */
     alloc(r, 0x10000000 + 12 * MIB, MIB, 2);                  /* beside it, but not mapped */
     gm_record_unmap(r, &call, 0x10000000 + 12 * MIB, MIB);
-    struct gm_snapshot s = finish(r);
+    GM_FREED_BY(gm_snapshot_free) struct gm_snapshot s = finish(r);
     assert_int_equal(s.trace_count, 3);
     assert_int_equal(s.traces[1].count, 0);
     assert_int_equal(s.traces[2].count, 6 * 2 + 2 * 3 + 3);
@@ -187,7 +185,6 @@ TEST(mapped)
     assert_int_equal(s.blocks.segment[3], 2);
     assert_int_equal(s.warning_count, 1);
     assert_string_equal(s.warnings[0], "frees of memory whose allocation was not seen: 2");
-    gm_snapshot_free(&s);
 }
 
 TEST(ring)
@@ -198,7 +195,7 @@ TEST(ring)
         alloc(r, 0x1000 * (uint64_t)i, 512, i);
         release(r, 0x1000 * (uint64_t)i, i);
     }
-    struct gm_snapshot s = finish(r);
+    GM_FREED_BY(gm_snapshot_free) struct gm_snapshot s = finish(r);
     assert_int_equal(s.traces[0].count, 7);
     assert_int_equal(s.traces[0].overflowed, GM_TRUE);
     assert_int_equal(s.traces[0].max_entries, 7);
@@ -206,7 +203,6 @@ TEST(ring)
     check_event(&s, 6, GM_ACTION_SEGMENT_FREE, 0xa000, 512);
     assert_int_equal(s.segments.count, 1);
     assert_int_equal(s.segments.address[0], 0x900000);
-    gm_snapshot_free(&s);
 }
 
 TEST(marks_in_order)
@@ -216,7 +212,7 @@ TEST(marks_in_order)
     gm_record_work(r, 0, "early", 10, 5); /* an end before its start is none */
     gm_record_work(r, 0, "last", 70, 80);
     gm_record_range_end(r, 9, 3); /* never begun */
-    struct gm_snapshot s = finish(r);
+    GM_FREED_BY(gm_snapshot_free) struct gm_snapshot s = finish(r);
     static const char *const names[] = {"early", "early", "last", "last"};
     static const int64_t times[] = {10, 10, 70, 80};
     assert_int_equal(s.annotation_count, 4);
@@ -225,7 +221,6 @@ TEST(marks_in_order)
         assert_int_equal(s.annotations[i].time_us, times[i]);
     }
     assert_string_equal(s.warnings[0], "marks of ranges and kernels that were dropped, the oldest ones: 2");
-    gm_snapshot_free(&s);
 }
 
 TEST(hostile)
@@ -242,10 +237,9 @@ TEST(hostile)
     gm_record_work(r, INT64_MAX, "y", INT64_MAX, INT64_MIN);
     call.device = GM_RECORD_DEVICES;
     gm_record_reset(r, &call);
-    struct gm_snapshot s = finish(r);
+    GM_FREED_BY(gm_snapshot_free) struct gm_snapshot s = finish(r);
     assert_int_equal(s.traces[0].count, 1);
     assert_int_equal(s.segments.count, 0);
-    gm_snapshot_free(&s);
 }
 
 TEST(after_the_end)
@@ -299,13 +293,12 @@ TEST(threads)
     }
     for (size_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    struct gm_snapshot s = finish(r);
+    GM_FREED_BY(gm_snapshot_free) struct gm_snapshot s = finish(r);
     assert_int_equal(s.events.count, THREADS * (ROUNDS * 5 + 2));
     assert_int_equal(s.annotation_count, THREADS * ROUNDS * 2);
     assert_int_equal(s.segments.count, THREADS);
     for (size_t i = 1; i < s.events.count; i++)
         assert_true(gm_event_time_us(&s.events, i - 1) <= gm_event_time_us(&s.events, i));
-    gm_snapshot_free(&s);
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------ */
@@ -349,7 +342,7 @@ TEST(file)
 
 TEST(path)
 {
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     char expected[100];
     static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -359,5 +352,4 @@ TEST(path)
     gm_record_path(&out, "a%%/%x_rank%r_%p%");
     snprintf(expected, sizeof expected, "a%%/%%x_rank12_%ld%%", (long)getpid());
     assert_string_equal(out.data, expected);
-    gm_text_free(&out);
 }

@@ -124,7 +124,7 @@ static double sum_of(const struct phases *p)
 static size_t measure(struct phases *out, struct gm_painter *painter, const struct gm_report *report,
                       enum gm_chart chart)
 {
-    struct gm_display display = {0};
+    GM_FREED_BY(gm_display_free) struct gm_display display = {0};
     struct gm_pixels pixels;
     struct gm_png png = {NULL, 0};
     struct gm_canvas *canvas = gm_painter_take(painter);
@@ -137,7 +137,6 @@ static size_t measure(struct phases *out, struct gm_painter *painter, const stru
     *out = (struct phases){placed - start, painted - placed, now_ms() - painted};
     if (canvas != NULL)
         gm_painter_give_back(painter, canvas);
-    gm_display_free(&display);
     free(png.data);
     return ok ? png.length : 0;
 }

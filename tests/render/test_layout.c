@@ -161,7 +161,7 @@ TEST(giant_sites)
 {
     enum { N = 10 << 20, ROWS = 30 };
     static const char tail[] = "  some/where/file.py:1";
-    char *giant = malloc(N + sizeof tail);
+    GM_FREED char *giant = malloc(N + sizeof tail);
     assert_non_null(giant);
     memset(giant, 'W', N);
     memcpy(giant + N, tail, sizeof tail);
@@ -171,7 +171,6 @@ TEST(giant_sites)
     struct gm_report report = {.run_name = "r", .top_blocks = rows, .top_block_count = ROWS};
     const struct gm_display *d = laid_out(&report, GM_CHART_TOP_CONSUMERS);
     assert_non_null(find_part(d, "WW\xe2\x80\xa6  some/where/file.py:1"));
-    free(giant);
 }
 
 TEST(category_breakdown)

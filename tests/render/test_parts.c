@@ -3,6 +3,7 @@
  * The charts' building blocks: numbers, axes, shortened texts, contrast.
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/size.h"
 #include "render/axis.h"
 #include "render/metric.h"
@@ -102,7 +103,7 @@ TEST(axes)
 /* Whatever the numbers: a line for every tick; labels that are whole, apart from each other and at least two. */
 static void check_drawn_axis(const struct gm_chart_axis *axis, double width)
 {
-    struct gm_display d = {0};
+    GM_FREED_BY(gm_display_free) struct gm_display d = {0};
     gm_axis_draw(&d, axis, 100, width, 10, 50);
     unsigned lines = 0, labels = 0;
     double end = 0;
@@ -121,7 +122,6 @@ static void check_drawn_axis(const struct gm_chart_axis *axis, double width)
         assert_true(fabs(tick - round(tick)) < 1e-6);
     }
     assert_true(!d.failed && lines == axis->steps + 1 && labels >= 2);
-    gm_display_free(&d);
 }
 
 TEST(axis_labels)
@@ -138,15 +138,14 @@ TEST(axis_labels)
         }
     }
     struct gm_chart_axis axis = gm_axis_bytes(11 * GM_GIB); /* where there is room, every tick has its label */
-    struct gm_display d = {0};
+    GM_FREED_BY(gm_display_free) struct gm_display d = {0};
     gm_axis_draw(&d, &axis, 100, 688, 10, 50);
     assert_int_equal(d.items.n, 7 + 7);
-    gm_display_free(&d);
 }
 
 TEST(shorten)
 {
-    struct gm_display d = {0};
+    GM_FREED_BY(gm_display_free) struct gm_display d = {0};
     const char *site = "forward  a/very/long/path/to/the/model/attention.py:88";
     double full = gm_text_width(site, GM_TEXT_SMALL, GM_REGULAR);
     assert_ptr_equal(gm_shorten_site(&d, site, full, GM_TEXT_SMALL, GM_REGULAR), site);
@@ -173,16 +172,15 @@ TEST(shorten)
                             strlen(gm_shorten_end(&d, "abc defghijklmnopqrst", 60, GM_TEXT_SMALL, GM_REGULAR)) - 3,
                         "\xe2\x80\xa6");
     assert_false(d.failed);
-    gm_display_free(&d);
 }
 
 /* A file may hold names of any length: nothing may take time that grows faster than they do. */
 TEST(giant_names)
 {
     enum { N = 10 << 20 };
-    char *name = malloc(N + 1);
+    GM_FREED char *name = malloc(N + 1);
     assert_non_null(name);
-    struct gm_display d = {0};
+    GM_FREED_BY(gm_display_free) struct gm_display d = {0};
     static const char *const fillers[] = {"/", " ", "W", "\xe6\xb3\xa8"};
     for (size_t i = 0; i < 4; i++) {
         size_t step = strlen(fillers[i]), n = 0;
@@ -201,8 +199,6 @@ TEST(giant_names)
         assert_string_equal(kept + length - 3, "\xe2\x80\xa6");
     }
     assert_false(d.failed);
-    gm_display_free(&d);
-    free(name);
 }
 
 TEST(contrast)

@@ -56,14 +56,13 @@ static struct picture read_back(const struct gm_png *png)
     if (!png_image_begin_read_from_memory(&image, png->data, png->length))
         fail_msg("libpng: %s", image.message);
     image.format = PNG_FORMAT_RGB;
-    uint8_t *rgb = malloc(PNG_IMAGE_SIZE(image));
+    GM_FREED uint8_t *rgb = malloc(PNG_IMAGE_SIZE(image));
     struct picture p = {image.width, image.height, malloc(sizeof *p.pixels * image.width * image.height)};
     assert_true(rgb != NULL && p.pixels != NULL);
     if (!png_image_finish_read(&image, NULL, rgb, 0, NULL) || image.warning_or_error)
         fail_msg("libpng: %s", image.message);
     for (size_t i = 0; i < (size_t)p.width * p.height; i++)
         p.pixels[i] = (uint32_t)rgb[3 * i] << 16 | (uint32_t)rgb[3 * i + 1] << 8 | rgb[3 * i + 2];
-    free(rgb);
     return p;
 }
 
@@ -127,7 +126,7 @@ TEST(areas)
 {
     enum { N = 3 };
     static const uint16_t top[N] = {100, 60, 90}, bottom[N] = {120, 120, 90};
-    struct gm_display d = {.height = 100};
+    GM_FREED_BY(gm_display_free) struct gm_display d = {.height = 100};
     gm_display_area(&d, &(struct gm_area_item){200, N, top, bottom, {0x336699, 0, GM_HATCH_NONE}, false});
     const struct gm_fill hatch = {GM_PAPER, 0xcc0000, GM_HATCH_DIAGONAL};
     gm_display_area(&d, &(struct gm_area_item){201, 1, top, bottom, hatch, true});
@@ -150,7 +149,6 @@ TEST(areas)
     assert_true(gm_pixels_row(&p, 99)[200] == 0 && gm_pixels_row(&p, 100)[200] != 0); /* 0: paper */
     assert_true(gm_pixels_row(&p, 119)[200] != 0 && gm_pixels_row(&p, 120)[200] == 0);
     gm_painter_give_back(*state, canvas);
-    gm_display_free(&d);
 }
 
 /* A picture of a text alone, by the atlas or by pango and cairo. */
@@ -253,7 +251,7 @@ TEST(ellipsised)
 /* Others are left to pango: nothing is put. */
 TEST(other_letters)
 {
-    struct gm_display d = {.height = 60};
+    GM_FREED_BY(gm_display_free) struct gm_display d = {.height = 60};
     const struct gm_text_item text = {
         .text = "\xd0\xbf\xd1\x80\xd1\x8f\xd0\xbc\xd0\xbe\xd0\xb9 \xf3\xb0\x80\x80 \xd7\xa9\xd7\x9c a",
         .x = 40,
@@ -273,7 +271,6 @@ TEST(other_letters)
             inked += gm_pixels_row(&p, y)[x] != 0;
     assert_true(inked > 500);
     gm_painter_give_back(*state, canvas);
-    gm_display_free(&d);
 }
 
 struct job {
@@ -418,8 +415,8 @@ TEST(no_such_chart)
 TEST(palette_overflow)
 {
     enum { W = 512, H = 128 };
-    uint8_t *rows = calloc(H, W + 1);
-    struct gm_palette *palette = malloc(sizeof *palette);
+    GM_FREED uint8_t *rows = calloc(H, W + 1);
+    GM_FREED struct gm_palette *palette = malloc(sizeof *palette);
     assert_true(rows != NULL && palette != NULL);
     const struct gm_pixels pixels = {rows, W, H};
     uint32_t exact[200];
@@ -431,7 +428,7 @@ TEST(palette_overflow)
     for (unsigned i = 0; i < W * H; i++)
         gm_pixels_row(&pixels, i / W)[i % W] = gm_palette_index(palette, (uint16_t)i); /* every value there is */
     assert_int_equal(palette->n, 256);
-    struct gm_png_scratch scratch = {0};
+    GM_FREED_BY(gm_png_scratch_free) struct gm_png_scratch scratch = {0};
     struct gm_png png;
     assert_int_equal(gm_png_compress(&png, &scratch, palette, &pixels, NULL), GM_OK);
     struct picture p = read_back(&png);
@@ -441,17 +438,14 @@ TEST(palette_overflow)
     }
     free(p.pixels);
     free(png.data);
-    free(rows);
-    free(palette);
-    gm_png_scratch_free(&scratch);
 }
 
 /* Whatever was in the memory that the compressor got. */
 TEST(bytes_depend_on_the_picture_alone)
 {
     enum { W = 1000, H = 500 };
-    struct gm_palette *palette = malloc(sizeof *palette);
-    uint8_t *rows = calloc(H, W + 1);
+    GM_FREED struct gm_palette *palette = malloc(sizeof *palette);
+    GM_FREED uint8_t *rows = calloc(H, W + 1);
     assert_true(palette != NULL && rows != NULL);
     gm_palette_clear(palette);
     for (uint32_t i = 0; i < 8; i++)
@@ -473,8 +467,6 @@ TEST(bytes_depend_on_the_picture_alone)
     assert_memory_equal(png[1].data, png[0].data, png[0].length);
     free(png[0].data);
     free(png[1].data);
-    free(rows);
-    free(palette);
 }
 
 AROUND_ALL(setup, teardown)

@@ -351,7 +351,7 @@ TEST(map_of_many)
 TEST(map_of_small_blocks)
 {
     enum { N = 100000 };
-    struct gm_map_block *blocks = calloc(N, sizeof *blocks);
+    GM_FREED struct gm_map_block *blocks = calloc(N, sizeof *blocks);
     assert_non_null(blocks);
     for (size_t i = 0; i < N; i++)
         blocks[i] = (struct gm_map_block){i * 512, 512, i % 3 != 0, i % 3 == 0 ? 0 : 0x112233, i % 3 == 0 ? NULL : "A"};
@@ -359,7 +359,6 @@ TEST(map_of_small_blocks)
     const struct gm_display *d = map_of(&segment, 1, 1);
     assert_true(d->items.n < 44 * 961 + 500);
     assert_non_null(find_text(d, "66.7%"));
-    free(blocks);
 }
 
 /* ---- flamegraph -------------------------------------------------------------------------------------------------- */
@@ -488,7 +487,7 @@ TEST(flame_without_what_passes_on)
 #undef FRAME
     static const char *const shown[] = {"<module>  cell.py:7", "silu  net.py:7"};
     static const char *const left_out[] = {"start", "run_code", "_call_impl", "thread_main", "_ops"};
-    struct gm_text svg = {0};
+    GM_FREED struct gm_text svg = {0};
     const struct gm_display *d = flame_of(nodes, sizeof nodes / sizeof *nodes, &svg);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         assert_non_null(find_text(d, shown[i]));
@@ -500,14 +499,13 @@ TEST(flame_without_what_passes_on)
     }
     assert_non_null(find_text(d, "5 frames that only pass a call on are not shown; flamegraph.svg names them"));
     assert_non_null(find_text(d, "1 frame is too narrow to be shown"));
-    gm_text_free(&svg);
 }
 
 /* Names of ten megabytes are cut before they are copied, for every box of the picture and of the SVG. */
 TEST(flame_of_giants)
 {
     enum { N = 10 << 20, NODES = 200 };
-    char *giant = malloc(N + 1);
+    GM_FREED char *giant = malloc(N + 1);
     assert_non_null(giant);
     for (size_t i = 0; i < N; i += 2)
         memcpy(giant + i, "\xc3\xa9", 2);
@@ -529,11 +527,9 @@ TEST(flame_of_giants)
     check_page(&report, GM_CHART_FLAMEGRAPH);
     const struct gm_display *d = laid_out(&report, GM_CHART_FLAMEGRAPH);
     assert_non_null(find_part(d, "136 deeper levels are not shown here")); /* 200 - 64 */
-    struct gm_text svg = {0};
+    GM_FREED struct gm_text svg = {0};
     assert_int_equal(gm_flamegraph_svg(&svg, &report, NULL), GM_OK);
     assert_true(svg.length < NODES * 2500);
-    gm_text_free(&svg);
-    free(giant);
 }
 
 TEST(applies)

@@ -110,7 +110,7 @@ static bool do_line(struct world *w, const char *line)
 
 int main(void)
 {
-    struct world *w = calloc(1, sizeof *w);
+    GM_FREED struct world *w = calloc(1, sizeof *w);
     struct gm_sim sim;
     struct gm_device device;
     struct gm_allocator_sink sink = {w, put};
@@ -140,6 +140,5 @@ int main(void)
         gm_allocator_free(&w->a);
         gm_sim_free(&sim);
     }
-    free(w);
     return ok ? 0 : 1;
 }

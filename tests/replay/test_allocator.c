@@ -250,7 +250,7 @@ static bool counts(const struct test *t, const struct gm_stats *s)
 /* One case; false, and said why, if it comes out differently. */
 static bool holds(const struct test *t)
 {
-    struct world *w = malloc(sizeof *w);
+    GM_FREED struct world *w = malloc(sizeof *w);
     char all[512], found[1024], *save = NULL;
     const char *why;
     assert_non_null(w);
@@ -269,7 +269,6 @@ static bool holds(const struct test *t)
     is_right = counts(t, &w->a.stats) && is_right;
     gm_allocator_free(&w->a);
     gm_sim_free(&w->sim);
-    free(w);
     return is_right;
 }
 
@@ -285,7 +284,7 @@ TEST(every_rule)
 TEST(adopted)
 {
     static const struct test t = {.settings = "max_split_size_mb:30"};
-    struct world *w = malloc(sizeof *w);
+    GM_FREED struct world *w = malloc(sizeof *w);
     const char *why;
     char found[256];
     assert_non_null(w);
@@ -307,14 +306,13 @@ TEST(adopted)
     assert_int_equal(w->a.stats.oversize_allocations.current, 1);
     gm_allocator_free(&w->a);
     gm_sim_free(&w->sim);
-    free(w);
 }
 
 /* Section 17: reserved_bytes_by_private_pools. */
 TEST(bytes_of_pools)
 {
     static const struct test t = {.settings = ""};
-    struct world *w = malloc(sizeof *w);
+    GM_FREED struct world *w = malloc(sizeof *w);
     assert_non_null(w);
     start(w, &t);
     operate(w, "a=1000#3");
@@ -325,7 +323,6 @@ TEST(bytes_of_pools)
     assert_int_equal(w->a.pools.v[gm_allocator_pool_of(&w->a, 0, 0, false)].reserved, 20 * GM_MIB);
     gm_allocator_free(&w->a);
     gm_sim_free(&w->sim);
-    free(w);
 }
 
 /* Free blocks that a request steps over are work: callers bound what a hostile trace may ask for. */
@@ -333,7 +330,7 @@ TEST(stepping_over_is_work)
 {
     enum { HOLES = 1000 };
     static const struct test t = {.settings = ""};
-    struct world *w = malloc(sizeof *w);
+    GM_FREED struct world *w = malloc(sizeof *w);
     assert_non_null(w);
     start(w, &t);
     uint32_t small = gm_allocator_pool_of(&w->a, 0, 0, true);
@@ -346,13 +343,12 @@ TEST(stepping_over_is_work)
     assert_true(w->a.space.work - before >= HOLES);
     gm_allocator_free(&w->a);
     gm_sim_free(&w->sim);
-    free(w);
 }
 
 /* Ids that would all be found in one place if a file could know where: no chain of pools is longer than an id's two. */
 TEST(ids_cannot_be_chosen_to_collide)
 {
-    struct gm_sim sim = gm_sim_init(UINT64_MAX, GM_PLACE_LOW);
+    GM_FREED_BY(gm_sim_free) struct gm_sim sim = gm_sim_init(UINT64_MAX, GM_PLACE_LOW);
     struct gm_device device = gm_sim_device(&sim);
     const struct gm_conf conf = gm_conf_default();
     struct gm_allocator a;
@@ -366,5 +362,4 @@ TEST(ids_cannot_be_chosen_to_collide)
             assert_in_range(length, 1, 2);
         }
     gm_allocator_free(&a);
-    gm_sim_free(&sim);
 }

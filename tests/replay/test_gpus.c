@@ -162,7 +162,7 @@ TEST(choosing)
 
 TEST(list)
 {
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     gm_gpu_list(&out);
     assert_false(out.failed);
     size_t longest = 0;
@@ -172,5 +172,4 @@ TEST(list)
     for (size_t i = 0; i < gm_gpu_count(); i++)
         assert_non_null(strstr(out.data, gm_gpu_at(i)->source));
     assert_non_null(strstr(out.data, "\nrtx-4090           23.64 GiB  23.14 GiB  message in ali-vilab/VGen#104\n"));
-    gm_text_free(&out);
 }

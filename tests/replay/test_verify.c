@@ -302,7 +302,7 @@ TEST(settings)
     gm_traced_whole(A, MIB(32), 0, NULL);
     gm_traced_analyze_unfollowed();
     struct gm_error err = {0};
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     const struct gm_conf conf = gm_settings_recorded(&traced.snapshot, NULL);
     assert_int_equal(conf.rules.max_split, MIB(128)); /* the single setting is what was in force */
     assert_int_equal(conf.rules.large_segment, MIB(32));
@@ -318,5 +318,4 @@ TEST(settings)
     struct gm_conf again = gm_conf_default();
     assert_int_equal(gm_conf_parse(&again, text.data, text.length, NULL, &err), GM_OK);
     assert_true(gm_settings_equal(&conf, &again));
-    gm_text_free(&text);
 }

@@ -477,7 +477,7 @@ static void assert_full_fails(const char *results, int reason)
     struct gm_error err = {0};
     struct gm_run *run = NULL;
     size_t length = 1 << 20;
-    char *data = calloc(1, length);
+    GM_FREED char *data = calloc(1, length);
     assert_non_null(data);
     assert_int_equal(gm_run_begin(&run, results, "n", when, &err), GM_OK);
     assert_int_equal(gm_run_add(run, "a.txt", "x", 1, &err), GM_OK);
@@ -485,7 +485,6 @@ static void assert_full_fails(const char *results, int reason)
     assert_non_null(strstr(err.message, "big.txt"));
     assert_non_null(strstr(err.message, strerror(reason)));
     gm_run_free(run);
-    free(data);
     assert_int_equal(count_entries(results, ""), 0);
     assert_int_equal(count_entries(results, ".gm-"), 0);
 }

@@ -73,7 +73,7 @@ static enum gm_status dump(const struct gm_snapshot *s, struct gm_report *report
                            const char *source, struct gm_error *err)
 {
     struct gm_names names;
-    struct gm_calls calls = {.of = NULL};
+    GM_FREED_BY(gm_calls_free) struct gm_calls calls = {.of = NULL};
     struct gm_trace_pass pass = {.snapshot = s,
                                  .report = report,
                                  .names = &names,
@@ -86,7 +86,6 @@ static enum gm_status dump(const struct gm_snapshot *s, struct gm_report *report
         print_allocations(&pass, &calls);
         print_steps(device, source);
     }
-    gm_calls_free(&calls);
     gm_names_free(&names);
     gm_role_stacks_free(pass.role_stacks);
     return ok ? GM_OK : gm_no_memory(err);

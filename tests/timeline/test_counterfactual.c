@@ -148,7 +148,7 @@ static uint64_t peak_of(const struct trace *t, unsigned without, uint64_t least,
 
 static void analyze(struct trace *t, uint64_t least)
 {
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     struct gm_timeline_options options = {.top = 100, .min_size = least};
     gm_text_printf(&text,
                    "{\"segments\":[{\"device\":0,\"address\":4096,\"total_size\":%d,\"blocks\":[%s]}],"
@@ -160,7 +160,6 @@ static void analyze(struct trace *t, uint64_t least)
         options.to = (struct gm_place){GM_PLACE_EVENT, t->to - 1};
     }
     gm_traced_load(text.data, rules_text, options);
-    gm_text_free(&text);
 }
 
 /* "make  m.py:7" is site 7; a row without frames is 0. */

@@ -20,7 +20,7 @@ static unsigned events = EVENTS;
 /* Blocks come and go, one after the other; event i is at times_us(i), which runs to a million. */
 static void make(uint64_t (*time_us)(unsigned i), struct gm_timeline_options options)
 {
-    struct gm_text json = {0};
+    GM_FREED struct gm_text json = {0};
     gm_text_add(&json, "{\"segments\":[],\"device_traces\":[[");
     for (unsigned i = 0; i < events; i++)
         gm_text_printf(&json,
@@ -31,7 +31,6 @@ static void make(uint64_t (*time_us)(unsigned i), struct gm_timeline_options opt
     gm_text_add(&json, "]]}");
     assert_false(json.failed);
     gm_traced_load(json.data, rules_text, options);
-    gm_text_free(&json);
 }
 
 static const struct gm_curve *curve_of(void)

@@ -126,7 +126,7 @@ TEST(depth_cuts_from_the_outermost_frame)
 /* 20,000 different stacks: the tree stays small, what is not shown is in "(other)". */
 TEST(small_nodes_are_folded)
 {
-    struct gm_text t = {0};
+    GM_FREED struct gm_text t = {0};
     uint64_t sum = 0;
     gm_text_add(&t, NO_SEGMENTS);
     for (int i = 0; i < 20000; i++) {
@@ -156,7 +156,6 @@ TEST(small_nodes_are_folded)
     for (size_t i = 0; i < flame->node_count; i++)
         large += flame->nodes[i].self_bytes == 100000;
     assert_int_equal(large, 200);
-    gm_text_free(&t);
 }
 
 /* ---- map --------------------------------------------------------------------------------------------------------- */
@@ -172,17 +171,16 @@ static void add_block(struct gm_text *t, uint64_t size, const char *state, const
 
 static void map_of(const char *segments)
 {
-    struct gm_text t = {0};
+    GM_FREED struct gm_text t = {0};
     gm_text_printf(&t, "{\"segments\":[%s],\"device_traces\":[[{\"action\":\"snapshot\",\"addr\":0,\"size\":0}]]}",
                    segments);
     assert_false(t.failed);
     gm_traced_load(t.data, gm_traced_rules, (struct gm_timeline_options){.top = 5});
-    gm_text_free(&t);
 }
 
 TEST(map_keeps_blocks)
 {
-    struct gm_text blocks = {0}, segments = {0};
+    GM_FREED struct gm_text blocks = {0}, segments = {0};
     add_block(&blocks, 512, "active_allocated", "attend");
     add_block(&blocks, 1024, "active_allocated", "attend");
     add_block(&blocks, 2048, "inactive", NULL);
@@ -218,14 +216,12 @@ TEST(map_keeps_blocks)
     assert_null(g->blocks[2].category);
     assert_string_equal(g->blocks[3].category, "MLP");
     assert_int_equal(map->segments[1].bytes, 480);
-    gm_text_free(&blocks);
-    gm_text_free(&segments);
 }
 
 /* 30,000 blocks in a segment: fewer rows, the same sums by state and category, large blocks where they were. */
 TEST(map_simplifies)
 {
-    struct gm_text blocks = {0}, segments = {0};
+    GM_FREED struct gm_text blocks = {0}, segments = {0};
     uint64_t sums[3] = {0}, found[3] = {0}, total = 0, large_at = 0;
     for (int i = 0; i < 30000; i++) {
         uint64_t size = i == 20000 ? 40000 * 512 : (uint64_t)(i % 4 + 1) * 512;
@@ -259,6 +255,4 @@ TEST(map_simplifies)
     assert_int_equal(at, total);
     for (int i = 0; i < 3; i++)
         assert_int_equal(found[i], sums[i]);
-    gm_text_free(&blocks);
-    gm_text_free(&segments);
 }

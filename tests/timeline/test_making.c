@@ -20,7 +20,7 @@ static void add(struct gm_text *out, const char *action, const char *address, co
 /* What shows the slack happens in that round. */
 static void load(struct gm_snapshot *snapshot, int shown, const char *pool)
 {
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     gm_text_printf(&text,
                    "{\"segments\":[{\"device\":0,\"address\":" OLDER ",\"total_size\":20971520,\"stream\":0,"
                    "\"segment_type\":\"large\",\"blocks\":[{\"size\":1835008,\"state\":\"inactive\"},"
@@ -42,7 +42,6 @@ static void load(struct gm_snapshot *snapshot, int shown, const char *pool)
     gm_text_add(&text, "]]}");
     struct gm_error err = {0};
     assert_int_equal(gm_snapshot_load_bytes(snapshot, text.data, text.length, "test", NULL, &err), GM_OK);
-    gm_text_free(&text);
 }
 
 /* Of all allocations, while it is made. */
@@ -56,7 +55,7 @@ static bool is_right(int shown)
     assert_true(gm_history_pair(&h, &snapshot, 0));
     assert_true(gm_making_begin(&making, &h));
     const size_t count = h.allocation_count;
-    uint64_t *bytes = calloc(count, sizeof *bytes);
+    GM_FREED uint64_t *bytes = calloc(count, sizeof *bytes);
     for (size_t a = 0; a < count; a++)
         bytes[a] = gm_making_block_bytes(&making.seen, a);
     assert_int_equal(making.seen.segment_count, 0);
@@ -66,7 +65,6 @@ static bool is_right(int shown)
     for (size_t a = 0; a < count; a++)
         is_same = is_same && bytes[a] == gm_making_block_bytes(&h, a);
     assert_int_equal(is_same, making.was_right);
-    free(bytes);
     gm_history_free(&h);
     gm_snapshot_free(&snapshot);
     return is_same;

@@ -102,7 +102,7 @@ static void churn(const char *stack)
 /* Ends the run, and begins another; every block is a segment of its own. */
 static void finish(const char *pool)
 {
-    char *text = NULL;
+    GM_FREED char *text = NULL;
     size_t length = 0;
     FILE *f = open_memstream(&text, &length);
     assert_non_null(f);
@@ -125,7 +125,6 @@ static void finish(const char *pool)
     fclose(f);
     gm_traced_load(text, NULL, (struct gm_timeline_options){.top = 500});
     gm_snapshot_free(&traced.snapshot); /* what the report says must be its own */
-    free(text);
     end(NULL);
     begin(NULL);
 }

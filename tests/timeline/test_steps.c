@@ -85,7 +85,7 @@ AROUND_EACH(NULL, forget)
 
 static struct gm_steps *find_steps(void)
 {
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     struct gm_error err = {0};
     forget(NULL);
     gm_text_printf(&text, "{\"segments\":[],\"device_traces\":[[%s]],\"external_annotations\":[%s]}",
@@ -107,7 +107,6 @@ static struct gm_steps *find_steps(void)
     assert_true(gm_trace_find_steps(&found.pass));
     assert_true(gm_trace_steps(&found.pass));
     gm_trace_forget_steps(&found.pass); /* of a trace without events */
-    gm_text_free(&text);
     gm_text_free(&run.events);
     gm_text_free(&run.annotations);
     run = (struct run){0};

@@ -127,7 +127,7 @@ const struct gm_device_timeline *gm_traced_load(const char *json, const char *ru
 
 const struct gm_device_timeline *gm_traced_analyze_unfollowed(void)
 {
-    struct gm_text text = {0};
+    GM_FREED struct gm_text text = {0};
     struct gm_error err = {0};
     if (traced.segments.length > 0)
         gm_text_add(&traced.segments, "]}");
@@ -140,7 +140,6 @@ const struct gm_device_timeline *gm_traced_analyze_unfollowed(void)
     assert_false(text.failed);
     forget_written();
     gm_traced_load(text.data, gm_traced_rules, (struct gm_timeline_options){.top = 50});
-    gm_text_free(&text);
     assert_int_equal(traced.report.device_count, 1);
     assert_int_equal(gm_diagnose(&traced.report, NULL, NULL, &err), GM_OK);
     return &traced.report.timelines[0];

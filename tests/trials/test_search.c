@@ -71,7 +71,7 @@ static void check_grid(const char *settings, bool is_bounded, struct gm_candidat
 
 TEST(grids)
 {
-    struct gm_candidates *grid = malloc(sizeof *grid);
+    GM_FREED struct gm_candidates *grid = malloc(sizeof *grid);
     assert_non_null(grid);
     check_grid("", false, grid);
     assert_true(has(grid, "expandable_segments:True"));
@@ -85,7 +85,6 @@ TEST(grids)
         assert_true(grid->rows[i].conf.memory_fraction == 0.5);
     check_grid("expandable_segments:True,roundup_power2_divisions:[256:2,512:4,>:8],max_split_size_mb:300", true, grid);
     assert_true(has(grid, "max_split_size_mb:300")); /* the baseline's own, without expandable segments */
-    free(grid);
 }
 
 /* ---- trials and the sweep ---------------------------------------------------------------------------------------- */
@@ -172,8 +171,8 @@ static void begin_random(uint32_t seed)
 TEST(alike)
 {
     static const uint64_t capacities[] = {UINT64_MAX, MIB(700), MIB(300)};
-    struct gm_candidates *list = malloc(sizeof *list);
-    struct gm_asked *asked = malloc(sizeof *asked);
+    GM_FREED struct gm_candidates *list = malloc(sizeof *list);
+    GM_FREED struct gm_asked *asked = malloc(sizeof *asked);
     size_t shared = 0;
     assert_true(list != NULL && asked != NULL);
     for (uint32_t seed = 1; seed <= 6; seed++)
@@ -206,8 +205,6 @@ TEST(alike)
         }
     print_message("%zu replays are those of others\n", shared);
     assert_true(shared > 100);
-    free(asked);
-    free(list);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */

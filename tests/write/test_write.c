@@ -3,6 +3,7 @@
  * Snapshots that were not read from a file: the pickle's very bytes for small ones, worked out by hand from the opcode
  * table, and what the loader finds in larger ones. Also files: complete or not there at all.
  */
+#include "analyze/base/freed.h"
 #include "analyze/formats/load.h"
 #include "analyze/snapshot/builder.h"
 #include "replay/write/write.h"
@@ -236,7 +237,7 @@ TEST(frames)
 {
     enum { COUNT = 20000 };
     begin();
-    struct gm_event_row *rows = calloc(COUNT, sizeof *rows);
+    GM_FREED struct gm_event_row *rows = calloc(COUNT, sizeof *rows);
     assert_non_null(rows);
     for (uint32_t i = 0; i < COUNT; i++) {
         rows[i] = plain;
@@ -263,7 +264,6 @@ TEST(frames)
         assert_int_equal(gm_event_size(&again.events, i), gm_event_size(&made.s.events, i));
         assert_int_equal(gm_event_addr(&again.events, i), gm_event_addr(&made.s.events, i));
     }
-    free(rows);
 }
 
 /* ---- settings, ring --------------------------------------------------------------------------------------------- */
