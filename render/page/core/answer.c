@@ -115,23 +115,28 @@ const struct gm_page_result *gm_answer_refuse(const char *why)
     return NULL;
 }
 
+const struct gm_page_result *gm_answer_no_memory(void)
+{
+    return gm_answer_refuse(
+        "it needs more memory than the 4 GiB of a page; a part of it may do: gmanalyze --from/--to, or "
+        "gmanalyze without the page");
+}
+
 const struct gm_page_result *gm_answer_fail(const struct gm_error *err)
 {
     char place[GM_ERROR_PLACE];
     if (err->status == GM_E_NOMEM)
-        return gm_answer_refuse("it needs more memory than the 4 GiB of a page; a part of it may do: gmanalyze "
-                                "--from/--to, or gmanalyze without the page");
+        return gm_answer_no_memory();
     snprintf(answer.error, sizeof answer.error, "%s%s", err->message, gm_error_place(place, err));
     return NULL;
 }
 
 const struct gm_page_result *gm_answer_end(void)
 {
-    const struct gm_error err = {.status = GM_E_NOMEM};
-    return answer.failed ? gm_answer_fail(&err) : &answer.result;
+    return answer.failed ? gm_answer_no_memory() : &answer.result;
 }
 
-const char *gm_answer_error(void)
+const char *gm_page_error(void)
 {
     return answer.error;
 }
@@ -148,6 +153,5 @@ const struct gm_page_result *gm_answer_json(struct gm_text *json)
         memcpy(at, json->data, json->length);
     const bool failed = json->failed;
     gm_text_free(json);
-    const struct gm_error err = {.status = GM_E_NOMEM};
-    return failed ? gm_answer_fail(&err) : gm_answer_end();
+    return failed ? gm_answer_no_memory() : gm_answer_end();
 }

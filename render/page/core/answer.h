@@ -10,7 +10,7 @@
 #include "analyze/base/vec.h"
 #include "render/page/core/page_core.h"
 
-/* Forgets the answer before. Every exported question begins with it. */
+/* Forgets the answer before. Every exported question begins with it, or with gm_opened_device. */
 void gm_answer_begin(void);
 /* Zeroed room for `count` elements of a type that is not STRINGS; NULL: there is no memory, and gm_answer_end will
  * tell. */
@@ -42,7 +42,7 @@ const struct gm_page_result *gm_answer_json(struct gm_text *json);
 /* No answer, and why. Evaluates to NULL. */
 const struct gm_page_result *gm_answer_refuse(const char *why);
 const struct gm_page_result *gm_answer_fail(const struct gm_error *err);
-const char *gm_answer_error(void);
+const struct gm_page_result *gm_answer_no_memory(void);
 
 /* Bytes or a time for JavaScript. UINT64_MAX (GM_REPORT_NONE, GM_ABSENT) is NaN. */
 double gm_answer_of(uint64_t value);

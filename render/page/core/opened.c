@@ -41,11 +41,6 @@ void gm_page_seed(const uint8_t *seed)
     gm_seed_set(seed);
 }
 
-const char *gm_page_error(void)
-{
-    return gm_answer_error();
-}
-
 const char *gm_query_value(const char *query, const char *key, size_t *length)
 {
     const size_t n = strlen(key);
@@ -191,6 +186,7 @@ struct gm_opened *gm_opened_get(uint32_t handle)
 
 struct gm_page_device *gm_opened_device(uint32_t handle, uint32_t device, struct gm_opened **of)
 {
+    gm_answer_begin();
     struct gm_opened *o = gm_opened_get(handle);
     if (of != NULL)
         *of = o;

@@ -53,7 +53,7 @@ struct gm_opened {
 
 /* The snapshot of a handle; NULL, and the answer says so, if there is none. */
 struct gm_opened *gm_opened_get(uint32_t handle);
-/* Likewise its device. *of may be NULL. */
+/* Likewise its device, of a new answer. *of may be NULL. */
 struct gm_page_device *gm_opened_device(uint32_t handle, uint32_t device, struct gm_opened **of);
 
 /* The layers of a split, made when they are asked for first; NULL: the answer says why not. */

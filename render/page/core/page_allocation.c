@@ -86,7 +86,6 @@ static void tell_life(const struct gm_page_device *d, size_t a)
 const struct gm_page_result *gm_page_allocation(uint32_t handle, uint32_t device, uint32_t a)
 {
     struct gm_opened *o;
-    gm_answer_begin();
     struct gm_page_device *d = gm_opened_device(handle, device, &o);
     if (d == NULL)
         return NULL;
@@ -146,7 +145,6 @@ static void tell_what(struct gm_opened *o, uint32_t event, size_t row, struct gm
 const struct gm_page_result *gm_page_event(uint32_t handle, uint32_t device, uint32_t event)
 {
     struct gm_opened *o;
-    gm_answer_begin();
     const struct gm_page_device *d = gm_opened_device(handle, device, &o);
     if (d == NULL)
         return NULL;

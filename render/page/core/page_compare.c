@@ -48,9 +48,8 @@ const struct gm_page_result *gm_page_compare(const uint32_t *handles, uint32_t c
         return gm_answer_refuse("two snapshots are compared, or more");
     GM_FREED struct gm_summary *made = calloc(count, sizeof *made);
     const struct gm_summary **runs = gm_answer_memory(count, sizeof(const struct gm_summary *));
-    const struct gm_error nomem = {.status = GM_E_NOMEM};
     const struct gm_page_result *result =
-        made != NULL && runs != NULL ? compare(made, runs, handles, count) : gm_answer_fail(&nomem);
+        made != NULL && runs != NULL ? compare(made, runs, handles, count) : gm_answer_no_memory();
     for (uint32_t i = 0; made != NULL && i < count; i++)
         gm_summary_free(&made[i]);
     return result;

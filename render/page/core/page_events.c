@@ -56,7 +56,7 @@ static const struct gm_page_event_list *list_of(struct gm_page_device *d, const 
     d->event_list = calloc(1, sizeof *d->event_list);
     if (d->event_list == NULL || !fill(d, d->event_list, query)) {
         gm_page_forget_events(d);
-        gm_answer_fail(&(struct gm_error){.status = GM_E_NOMEM});
+        gm_answer_no_memory();
     }
     return d->event_list;
 }
@@ -66,7 +66,6 @@ const struct gm_page_result *gm_page_events(uint32_t handle, uint32_t device, co
 {
     struct gm_opened *o;
     struct gm_answer_list actions = {0}, sites = {0};
-    gm_answer_begin();
     struct gm_page_device *d = gm_opened_device(handle, device, &o);
     const struct gm_page_event_list *list = d == NULL ? NULL : list_of(d, query);
     const struct gm_page_layers *roles = list == NULL ? NULL : gm_opened_layers(o, d, GM_PAGE_BY_ROLE);

@@ -122,7 +122,7 @@ const struct gm_page_result *gm_page_finding(uint32_t handle, const char *query)
     const struct gm_page_device *d = &o->devices[device];
     GM_FREED uint8_t *is_in = calloc(d->h->allocation_count + 1, 1);
     if (is_in == NULL)
-        return gm_answer_fail(&(struct gm_error){.status = GM_E_NOMEM});
+        return gm_answer_no_memory();
     choose(o, d, &f, is_in);
     gm_answer_u32("device", device);
     tell(d, is_in);
@@ -131,7 +131,6 @@ const struct gm_page_result *gm_page_finding(uint32_t handle, const char *query)
 
 const struct gm_page_result *gm_page_mark(uint32_t handle, uint32_t device, const uint32_t *allocations, uint32_t count)
 {
-    gm_answer_begin();
     struct gm_page_device *d = gm_opened_device(handle, device, NULL);
     if (d == NULL)
         return NULL;
@@ -139,7 +138,7 @@ const struct gm_page_result *gm_page_mark(uint32_t handle, uint32_t device, cons
     free(d->marked);
     d->marked = calloc(d->h->allocation_count + 1, 1);
     if (d->marked == NULL)
-        return gm_answer_fail(&(struct gm_error){.status = GM_E_NOMEM});
+        return gm_answer_no_memory();
     for (uint32_t i = 0; i < count; i++)
         if (allocations[i] < d->h->allocation_count)
             d->marked[allocations[i]] = 1;

@@ -310,7 +310,6 @@ static void put_nodes(struct flame *f, const uint32_t *order)
 
 static const struct gm_page_result *answer(struct flame *f, bool ok)
 {
-    const struct gm_error nomem = {.status = GM_E_NOMEM};
     if (ok)
         settle(f);
     const uint32_t *places = ok ? order(f) : NULL;
@@ -321,7 +320,7 @@ static const struct gm_page_result *answer(struct flame *f, bool ok)
     GM_FREE_ALL(f->nodes.v, f->shown.v);
     gm_intern_free(&f->texts);
     gm_map_free(&f->children);
-    return places == NULL ? gm_answer_fail(&nomem) : gm_answer_end();
+    return places == NULL ? gm_answer_no_memory() : gm_answer_end();
 }
 
 static bool begin(struct flame *f)
@@ -336,7 +335,6 @@ const struct gm_page_result *gm_page_flame(uint32_t handle, uint32_t device, uin
     struct gm_opened *o;
     struct side now = {0}, before = {0};
     struct flame f = {.inverted = inverted, .folds = folds, .has_lines = true};
-    gm_answer_begin();
     struct gm_page_device *d = gm_opened_device(handle, device, &o);
     if (d == NULL || !gm_page_is_moment(d, moment) || (base != UINT32_MAX && !gm_page_is_moment(d, base)))
         return NULL;
@@ -355,7 +353,6 @@ const struct gm_page_result *gm_page_flame_between(uint32_t handle, uint32_t dev
     struct gm_opened *o, *base_o;
     struct side now = {0}, before = {0};
     struct flame f = {.inverted = inverted, .folds = folds};
-    gm_answer_begin();
     struct gm_page_device *d = gm_opened_device(handle, device, &o),
                           *base = d == NULL ? NULL : gm_opened_device(base_handle, base_device, &base_o);
     if (base == NULL || !gm_page_is_moment(d, moment) || !gm_page_is_moment(base, base_moment))

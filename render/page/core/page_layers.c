@@ -226,7 +226,6 @@ static bool make(struct gm_opened *o, struct gm_page_device *d, uint32_t split, 
 
 const struct gm_page_layers *gm_opened_layers(struct gm_opened *o, struct gm_page_device *d, uint32_t split)
 {
-    const struct gm_error nomem = {.status = GM_E_NOMEM};
     if (split >= GM_PAGE_SPLITS) {
         gm_answer_refuse("no such split");
         return NULL;
@@ -236,7 +235,7 @@ const struct gm_page_layers *gm_opened_layers(struct gm_opened *o, struct gm_pag
         return layers;
     layers->is_made = make(o, d, split, layers);
     if (!layers->is_made)
-        gm_answer_fail(&nomem);
+        gm_answer_no_memory();
     return layers->is_made ? layers : NULL;
 }
 
@@ -262,7 +261,6 @@ void gm_answer_layers(const struct gm_page_layers *layers)
 const struct gm_page_result *gm_page_layers(uint32_t handle, uint32_t device, uint32_t split)
 {
     struct gm_opened *o;
-    gm_answer_begin();
     struct gm_page_device *d = gm_opened_device(handle, device, &o);
     const struct gm_page_layers *layers = d == NULL ? NULL : gm_opened_layers(o, d, split);
     if (layers == NULL)

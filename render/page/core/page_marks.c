@@ -49,7 +49,6 @@ static void tell_refused(const struct gm_device_timeline *t)
 const struct gm_page_result *gm_page_marks(uint32_t handle, uint32_t device)
 {
     static const struct gm_device_timeline none;
-    gm_answer_begin();
     const struct gm_page_device *d = gm_opened_device(handle, device, NULL);
     if (d == NULL)
         return NULL;

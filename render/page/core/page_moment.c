@@ -133,7 +133,6 @@ const struct gm_page_result *gm_page_moment(uint32_t handle, uint32_t device, ui
 {
     struct gm_opened *o;
     struct groups g = {0};
-    gm_answer_begin();
     struct gm_page_device *d = gm_opened_device(handle, device, &o);
     if (d == NULL || !gm_page_is_moment(d, moment))
         return NULL;
@@ -142,7 +141,6 @@ const struct gm_page_result *gm_page_moment(uint32_t handle, uint32_t device, ui
     const struct gm_page_layers *layers = is_split(group) ? gm_opened_layers(o, d, group) : NULL;
     if (is_split(group) && layers == NULL)
         return NULL;
-    const struct gm_error nomem = {.status = GM_E_NOMEM};
     const bool ok = collect(&g, o, d, moment, group, layers);
     if (ok) {
         const size_t shown = limit == 0 || g.rows.n < limit ? g.rows.n : limit;
@@ -153,5 +151,5 @@ const struct gm_page_result *gm_page_moment(uint32_t handle, uint32_t device, ui
     }
     free(g.rows.v);
     gm_map_free(&g.of);
-    return ok ? gm_answer_end() : gm_answer_fail(&nomem);
+    return ok ? gm_answer_end() : gm_answer_no_memory();
 }

@@ -107,10 +107,8 @@ static bool put_segments(struct gm_opened *o, const struct gm_page_device *d, co
 
 const struct gm_page_result *gm_page_space(uint32_t handle, uint32_t device, uint32_t moment, uint32_t split)
 {
-    const struct gm_error nomem = {.status = GM_E_NOMEM};
     struct gm_opened *o;
     struct gm_space space = {0};
-    gm_answer_begin();
     struct gm_page_device *d = gm_opened_device(handle, device, &o);
     if (d == NULL || !gm_page_is_moment(d, moment))
         return NULL;
@@ -121,7 +119,7 @@ const struct gm_page_result *gm_page_space(uint32_t handle, uint32_t device, uin
         return NULL;
     const bool ok = gm_history_space_at(d->h, moment, &space) && put_segments(o, d, layers, &space, moment);
     gm_space_free(&space);
-    return ok ? gm_answer_end() : gm_answer_fail(&nomem);
+    return ok ? gm_answer_end() : gm_answer_no_memory();
 }
 
 /* ---- over time --------------------------------------------------------------------------------------------------- */
@@ -269,9 +267,7 @@ static void put_heat(struct heat *m, const struct gm_space *start, uint32_t axis
 const struct gm_page_result *gm_page_heat(uint32_t handle, uint32_t device, uint32_t axis, double from, double to,
                                           uint32_t columns, uint32_t rows)
 {
-    const struct gm_error nomem = {.status = GM_E_NOMEM};
     struct gm_space start = {0};
-    gm_answer_begin();
     struct heat m = {.d = gm_opened_device(handle, device, NULL), .rows = rows, .columns = columns};
     if (m.d == NULL || !gm_page_is_range(from, to, columns))
         return NULL;
@@ -290,5 +286,5 @@ const struct gm_page_result *gm_page_heat(uint32_t handle, uint32_t device, uint
     }
     gm_space_free(&start);
     free(m.parts.v);
-    return ok ? gm_answer_end() : gm_answer_fail(&nomem);
+    return ok ? gm_answer_end() : gm_answer_no_memory();
 }

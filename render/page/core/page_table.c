@@ -109,7 +109,6 @@ static char *copy_value(const char *query, const char *key)
 /* false: the answer says why. */
 static bool read_texts(struct filter *f, const char *query)
 {
-    const struct gm_error nomem = {.status = GM_E_NOMEM};
     struct text_filter t = {.text = copy_value(query, "text"), .site = copy_value(query, "site")};
     char *pattern = copy_value(query, "regex"), why[200];
     const int code = pattern == NULL ? 0 : regcomp(&t.regex, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB);
@@ -120,7 +119,7 @@ static bool read_texts(struct filter *f, const char *query)
     }
     t.has_regex = ok && pattern != NULL;
     if (ok && (t.text != NULL || t.site != NULL || t.has_regex) && !find_stacks(f, &t)) {
-        gm_answer_fail(&nomem);
+        gm_answer_no_memory();
         ok = false;
     }
     if (t.has_regex)
@@ -248,7 +247,6 @@ static bool fill(struct gm_page_table *t, const struct filter *f)
 /* The table of the query; NULL: the answer says why not. */
 static const struct gm_page_table *table_of(struct gm_opened *o, struct gm_page_device *d, const char *query)
 {
-    const struct gm_error nomem = {.status = GM_E_NOMEM};
     struct filter f = {.o = o, .d = d};
     if (d->table != NULL && strcmp(d->table->query, query) == 0)
         return d->table;
@@ -262,7 +260,7 @@ static const struct gm_page_table *table_of(struct gm_opened *o, struct gm_page_
         d->table->query = strdup(query);
     if (d->table == NULL || d->table->query == NULL || !fill(d->table, &f)) {
         gm_page_forget_table(d);
-        gm_answer_fail(&nomem);
+        gm_answer_no_memory();
     }
     free(f.stack_fits);
     return d->table;
@@ -300,7 +298,6 @@ const struct gm_page_result *gm_page_allocations(uint32_t handle, uint32_t devic
 {
     struct gm_opened *o;
     struct gm_answer_list sites = {0};
-    gm_answer_begin();
     struct gm_page_device *d = gm_opened_device(handle, device, &o);
     const struct gm_page_table *t = d == NULL ? NULL : table_of(o, d, query);
     if (t == NULL)

@@ -58,7 +58,6 @@ struct gm_page_device *gm_page_part(uint32_t handle, uint32_t device, uint32_t s
                                     uint32_t columns, const struct gm_page_layers **layers)
 {
     struct gm_opened *o;
-    gm_answer_begin();
     struct gm_page_device *d = gm_opened_device(handle, device, &o);
     if (d == NULL || !gm_page_is_range(from, to, columns))
         return NULL;
@@ -104,7 +103,6 @@ static const struct gm_page_result *tell(const struct gm_page_device *d, uint32_
 
 const struct gm_page_result *gm_page_at(uint32_t handle, uint32_t device, uint32_t axis, double x)
 {
-    gm_answer_begin();
     const struct gm_page_device *d = gm_opened_device(handle, device, NULL);
     return d == NULL ? NULL : tell(d, axis, gm_page_moment_at(d, axis, x));
 }
@@ -118,7 +116,6 @@ bool gm_page_is_moment(const struct gm_page_device *d, uint32_t moment)
 
 const struct gm_page_result *gm_page_where(uint32_t handle, uint32_t device, uint32_t axis, uint32_t moment)
 {
-    gm_answer_begin();
     const struct gm_page_device *d = gm_opened_device(handle, device, NULL);
     return d == NULL || !gm_page_is_moment(d, moment) ? NULL : tell(d, axis, moment);
 }

@@ -155,7 +155,6 @@ const struct gm_page_result *gm_page_whatif(uint32_t handle, uint32_t device, co
 {
     struct gm_opened *o;
     struct gm_error err;
-    gm_answer_begin();
     struct gm_page_device *d = gm_opened_device(handle, device, &o);
     if (d == NULL)
         return NULL;
