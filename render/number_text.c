@@ -69,17 +69,17 @@ char *gm_tick_count_text(char out[GM_NUMBER_TEXT], uint64_t count)
     return out;
 }
 
-#define LASTING(name, format, type, size)                                                                              \
+#define LASTING(name, format, type, value, size)                                                                       \
     const char *name(struct gm_display *display, type value)                                                           \
     {                                                                                                                  \
         char text[size];                                                                                               \
         return gm_display_printf(display, "%s", format(text, value));                                                  \
     }
-LASTING(gm_size_text, gm_size_format, uint64_t, GM_SIZE_TEXT)
-LASTING(gm_number_text, gm_count_text, uint64_t, GM_NUMBER_TEXT)
-LASTING(gm_digits_text, gm_count_format, uint64_t, GM_NUMBER_TEXT)
-LASTING(gm_time_text, gm_duration_format, uint64_t, GM_NUMBER_TEXT)
-LASTING(gm_delta_text, gm_size_format_delta, int64_t, GM_SIZE_TEXT)
+LASTING(gm_size_text, gm_size_format, uint64_t, bytes, GM_SIZE_TEXT)
+LASTING(gm_number_text, gm_count_text, uint64_t, count, GM_NUMBER_TEXT)
+LASTING(gm_digits_text, gm_count_format, uint64_t, number, GM_NUMBER_TEXT)
+LASTING(gm_time_text, gm_duration_format, uint64_t, us, GM_NUMBER_TEXT)
+LASTING(gm_delta_text, gm_size_format_delta, int64_t, bytes, GM_SIZE_TEXT)
 
 const char *gm_share_text(struct gm_display *display, uint64_t part, uint64_t total)
 {

@@ -23,8 +23,8 @@ void gm_fonts_free(struct gm_fonts *fonts);
 struct gm_charts;
 
 /* Begins to draw every chart that applies, in up to `threads` - 1 threads besides the caller's. Without fonts none are
- * wanted: *charts is NULL. The model must stay as it is until gm_charts_finish. GM_E_NOMEM. */
-enum gm_status gm_charts_start(struct gm_charts **charts, struct gm_fonts *fonts, struct gm_charted of, int threads,
+ * wanted: *started is NULL. The model must stay as it is until gm_charts_finish. GM_E_NOMEM. */
+enum gm_status gm_charts_start(struct gm_charts **started, struct gm_fonts *fonts, struct gm_charted of, int threads,
                                struct gm_error *err);
 /* Draws what nobody has begun yet, waits for the rest and moves all to the files; NULL is fine. Must be called once,
  * also if something else has failed: `status` says whether, and comes back unless only a chart failed. */

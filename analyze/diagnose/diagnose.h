@@ -26,8 +26,8 @@ struct gm_diagnosing;
 enum gm_status gm_diagnose_begin(struct gm_diagnosing **begun, struct gm_report *report,
                                  const struct gm_snapshot *snapshot, const struct gm_kept *kept, enum gm_asking asking,
                                  struct gm_error *err);
-enum gm_status gm_diagnose_end(struct gm_diagnosing *begun, struct gm_error *err);
-void gm_diagnosing_free(struct gm_diagnosing *begun);
+enum gm_status gm_diagnose_end(struct gm_diagnosing *d, struct gm_error *err);
+void gm_diagnosing_free(struct gm_diagnosing *d);
 
 /* Its second half: the rest of report->diagnosis, of the findings that it has. */
 enum gm_status gm_diagnose_tell(struct gm_report *report, struct gm_error *err);

@@ -67,18 +67,18 @@ const char *gm_doc_take_any(struct gm_doc *doc, struct gm_text *text)
     return any ? taken : NULL;
 }
 
-#define NUMBER(name, type)                                                                                             \
+#define NUMBER(name, type, value)                                                                                      \
     const char *gm_doc_##name(struct gm_doc *doc, type value)                                                          \
     {                                                                                                                  \
         char text[GM_NUMBER_TEXT];                                                                                     \
         return gm_doc_printf(doc, "%s", gm_##name##_format(text, value));                                              \
     }
-NUMBER(bytes, uint64_t)
-NUMBER(count, uint64_t)
-NUMBER(event, uint64_t)
-NUMBER(duration, uint64_t)
-NUMBER(signed_bytes, int64_t)
-NUMBER(delta_bytes, int64_t)
+NUMBER(bytes, uint64_t, bytes)
+NUMBER(count, uint64_t, count)
+NUMBER(event, uint64_t, event)
+NUMBER(duration, uint64_t, us)
+NUMBER(signed_bytes, int64_t, bytes)
+NUMBER(delta_bytes, int64_t, bytes)
 
 const char *gm_doc_share(struct gm_doc *doc, uint64_t part, uint64_t whole)
 {

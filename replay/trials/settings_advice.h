@@ -48,7 +48,7 @@ enum gm_status gm_advice_replay(struct gm_report *report, struct gm_kept *kept, 
  * is asked for in the trace. */
 struct gm_remedy;
 enum gm_status gm_advice_remedies(struct gm_report *report, struct gm_kept *kept, unsigned threads,
-                                  struct gm_remedy *const *remedies, size_t count, struct gm_error *err);
+                                  struct gm_remedy *const *all, size_t count, struct gm_error *err);
 
 /* Likewise, after the diagnosis: adds report->plan. Nothing of a run that cannot be judged. */
 struct gm_gpu;

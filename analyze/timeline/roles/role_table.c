@@ -196,7 +196,7 @@ static uint8_t first_fitting(enum gm_world world, enum gm_says says, enum gm_lif
 static void inherit(struct gm_role_work *w)
 {
     uint8_t rule_of[GM_ROLE_COUNT] = {0}; /* its number + 1 */
-    for (uint8_t i = 0; i < RULES; i++)
+    for (size_t i = 0; i < RULES; i++)
         if (rules[i].claim == C(HEIR))
             rule_of[rules[i].role] = (uint8_t)(i + 1);
     for (size_t i = 0; i < w->heirs.n; i++) {
