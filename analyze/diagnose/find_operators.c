@@ -405,7 +405,7 @@ enum {
 };
 
 /* Whether layers with weights make about that size in more than one line: it is no end of a forward pass. */
-static bool is_of_layers(const struct gm_lives *l, uint64_t size)
+static bool is_of_layers(struct gm_lives *l, uint64_t size)
 {
     const unsigned call = GM_BY_LINEAR | GM_BY_MODULE; /* not their weights, as they are set up */
     uint32_t first = 0;
@@ -414,7 +414,7 @@ static bool is_of_layers(const struct gm_lives *l, uint64_t size)
         if ((l->by[stack] & call) != call || !is_logits_of(gm_requested(l->h, a), size) || l->h->born[a] == 0 ||
             gm_lives_is_of_backward(l, a) || is_for_good(l, a))
             continue;
-        if (first > 0 && stack != first)
+        if (first > 0 && stack != first && !gm_lives_is_line_elsewhere(l, first, stack)) /* of another pass of it */
             return true;
         first = stack;
     }
@@ -424,7 +424,7 @@ static bool is_of_layers(const struct gm_lives *l, uint64_t size)
 /* Of no code whose name tells: the largest size at the peak, if the forward pass ends in it, of something smaller by
  * `WIDER`, as a projection to all words makes it, twice, and one of the first two gradients is that of one of the
  * largest weights, or of its use in this place. 0: there is none. */
-static uint64_t wide_end_of(const struct gm_lives *l)
+static uint64_t wide_end_of(struct gm_lives *l)
 {
     uint64_t size = 0, before = 0, gradient = 0;
     bool is_wide = false, is_ended = false;
@@ -525,7 +525,7 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
         if (gm_requested(l->h, a) > size && (gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0)
             size = gm_requested(l->h, a);
     if (size == 0 && (gm_lives_has_modules(l) || l->first_backward < l->h->count))
-        size = wide_end_of(l); /* else there are no layers, of which it could be the end */
+        size = wide_end_of(c->lives); /* else there are no layers, of which it could be the end */
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) &&
             is_logits_of(gm_requested(l->h, a), size)) {

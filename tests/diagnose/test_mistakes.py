@@ -3657,8 +3657,9 @@ class Mistakes(unittest.TestCase):
         self.assertRegex(diagnosed(t)["plain-capacity"]["site"], r"modeling\.py:158, from tune\.py:18$")
 
     def test_what_several_layers_make_is_no_vocabulary(self):
-        def wide(lines):
-            linear = [[("forward", TORCH + "nn/modules/linear.py", 134), ("forward", "net.py", 30 + n), *FORWARD[1:]] for n in range(3)]
+        def wide(lines, calls=1):
+            linear = [[("forward", TORCH + "nn/modules/linear.py", 134), ("forward", "net.py", 30 + n // calls), FORWARD[1],
+                       ("<module>", "train.py", 20 + n % calls)] for n in range(3)]
 
             def forward(t, r):
                 return [t.alloc(8, FORWARD)] + [t.alloc(400, linear[n % lines]) for n in range(3)]
@@ -3666,6 +3667,7 @@ class Mistakes(unittest.TestCase):
         one = "vocabulary-copies" in diagnosed(wide(1))
         self.assertTrue(one)
         self.expect_none(wide(3), "vocabulary-copies")
+        self.expect(wide(2, 2), "vocabulary-copies", 1000, 1300)  # a reference model's pass by the same line
 
     def test_similarities_of_a_batch_are_no_logits(self):
         loss = [("cross_entropy", TORCH + "nn/functional.py", 9)] + FORWARD[1:]
