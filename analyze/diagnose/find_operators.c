@@ -403,15 +403,22 @@ enum {
     MOST_OF_LOSS = 16 /* one after the other: what has more is layers */,
     LEAST_ENDS = 2
 };
+#define LEAST_LOGITS 0.03 /* of the peak */
+
+/* Whether it is what a layer with weights made as it ran, not when these were set up, nor a workspace. */
+static bool is_call(const struct gm_lives *l, size_t a)
+{
+    const unsigned call = GM_BY_LINEAR | GM_BY_MODULE;
+    return (gm_lives_by(l, a) & call) == call && l->h->freed[a] > l->h->born[a] + BRIEF;
+}
 
 /* Whether layers with weights make about that size in more than one line: it is no end of a forward pass. */
 static bool is_of_layers(struct gm_lives *l, uint64_t size)
 {
-    const unsigned call = GM_BY_LINEAR | GM_BY_MODULE; /* not their weights, as they are set up */
     uint32_t first = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint32_t stack = gm_lives_stack(l, a);
-        if ((l->by[stack] & call) != call || !is_logits_of(gm_requested(l->h, a), size) || l->h->born[a] == 0 ||
+        if (!is_call(l, a) || !is_logits_of(gm_requested(l->h, a), size) || l->h->born[a] == 0 ||
             gm_lives_is_of_backward(l, a) || is_for_good(l, a))
             continue;
         if (first > 0 && stack != first && !gm_lives_is_line_elsewhere(l, first, stack)) /* of another pass of it */
@@ -423,11 +430,12 @@ static bool is_of_layers(struct gm_lives *l, uint64_t size)
 
 /* Of no code whose name tells: the largest size at the peak, if the forward pass ends in it, of something smaller by
  * `WIDER`, as a projection to all words makes it, twice, and one of the first two gradients is that of one of the
- * largest weights, or of its use in this place. 0: there is none. */
+ * largest weights, or of its use in this place; a layer with weights that makes it need not be trained. 0: there is
+ * none. */
 static uint64_t wide_end_of(struct gm_lives *l)
 {
     uint64_t size = 0, before = 0, gradient = 0;
-    bool is_wide = false, is_ended = false;
+    bool is_wide = false, is_ended = false, is_head = false;
     const bool is_tied = (l->by_any & GM_BY_LOOKUP) != 0; /* maybe: its gradient is a sum of two */
     size_t ends = 0, gradients = 0, in_row = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
@@ -441,7 +449,11 @@ static uint64_t wide_end_of(struct gm_lives *l)
         const uint32_t a = gm_made_by(l->h, e);
         const uint64_t bytes = gm_requested(l->h, a);
         is_ended = is_ended && gm_lives_is_of_backward(l, a);
+        is_wide =
+            is_wide && !(is_head && is_call(l, a) && !is_logits_of(bytes, size)); /* another layer, however small */
         if (gm_lives_is_of_backward(l, a)) {
+            ends += is_wide && is_head;
+            is_wide = is_wide && !is_head;
             if (is_wide && (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || (is_tied && bytes == gradient))) {
                 is_wide = ++gradients < 2 && bytes < gradient / 2;
                 is_ended = bytes >= gradient / 2;
@@ -453,9 +465,10 @@ static uint64_t wide_end_of(struct gm_lives *l)
             before = in_row = 0;
         } else if (is_logits_of(bytes, size)) {
             gradients = 0;
+            is_head = is_wide ? is_head : is_call(l, a);
             is_wide = in_row++ < MOST_OF_LOSS && (is_wide || (before > 0 && before <= size / WIDER));
         } else if (!is_aside(l, a, size)) {
-            is_wide = is_wide && bytes <= before;
+            is_wide = is_wide && (is_head || bytes <= before);
             in_row = 0;
             before = is_for_good(l, a) ? 0 : bytes;
         }
@@ -464,7 +477,8 @@ static uint64_t wide_end_of(struct gm_lives *l)
 }
 
 /* Of a backward pass that ends at that moment: of what is made while its last block of that size is there two are
- * equally large, and none stays. A product with a weight has a gradient that stays, and another of another size. */
+ * equally large, and none stays, nor its cast. A product with a weight has a gradient that stays, and another of
+ * another size. */
 static bool has_twins(const struct gm_lives *l, uint64_t size, size_t last, uint32_t end)
 {
     const struct gm_history *h = l->h;
@@ -479,7 +493,8 @@ static bool has_twins(const struct gm_lives *l, uint64_t size, size_t last, uint
         is_found |= gm_requested(h, a) == first;
         first = first > 0 ? first : gm_requested(h, a);
     }
-    return is_found;
+    const uint32_t next = gm_next_made(h, h->freed[last]), cast = next < end ? gm_made_by(h, next) : GM_NEVER;
+    return is_found && (cast == GM_NEVER || h->freed[cast] <= end || gm_requested(h, cast) != 2 * first);
 }
 
 /* Whether what a loss makes of that size are similarities of a batch with a batch, not with the rows of a weight: the
@@ -524,8 +539,9 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_requested(l->h, a) > size && (gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0)
             size = gm_requested(l->h, a);
-    if (size == 0 && (gm_lives_has_modules(l) || l->first_backward < l->h->count))
-        size = wide_end_of(c->lives); /* else there are no layers, of which it could be the end */
+    /* What is named a loss may make no more than numbers; without layers there is none of which it is the end. */
+    if (!gm_is_share(size, l->at_peak, LEAST_LOGITS) && (gm_lives_has_modules(l) || l->first_backward < l->h->count))
+        size = wide_end_of(c->lives);
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) &&
             is_logits_of(gm_requested(l->h, a), size)) {
@@ -533,7 +549,7 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
             of_forward += !gm_lives_is_of_backward(l, a) && gm_lives_round(l, l->h->born[a]) == round;
         }
     const size_t least = refused > 0 ? PLAIN : COPIES; /* the backward pass makes one more, which nobody came to */
-    if (copies < least || !gm_is_share(size, l->at_peak, 0.03) || is_of_pairs(l, size))
+    if (copies < least || !gm_is_share(size, l->at_peak, LEAST_LOGITS) || is_of_pairs(l, size))
         return;
     GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
     for (size_t i = 0; makes != NULL && i < l->snapshot->stacks.count; i++)
@@ -945,11 +961,11 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info where the forward pass makes no more than logits and their logarithms",
      .when =
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
-         "each; 2, where memory ran out for one of them in the forward pass's loss; where no name tells of a loss, of "
-         "the largest size, if the forward pass ends in it, but for more than 16 in a row, after something 32 times "
-         "smaller, one of the largest weights has the first gradient, or a part of it, and nothing of that size is "
-         "made "
-         "after it, twice; not where the first two gradients made of it are equally large and none stays "
+         "each; 2, where memory ran out for one of them in the forward pass's loss; where no name tells of a loss, or "
+         "what is named so makes less, of the largest size, if the forward pass ends in it, but for more than 16 in a "
+         "row, after something 32 times smaller, and the last layer with weights makes it, or one of the largest "
+         "weights has the first gradient, or a part of it, and nothing of that size is made after it, twice; not "
+         "where the first two gradients made of it are equally large and none stays, nor its cast "
          "(similarities of a batch with a batch); the saving is that of chunks of an eighth",
      .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},
     {.id = "unfused-elementwise",

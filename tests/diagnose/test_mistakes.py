@@ -3669,21 +3669,38 @@ class Mistakes(unittest.TestCase):
         self.expect_none(wide(3), "vocabulary-copies")
         self.expect(wide(2, 2), "vocabulary-copies", 1000, 1300)  # a reference model's pass by the same line
 
+    def test_logits_of_a_head_that_is_not_trained(self):
+        """As with adapters; what is named a loss works row by row."""
+        linear = [("forward", TORCH + "nn/modules/linear.py", 134)]
+        named = [("selective_log_softmax", "loss.py", 9), *FORWARD[2:]]
+
+        def model(is_last):
+            def forward(t, r):
+                made = [t.alloc(8, FORWARD), t.alloc(400, linear + FORWARD), *[t.alloc(400, FORWARD[2:]) for _ in range(2)]]
+                for _ in range(16):
+                    t.free(t.alloc(25, named))
+                return made + ([] if is_last else [t.alloc(1 / 64, linear + [("forward", "net.py", 12), *FORWARD[1:]])])
+            return train(5, forward, gradients=lambda t, r: [t.alloc(1, AUTOGRAD)], weights=1, width=2)
+        self.expect(model(True), "vocabulary-copies", 1000, 1300)
+        self.expect_none(model(False), "vocabulary-copies")
+
     def test_similarities_of_a_batch_are_no_logits(self):
         loss = [("cross_entropy", TORCH + "nn/functional.py", 9)] + FORWARD[1:]
 
-        def model(first, second):  # what is made of the last gradient of that size: of both batches, or of a weight
+        def model(first, second, cast=0):  # what is made of the last gradient of that size: of both batches, or of a weight
             def backward(t, r):
                 made = [t.alloc(600, AUTOGRAD) for _ in range(2)]
                 parts = [t.alloc(mib, AUTOGRAD) for mib in (first, second)]
                 t.free(*made, *parts[:1])
                 if first == second:
-                    t.free(parts[1])
+                    t.free(parts.pop())
+                kept = parts[1:] + ([t.alloc(cast, AUTOGRAD)] if cast else [])
                 t.free(t.alloc(8, AUTOGRAD))
-                return parts[1:] if first != second else []
+                return kept
             return train(5, lambda t, r: [t.alloc(m, stack) for m, stack in ((606, FORWARD), (600, loss), (600, loss))], backward, weights=2)
         self.expect_none(model(20, 20), "vocabulary-copies")
         self.expect(model(20, 32), "vocabulary-copies", 1500, 3100)
+        self.expect(model(20, 20, 40), "vocabulary-copies", 1500, 3100)  # as many positions as words, in half the bits
 
     def test_reference_of_a_step_that_begins_early(self):
         """What a callback lets go of only after the next step began to be counted."""
