@@ -204,15 +204,16 @@ static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_
         add_price(c, line, f->cost);
         return;
     }
-    gm_headline_add(c, line, "saves %s", gm_bytes_format(a, saving->alone));
+    /* Of what was reserved, where the recording did with less than its replay. */
+    const uint64_t then = saving->before - saving->alone, before = gm_min(saving->before, saving->recorded);
+    gm_headline_add(c, line, "saves %s", gm_bytes_format(a, saving->recorded > then ? before - then : saving->alone));
     if (is_choice)
         add_price(c, line, f->cost);
-    if (saving->recorded < saving->before) /* "then" would be more than was reserved */
-        gm_headline_add(c, line, "replayed: %s reserved",
-                        gm_size_format_change(change, saving->before, saving->before - saving->alone));
+    if (saving->recorded <= then) /* "then" would be more than was reserved */
+        gm_headline_add(c, line, "replayed: %s reserved", gm_size_format_change(change, saving->before, then));
     else
-        gm_headline_add(c, line, "then %s reserved%s", gm_bytes_format(b, saving->before - saving->alone),
-                        saving->card == NULL || saving->rank > 0 || saving->before <= saving->card_usable
+        gm_headline_add(c, line, "then %s reserved%s", gm_bytes_format(b, then),
+                        saving->card == NULL || saving->rank > 0 || before <= saving->card_usable
                             ? ""
                             : gm_case_printf(c, " (fits on %s)", saving->card));
     if (!is_choice)

@@ -3684,6 +3684,17 @@ class Mistakes(unittest.TestCase):
         self.expect(model(True), "vocabulary-copies", 1000, 1300)
         self.expect_none(model(False), "vocabulary-copies")
 
+    def test_no_more_is_saved_than_was_reserved(self):
+        """A full device gives its cache back for larger requests, which a replay without limit does not need."""
+        t = Trace()
+        t.alloc(128, WEIGHTS)
+        for r in range(12):
+            if r % 3 == 2:
+                t.empty_cache(FORWARD)
+            made = [t.alloc(100 + 30 * r + 5 * i, FORWARD) for i in range(4)]
+            t.free(t.alloc(1, ROOT), *made)
+        self.assertRegex(diagnosed(t)["Do this"], r"saves 3\.99 GiB, then 576\.0 MiB reserved:")
+
     def test_similarities_of_a_batch_are_no_logits(self):
         loss = [("cross_entropy", TORCH + "nn/functional.py", 9)] + FORWARD[1:]
 
