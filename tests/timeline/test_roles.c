@@ -206,6 +206,25 @@ TEST(adamw_from_its_first_step)
     expect(MODEL + 7777, MODEL, 2 * MODEL, 0);
 }
 
+/* It is no copy of higher precision that the policy is, which has gradients of its own size. */
+TEST(policy_beside_a_reference_in_half_the_bits)
+{
+    size_t gradients[PARAMETERS];
+    for (int i = 0; i < PARAMETERS; i++) {
+        make(sizes[i], LOAD "," MAIN);
+        make(sizes[i] / 2, LOAD "," MAIN);
+    }
+    forward_and_backward(gradients);
+    for (int i = 0; i < PARAMETERS; i++)
+        make(sizes[i] / 2, BACKWARD);
+    churn(BACKWARD);
+    for (int i = 0; i < PARAMETERS; i++)
+        make(sizes[i], INIT);
+    churn(STEP);
+    finish("0,0");
+    expect(MODEL + MODEL / 2, MODEL + MODEL / 2, MODEL, 0);
+}
+
 /* The trace begins after many steps: nothing older than it has a stack, states neither. Gradients come and go. */
 TEST(adamw_in_the_middle)
 {

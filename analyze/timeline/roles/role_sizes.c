@@ -609,10 +609,11 @@ static bool is_set_up(enum gm_says says)
 }
 
 /* An optimizer's states have that size, and half of it is a parameter's and its gradient's, of which it has no states.
- */
+ * Parameters of which each has a gradient of its own size are none. */
 static bool is_copy_size(const struct sizes *s, const struct size_row *row)
 {
-    if (row == NULL || row->bytes % 2 != 0 || row->states.most == 0)
+    if (row == NULL || row->bytes % 2 != 0 || row->states.most == 0 ||
+        (row->parameters > 0 && row->gradients.most >= row->parameters))
         return false;
     const struct size_row *half = find(s, row->bytes / 2);
     return half != NULL && half->gradients.most > 0 && half->states.most == 0 && half->parameters >= row->parameters;
