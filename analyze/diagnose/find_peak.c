@@ -37,13 +37,46 @@ static void put_brief_growth(struct gm_case *c, struct gm_finding *f)
     f->site = steps->grown_at != NULL ? steps->grown_at : site != NULL ? site->label : NULL;
 }
 
+/* Of a cache of keys and values, how many tensors there are at the end of a step, and their bytes. */
+struct cached {
+    size_t tensors;
+    uint64_t bytes;
+};
+
+static struct cached cached_at(const struct gm_lives *l, const struct gm_step_row *step)
+{
+    struct cached cached = {0};
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_is_role(l, a, GM_ROLE_KV_CACHE) && l->h->born[a] <= step->last_event &&
+            l->h->freed[a] > step->last_event) {
+            cached.tensors++;
+            cached.bytes += gm_requested(l->h, a);
+        }
+    return cached;
+}
+
+/* Whether most of it is, since the middle of the run, a cache's that has as many tensors as then, each longer: it is of
+ * a text that grows. */
+static bool is_of_text(const struct gm_lives *l, const struct gm_steps *steps)
+{
+    const size_t to = steps->row_count - gm_min(steps->row_count, 2); /* the last is cut off */
+    const size_t from = (to + steps->warm_up) / 2;
+    if (from >= to)
+        return false;
+    const struct cached before = cached_at(l, &steps->rows[from]), after = cached_at(l, &steps->rows[to]);
+    return after.tensors == before.tensors &&
+           (double)gm_sat_sub(after.bytes, before.bytes) >=
+               steps->slope / 2 * (double)(steps->rows[to].number - steps->rows[from].number);
+}
+
 static void find_growth(struct gm_case *c, const struct gm_rule *rule)
 {
     const size_t d = gm_case_device_with_most(c, growth_per_step);
     const struct gm_steps *steps = &c->report->timelines[d].steps;
     const uint64_t slope = growth_per_step(&c->report->timelines[d]);
     struct gm_text t = {0};
-    if (slope < 64 * GM_KIB || steps->pattern_detail == NULL)
+    if (slope < 64 * GM_KIB || steps->pattern_detail == NULL ||
+        (c->lives != NULL && d == c->view.index && is_of_text(c->lives, steps)))
         return;
     if (c->report->device_count > 1)
         gm_text_printf(&t, "Device %" PRId64 ". ", c->report->devices[d].device);
@@ -461,7 +494,9 @@ static const struct gm_rule rules[] = {
      .find = find_growth,
      .unit = " a step",
      .needs_trace = true,
-     .when = "the ends of steps grow steadily ([steps](steps.md)), by at least 64 KiB a step",
+     .when =
+         "the ends of steps grow steadily ([steps](steps.md)), by at least 64 KiB a step; not where as many tensors "
+         "of a cache of keys and values as before get longer",
      .what_to_do = "Look at the call site named: tensors that outlive their step"},
     {.id = "peak-by-one-site",
      .title = "One call site carries much of the peak",

@@ -3684,6 +3684,28 @@ class Mistakes(unittest.TestCase):
         self.expect(model(True), "vocabulary-copies", 1000, 1300)
         self.expect_none(model(False), "vocabulary-copies")
 
+    def test_a_text_that_grows_is_no_leak(self):
+        """Little beside the weights, so that how its cache grows is no matter; lists of the same tensors are one."""
+        extend = [("extend", "serve.py", 9), *FORWARD]
+
+        def answers(is_cache):
+            t = Trace()
+            for _ in range(4):
+                t.alloc(64, WEIGHTS)
+            cache = [t.alloc(0.25, FORWARD) for _ in range(6)]
+            for r in range(40):
+                t.free(t.alloc(2, [("head", "serve.py", 30), *FORWARD]))
+                for layer in range(6):
+                    new = t.alloc(0.25 + (r + 1) / 32, extend) if is_cache else t.alloc(1 / 32, extend)
+                    if is_cache:
+                        t.free(cache[layer])
+                        cache[layer] = new
+                    for i in range(20):
+                        t.free(t.alloc(0.125 + i / 16, FORWARD))
+            return t
+        self.expect_none(answers(True), "memory-growth")
+        self.assertIn("memory-growth", diagnosed(answers(False)))
+
     def test_no_more_is_saved_than_was_reserved(self):
         """A full device gives its cache back for larger requests, which a replay without limit does not need."""
         t = Trace()
