@@ -609,10 +609,21 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
         collect_kept(c, &set, bytes);
     if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, WORTH))
         set.n = 0;
-    const char *site = gm_lives_caller_of_parts(c->lives, &set);
+    struct gm_rule of_pass = *rule;
+    bool is_pass;
+    const char *site = gm_lives_caller_of_parts(c->lives, &set, &is_pass);
     char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
+    if (is_pass && site != NULL) {
+        of_pass.fix = gm_case_printf(
+            c,
+            "Checkpoint whole passes of the loop around %.*s, which makes a part of them: put the loop's body into a "
+            "function, and call x = torch.utils.checkpoint.checkpoint(body, x, use_reentrant=False)",
+            (int)gm_site_innermost(site), site);
+        of_pass.snippet = "- x = x + block(norm(x))\n"
+                          "+ x = checkpoint(body, x, use_reentrant=False)  # all that a pass does";
+    }
     struct gm_finding *f = gm_case_accuse(
-        c, rule, &set, false,
+        c, &of_pass, &set, false,
         gm_case_printf(c,
                        "activations of layers, kept from the forward to the backward pass, of %s that all "
                        "activations make (%s %%)",

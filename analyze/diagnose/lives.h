@@ -357,5 +357,5 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool i
 const char *gm_lives_function(struct gm_lives *l, const struct gm_set *set);
 
 /* Of parts of a set that go at one moment each, as layers do: the line that most of them (by bytes) were called from as
- * a whole. NULL: there is none. */
-const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set);
+ * a whole. `*is_pass`: it is one of several lines of a loop, of which each part is a pass. NULL: there is none. */
+const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set, bool *is_pass);

@@ -2809,7 +2809,9 @@ class Mistakes(unittest.TestCase):
             return []
 
         held = []
-        self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 250, 480, "forward  flow.py:28")
+        t = train(5, forward, gives_up(held), weights=4, size=8, width=1)
+        self.expect(t, "activations-dominate", 250, 480, "forward  flow.py:28")
+        self.assertIn("whole passes of the loop around forward  flow.py:28, ", diagnosed(t)["activations-dominate"]["fix"])
 
     def test_loop_of_several_lines_in_several_calls(self):
         """Stages of one function, each with its loop: the loop's line, not that of the stages' call."""
