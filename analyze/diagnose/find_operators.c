@@ -881,6 +881,8 @@ static void find_expressions(struct gm_case *c, const struct gm_rule *rule)
         return;
     gm_case_is_choice(f); /* code of a library is compiled, not written anew */
     f->cost = "time to compile it, at the start";
+    for (size_t i = 0; f->remedy != NULL && i < f->remedy->count; i++) /* checkpoints are another choice */
+        gm_lives_take(l, f->remedy->changes[i].allocation, GM_TAKEN_NOT);
 }
 
 /* ---- streams ----------------------------------------------------------------------------------------------------- */

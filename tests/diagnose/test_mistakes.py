@@ -3027,16 +3027,16 @@ class Mistakes(unittest.TestCase):
 
     def test_function_written_by_hand(self):
         """It keeps three results beside its own; what it is called with must be kept then, if nothing does."""
-        def run(keeps_input, is_product=False):
+        def run(keeps_input, is_product=False, file="act.py"):
             held = []
 
             def at(line, name="forward"):
-                return [(name, "act.py", line), *FORWARD]
+                return [(name, file, line), *FORWARD]
 
             def forward(t, r):
                 held[:] = []
                 for _ in range(6):
-                    x = t.alloc(32, FORWARD)
+                    x = t.alloc(32, [("block", "net.py", 9), *FORWARD])
                     t.free(t.alloc(32, at(24)))
                     parts = [t.alloc(32, at(line)) for line in (24, 24, 25)]
                     y = t.alloc(32, at(25))
@@ -3053,6 +3053,10 @@ class Mistakes(unittest.TestCase):
         self.expect(run(True), "unfused-elementwise", 540, 600, "act.py:2")
         self.expect(run(False), "unfused-elementwise", 350, 400, "act.py:2")
         self.expect_none(run(True, is_product=True), "unfused-elementwise")
+        choices = diagnosed(run(True, file="/usr/lib/python3/dist-packages/transformers/activations.py"))
+        self.assertTrue(choices["unfused-elementwise"]["is_choice"])
+        self.assertIn("activations-dominate", choices)  # another one, which has these, too
+        self.assertNotIn("activations-dominate", diagnosed(run(True)))
 
     def test_search_for_the_fastest_algorithm_is_no_limit(self):
         """cuDNN tries with as much as there is, gives that back by itself, and takes less."""
