@@ -345,21 +345,51 @@ static bool is_gradient_of_none(const struct gm_lives *l, const struct gm_sizes 
     return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && weights->n > 0 && !gm_sizes_has(weights, gm_requested(l->h, a));
 }
 
-/* All of that size, or as other types and masks have it, that these lines made, and that are not there for good; what
- * autograd makes for them is no mask. */
+/* The sizes that lines make elsewhere of which all is scores where they make those of `size`: as an encoder calls what
+ * a decoder calls, too. */
+static bool sizes_of_calls(struct gm_lives *l, uint64_t size, const bool *makes, struct gm_sizes *sizes)
+{
+    const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
+    GM_FREED bool *has_scores = calloc(stacks, sizeof *has_scores), *has_others = calloc(stacks, sizeof *has_others);
+    GM_FREED struct gm_set set = {.v = NULL};
+    bool ok = has_scores != NULL && has_others != NULL;
+    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+        has_scores[gm_lives_stack(l, a)] |= makes[gm_lives_stack(l, a)] && is_size_of(gm_requested(l->h, a), size);
+    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+        has_others[gm_lives_stack(l, a)] |=
+            has_scores[gm_lives_stack(l, a)] && !is_size_of(gm_requested(l->h, a), size);
+    ok = ok && gm_lives_mark_lines(l, has_scores) && gm_lives_mark_lines(l, has_others);
+    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+        if (has_scores[gm_lives_stack(l, a)] && !has_others[gm_lives_stack(l, a)])
+            gm_set_drop(&set, a);
+    return ok && !set.failed && gm_sizes_of_set(sizes, l, &set);
+}
+
+/* Of that size, or as other types and masks have it; what autograd makes for them is no mask. */
+static bool is_score(const struct gm_lives *l, size_t a, uint64_t size, const struct gm_sizes *elsewhere,
+                     const bool *makes)
+{
+    const uint64_t bytes = gm_requested(l->h, a);
+    if ((gm_lives_by(l, a) & GM_BY_NOBODY) != 0)
+        return is_size_of(bytes, size) && bytes > size / 4;
+    return makes[gm_lives_stack(l, a)] &&
+           (is_size_of(bytes, size) || gm_sizes_has(elsewhere, bytes) || gm_sizes_has(elsewhere, 2 * bytes) ||
+            gm_sizes_has(elsewhere, 4 * bytes) || (bytes % 2 == 0 && gm_sizes_has(elsewhere, bytes / 2)));
+}
+
+/* All that these lines made, and that are not there for good. */
 static void collect_scores(struct gm_case *c, struct gm_set *set, const struct gm_sizes *weights, uint64_t size,
                            bool *makes)
 {
-    const struct gm_lives *l = c->lives;
+    struct gm_lives *l = c->lives;
+    GM_FREED struct gm_sizes elsewhere = {.v = NULL};
     GM_FREED uint64_t *sizes = size == 0 ? NULL : sizes_of_rounds(c, size, is_size_of, makes);
-    for (size_t a = 0; !c->failed && size > 0 && a < l->h->allocation_count; a++) {
-        const uint64_t of = sizes[gm_lives_round(l, l->h->born[a])];
-        const bool is_bare = (gm_lives_by(l, a) & GM_BY_NOBODY) != 0;
-        if (!l->taken[a] && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), of) &&
-            (is_bare ? gm_requested(l->h, a) > of / 4 : makes[gm_lives_stack(l, a)]) && !is_for_good(l, a) &&
+    c->failed |= size > 0 && !c->failed && !sizes_of_calls(l, size, makes, &elsewhere);
+    for (size_t a = 0; !c->failed && size > 0 && a < l->h->allocation_count; a++)
+        if (!l->taken[a] && l->h->born[a] > 0 &&
+            is_score(l, a, sizes[gm_lives_round(l, l->h->born[a])], &elsewhere, makes) && !is_for_good(l, a) &&
             (!gm_lives_is_of_weights(l, a) || is_gradient_of_none(l, weights, a)))
             gm_set_drop(set, a);
-    }
 }
 
 static void find_attention(struct gm_case *c, const struct gm_rule *rule)
@@ -945,7 +975,7 @@ static const struct gm_rule rules[] = {
          "them, or 5 times between modules, twice, if most of that very size stands so, there are weights, and a "
          "backward pass of what is trained uses "
          "them and does not go on with a weight's gradient; between layers with weights also with a bias or a mask of "
-         "a quarter in the row",
+         "a quarter in the row; what the same lines make for other lengths counts, too",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",

@@ -31,7 +31,8 @@ static const struct gm_library_option options[] = {
      "- unet.set_attn_processor(AttnProcessor())\n"
      "+ unet.set_attn_processor(AttnProcessor2_0())"},
     {"unfused-attention", "timm/", "timm.layers.set_fused_attn()",
-     "Call timm.layers.set_fused_attn(True) before the model is built, without TIMM_FUSED_ATTN=0 in the environment",
+     "Call timm.layers.set_fused_attn(True), of timm 0.9 or newer, before the model is built, without "
+     "TIMM_FUSED_ATTN=0 in the environment",
      "+ timm.layers.set_fused_attn(True)\n"
      "  model = timm.create_model(name)"},
     {"unfused-attention", "torch/nn/modules/activation", "need_weights=False",

@@ -1735,6 +1735,21 @@ class Mistakes(unittest.TestCase):
             t.free(*made, t.alloc(1, FORWARD))
         self.expect(t, "unfused-attention", 740, 800, "net.py:10")
 
+    def test_attention_of_an_encoder_and_a_decoder(self):
+        """Where a line makes nothing but scores, it does so for short rows, too: there they are no larger than others."""
+        def layer(t, line, scores):
+            at = [("forward", "net.py", line), *FORWARD[1:]]
+            made = [t.alloc(8, at) for _ in range(3)] + [t.alloc(scores, [("attend", "attn.py", row), *at]) for row in (27, 28)]
+            return made + [t.alloc(scores / 2, [("attend", "attn.py", 32), *at]), t.alloc(8, [("attend", "attn.py", 32), *at])]
+        t = Trace()
+        t.alloc(8, WEIGHTS)
+        for _ in range(3):
+            kept = [block for _ in range(6) for block in layer(t, 30, 6)]
+            kept += [block for _ in range(3) for block in layer(t, 40, 128)]
+            for block in reversed(kept):
+                t.free(t.alloc(1, AUTOGRAD), block)
+        self.expect(t, "unfused-attention", 1000, 1060, "attend  attn.py:27")
+
     def test_features_of_edges_are_no_scores(self):
         """What is as large is multiplied with a weight, whose gradient is made next; that of a bias is a part of it."""
         def edges(gradient, blocks=1):
@@ -2290,6 +2305,20 @@ class Mistakes(unittest.TestCase):
             hidden, root = [t.alloc(24, FORWARD) for _ in range(4)], t.alloc(1 / 1024, ROOT)
             gradients = [t.alloc(size, AUTOGRAD) for size in (16, 32, 48, 64)]
             t.free(*hidden, root, t.alloc(1 / 1024, step), *gradients)
+
+    def test_copy_that_is_moved_before_the_model(self):
+        """The line that wraps a model for communication has the one that is trained."""
+        def moved(*wrapped):
+            t = Trace()
+            for line in (6, 7):
+                for size in (64, 48, 32, 16):
+                    t.alloc(size, [("convert", TORCH + "nn/modules/module.py", 1), ("<module>", "train.py", line)])
+                if line in wrapped:
+                    t.alloc(160, [("_ddp_init_helper", TORCH + "nn/parallel/distributed.py", 9), ("<module>", "train.py", line)])
+            self.train_weights(t, STEP)
+            return t
+        for wrapped, line in ((7,), 6), ((6,), 7), ((), 7), ((6, 7), 7):
+            self.expect(moved(*wrapped), "second-copy-of-weights", 158, 162, f"train.py:{line}")
 
     def test_states_of_an_optimizer_of_the_program_are_no_copy(self):
         """Its file has the step, too, which PyTorch's wrapper runs."""
