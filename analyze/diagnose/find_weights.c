@@ -155,8 +155,24 @@ static bool is_of_file(const struct gm_lives *l, const struct part *a, const str
     return ((a->by | b->by) & GM_BY_COPYING) == 0 && ((!l->has_backward && a->bytes != b->bytes) || a->goes || b->goes);
 }
 
+/* Whether its line wraps a model for communication, too: that one is trained. */
+static bool is_wrapped(struct gm_case *c, const struct members *m, const struct part *part)
+{
+    struct gm_lives *l = c->lives;
+    bool is = false;
+    for (size_t a = 0; a < l->h->allocation_count && !is && !c->failed; a++) {
+        const char *site = gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION)
+                               ? gm_names_site(&l->names, (struct gm_stack_id){gm_lives_stack(l, a)})
+                               : "";
+        c->failed |= site == NULL;
+        is = site != NULL && strcmp(site, m->v[part->from].site) == 0;
+    }
+    return is;
+}
+
 /* The one of two that need not be there. */
-static const struct part *spare(const struct part *a, const struct part *b, bool is_file)
+static const struct part *spare(struct gm_case *c, const struct members *m, const struct part *a, const struct part *b,
+                                bool is_file)
 {
     if (is_file && a->goes != b->goes)
         return a->goes ? a : b;
@@ -164,7 +180,8 @@ static const struct part *spare(const struct part *a, const struct part *b, bool
         return is_earlier(a->born, a->lowest, b) ? a : b;
     if (((a->by ^ b->by) & GM_BY_COPYING) != 0)
         return (a->by & GM_BY_COPYING) != 0 ? a : b;
-    return is_earlier(a->born, a->lowest, b) ? b : a;
+    const struct part *later = is_earlier(a->born, a->lowest, b) ? b : a, *earlier = later == a ? b : a;
+    return is_wrapped(c, m, later) && !is_wrapped(c, m, earlier) ? earlier : later;
 }
 
 enum { LEAST_MADE = 3, PART_OF_ALL = 3 /* weights, with the copy: most of them are copied */ };
@@ -407,9 +424,9 @@ static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *s
         for (size_t k = a.to; !c->failed && k < m.n;) {
             const struct part b = part_at(&m, k);
             const bool is_file = is_of_file(c->lives, &a, &b), is_copy = ((a.by | b.by) & GM_BY_COPYING) != 0;
-            const struct part *left = spare(&a, &b, is_file);
-            if ((are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) && !are_by_turns(c, &m, &a, &b) &&
-                (is_copy || !a.goes || !b.goes) &&
+            const bool are_same = (are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) && !are_by_turns(c, &m, &a, &b);
+            const struct part *left = are_same ? spare(c, &m, &a, &b, is_file) : NULL;
+            if (are_same && (is_copy || !a.goes || !b.goes) &&
                 wanted == (is_file                             ? OF_FILE
                            : is_copy                           ? SECOND_COPY
                            : is_state(c, &m, left, may_be_own) ? OWN_STATES
@@ -422,7 +439,7 @@ static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *s
         }
         const enum twice other = is_state(c, &m, &a, may_be_own) ? OWN_STATES : SECOND_COPY;
         if (wanted == (is_of_read(c->lives, &a) ? OF_FILE : other) && is_like_all_others(c, &m, &a) &&
-            !is_trained_beside(c->lives, &m, &a, &gradients))
+            !is_trained_beside(c->lives, &m, &a, &gradients) && !is_wrapped(c, &m, &a))
             drop_part(c, &m, &a, set);
         i = a.to;
     }
@@ -751,7 +768,8 @@ static const struct gm_rule rules[] = {
          "of one line and most weights that were made before; a third of all weights and without gradients of "
          "their own, unless one copies by its name; in training without code of `torch.optim`, where one does, or a "
          "line of the forward pass runs a second time without keeping anything: else they may be states of an "
-         "optimizer; or of what one line makes while the run goes on, at least nine tenths of the weights, and "
+         "optimizer; the later one, but for a line that wraps the model for communication, too; or of what one line "
+         "makes while the run goes on, at least nine tenths of the weights, and "
          "keeps through a forward pass and a step",
      .what_to_do = "The average or teacher on the host or in bf16; adapters instead of a reference model"},
     {.id = "data-set-on-gpu",
