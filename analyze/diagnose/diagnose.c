@@ -145,8 +145,8 @@ bool gm_case_may_accuse(const struct gm_case *c, bool (*may_be)(const struct gm_
     return c->asks_all || gm_lives_sum_at_peak(c->lives, may_be) >= least_of_mistake(c);
 }
 
-struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
-                                  bool is_of_reserved, const char *evidence)
+static struct gm_finding *accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set, bool is_of_reserved,
+                                 const char *line, const char *evidence)
 {
     struct gm_finding *f = NULL;
     struct gm_blame blame;
@@ -161,11 +161,11 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
                 gm_plural(blame.blocks), blame.is_most ? "most" : "the largest part", blame.site);
         else
             gm_text_printf(&t, "Made in %s: ", blame.site);
-        const struct gm_library_option *option = gm_library_option_for(c->lives, rule->id, blame.stack);
+        const struct gm_library_option *option = gm_library_option_for(c->lives, rule->id, blame.stack, line);
         gm_text_printf(&t, "%s. %s.", evidence, option != NULL ? option->fix : rule->fix);
         f = gm_case_add(c, rule, rule->is_choice ? GM_INFO : GM_WARNING, blame.bytes, &t);
         gm_case_is_mistake(f, rule, option);
-        f->site = blame.site;
+        f->site = line != NULL ? line : blame.site;
         f->remedy = gm_case_remedy_of(c, set);
         if (f->remedy != NULL) {
             f->remedy->has_price = rule->is_choice;
@@ -174,6 +174,18 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
     }
     free(set->v);
     return f;
+}
+
+struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
+                                  bool is_of_reserved, const char *evidence)
+{
+    return accuse(c, rule, set, is_of_reserved, NULL, evidence);
+}
+
+struct gm_finding *gm_case_accuse_line(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
+                                       const char *line, const char *evidence)
+{
+    return accuse(c, rule, set, false, line, evidence);
 }
 
 struct gm_finding *gm_case_accuse_backward(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,

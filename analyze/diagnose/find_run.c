@@ -48,7 +48,7 @@ static void find_emptied(struct gm_case *c, const struct gm_rule *rule)
     }
     if (rounds < LEAST_EMPTIED || rounds * 2 < l->rounds.n)
         return;
-    const struct gm_library_option *option = gm_library_option_for(l, rule->id, stack);
+    const struct gm_library_option *option = gm_library_option_for(l, rule->id, stack, NULL);
     struct gm_finding *f = gm_case_say(
         c, rule, GM_WARNING, 0,
         "In %s of %s rounds of the loop memory goes back to the driver, which never refused any, and is taken "

@@ -382,6 +382,14 @@ static bool is_of_peak(const struct gm_lives *l, size_t a)
            gm_lives_round(l, l->h->born[a]) == gm_lives_round(l, l->peak);
 }
 
+/* What loops of layers are looked for with: whether an allocation was made in a layer of one that was found;
+ * [gm_stack_id] and [number] of what was not: count_others(). */
+struct loops {
+    bool *is_in;
+    uint32_t *counts;
+    uint64_t *bytes_of_count;
+};
+
 /* A stack that makes as many activations in each layer. stack 0: there is none. */
 struct anchor {
     uint32_t stack;
@@ -556,31 +564,78 @@ static uint64_t saved_by(const struct gm_lives *l, const struct gm_set *set, boo
     return l->at_peak - gm_min(most, l->at_peak);
 }
 
-/* What layers keep, of the kind that the peak's forward pass shows: they repeat, be it inside of what repeats itself,
- * are passes of one line, or are calls of modules, so many deep. Of these what leaves the lowest peak: each has to save
- * a tenth more than those before it. */
-static void collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activations)
+/* How much of what the forward pass of the peak makes, but for what is made in the layers of the set, each stack makes,
+ * and how many bytes there are of each number. */
+static void count_others(const struct gm_lives *l, const struct gm_set *set, struct loops *loops)
+{
+    const size_t n = l->h->allocation_count;
+    memset(loops->is_in, 0, n * sizeof *loops->is_in);
+    memset(loops->counts, 0, (l->snapshot->stacks.count + 1) * sizeof *loops->counts);
+    memset(loops->bytes_of_count, 0, (n + 4) * sizeof *loops->bytes_of_count);
+    for (size_t i = 0; i < set->n; i++)
+        for (uint32_t e = l->h->born[set->v[i].allocation] - 1;
+             (i == 0 || set->v[i].gone != set->v[i - 1].gone) && e < set->v[i].gone; e++)
+            if (gm_made_by(l->h, e) != GM_NEVER)
+                loops->is_in[gm_made_by(l->h, e)] = true;
+    for (size_t a = 0; a < n; a++)
+        if (!loops->is_in[a] && is_of_peak(l, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
+            loops->counts[gm_lives_stack(l, a)]++;
+    for (size_t a = 0; a < n; a++)
+        if (!loops->is_in[a] && is_of_peak(l, a))
+            loops->bytes_of_count[loops->counts[gm_lives_stack(l, a)]] += gm_requested(l->h, a);
+}
+
+/* What layers keep that the set has not. */
+static bool add_loop(struct gm_set *set, const struct gm_lives *l, struct loops *loops, double share,
+                     uint64_t activations)
+{
+    GM_FREED struct gm_set loop = {.v = NULL};
+    struct anchor anchor = {0};
+    count_others(l, set, loops);
+    find_anchor(l, loops->counts, loops->bytes_of_count, share, &anchor);
+    const bool ok = collect_repeated(&loop, l, &anchor, activations - gm_min(activations, gm_set_at_peak(l, set)));
+    for (size_t i = 0; i < loop.n && anchor.stack != 0; i++)
+        if (!loops->is_in[loop.v[i].allocation])
+            gm_set_add(set, loop.v[i].allocation, loop.v[i].gone, loop.v[i].again);
+    return ok && !set->failed;
+}
+
+/* Of layers that repeat, be it inside of what repeats itself, those that keep most, and others, as of a decoder behind
+ * an encoder, while each saves a quarter more. `*first`: what those have. */
+static bool collect_loops(struct gm_set *set, const struct gm_lives *l, uint64_t activations, size_t *first)
 {
     static const double shares[] = {0.9, 0.5};
-    const struct gm_lives *l = c->lives;
     const size_t n = l->h->allocation_count;
+    GM_FREED bool *is_in = calloc(n + 1, sizeof *is_in);
     GM_FREED uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts);
     GM_FREED uint64_t *bytes_of_count = calloc(n + 4, sizeof *bytes_of_count);
-    GM_FREED struct gm_set other = {.v = NULL};
-    bool ok = counts != NULL && bytes_of_count != NULL, is_repeated = false;
-    for (size_t a = 0; ok && a < n; a++)
-        if (is_of_peak(l, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
-            counts[gm_lives_stack(l, a)]++;
-    for (size_t a = 0; ok && a < n; a++)
-        if (is_of_peak(l, a))
-            bytes_of_count[counts[gm_lives_stack(l, a)]] += gm_requested(l->h, a);
-    for (size_t i = 0; ok && !is_repeated && i < sizeof shares / sizeof *shares; i++) {
-        struct anchor anchor = {0};
-        find_anchor(l, counts, bytes_of_count, shares[i], &anchor);
-        ok = collect_repeated(set, l, &anchor, activations);
-        is_repeated = anchor.stack != 0 && gm_is_share(gm_set_at_peak(l, set), l->at_peak, WORTH);
+    struct loops loops = {is_in, counts, bytes_of_count};
+    bool ok = is_in != NULL && counts != NULL && bytes_of_count != NULL;
+    for (size_t i = 0; ok && set->n == 0 && i < sizeof shares / sizeof *shares; i++) {
+        ok = add_loop(set, l, &loops, shares[i], activations);
+        set->n = gm_is_share(gm_set_at_peak(l, set), l->at_peak, WORTH) ? set->n : 0;
     }
-    set->n = is_repeated ? set->n : 0;
+    *first = set->n;
+    uint64_t saved = ok ? saved_by(l, set, &ok) : 0;
+    for (bool is_more = *first > 0; ok && is_more;) {
+        const size_t before = set->n;
+        ok = add_loop(set, l, &loops, shares[0], activations);
+        const uint64_t then = ok && set->n > before ? saved_by(l, set, &ok) : 0;
+        is_more = then > saved + saved / 4;
+        set->n = is_more ? set->n : before;
+        saved = then;
+    }
+    return ok;
+}
+
+/* What layers keep, of the kind that the peak's forward pass shows: they repeat, are passes of one line, or are calls
+ * of modules, so many deep. Of these what leaves the lowest peak: each has to save a tenth more than those before it.
+ */
+static void collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activations, size_t *first)
+{
+    const struct gm_lives *l = c->lives;
+    GM_FREED struct gm_set other = {.v = NULL};
+    bool ok = collect_loops(set, l, activations, first);
     uint64_t saved = saved_by(l, set, &ok);
     for (unsigned level = 2; level <= DEEPEST && ok && saved + saved / 10 < activations; level++) {
         const bool is_some = collect_calls(&other, l, level, &ok) >= LEAST_CALLS;
@@ -590,15 +645,32 @@ static void collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activat
         const struct gm_set better = other;
         other = *set;
         *set = better;
+        *first = set->n;
         saved = then;
     }
     c->failed |= !ok;
+}
+
+/* The line of those layers of two kinds, one behind the other in the set, which is not the one told; NULL: there is
+ * none.
+ */
+static const char *other_loop(struct gm_case *c, const struct gm_set *set, size_t first, const char *told)
+{
+    const struct gm_set parts[] = {{.v = set->v, .n = first}, {.v = set->v + first, .n = set->n - first}};
+    const char *other = NULL;
+    bool is_pass;
+    for (size_t i = 0; told != NULL && first > 0 && first < set->n && i < 2 && other == NULL; i++) {
+        other = gm_lives_caller_of_parts(c->lives, &parts[i], &is_pass);
+        other = other != NULL && strcmp(other, told) == 0 ? NULL : other;
+    }
+    return other;
 }
 
 static void find_activations(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
+    size_t first = 0;
     uint64_t bytes = 0, all_bytes = 0; /* all: as where the peak is told, with what other mistakes have of them */
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t size = gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
@@ -606,12 +678,12 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
         all_bytes += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) ? size : 0;
     }
     if (l->has_backward && gm_is_share(bytes, l->at_peak, 0.5))
-        collect_kept(c, &set, bytes);
+        collect_kept(c, &set, bytes, &first);
     if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, WORTH))
         set.n = 0;
     struct gm_rule of_pass = *rule;
     bool is_pass;
-    const char *site = gm_lives_caller_of_parts(c->lives, &set, &is_pass);
+    const char *site = gm_lives_caller_of_parts(c->lives, &set, &is_pass), *other = other_loop(c, &set, first, site);
     char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
     if (is_pass && site != NULL) {
         of_pass.fix = gm_case_printf(
@@ -622,16 +694,15 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
         of_pass.snippet = "- x = x + block(norm(x))\n"
                           "+ x = checkpoint(body, x, use_reentrant=False)  # all that a pass does";
     }
-    struct gm_finding *f = gm_case_accuse(
-        c, &of_pass, &set, false,
+    struct gm_finding *f = gm_case_accuse_line(
+        c, &of_pass, &set, site,
         gm_case_printf(c,
-                       "activations of layers, kept from the forward to the backward pass, of %s that all "
+                       "activations of layers%s%s, kept from the forward to the backward pass, of %s that all "
                        "activations make (%s %%)",
+                       other != NULL ? ", also of those at " : "", other != NULL ? other : "",
                        gm_size_format(all, all_bytes), gm_share_format(share, all_bytes, l->at_peak)));
     if (f != NULL)
         f->bytes = all_bytes;
-    if (f != NULL && site != NULL)
-        f->site = site;
 }
 
 static const struct gm_rule rules[] = {
@@ -684,9 +755,9 @@ static const struct gm_rule rules[] = {
      .severity = "info",
      .when =
          "activations hold half of the peak, a quarter of it those of layers that repeat at least 3 times, or of one "
-         "line that runs at least 16 times, or of at least 3 calls of modules, where these save a tenth more, and none "
-         "is "
-         "checkpointed",
+         "line that runs at least 16 times, with those of other layers behind them, where these save a quarter more, "
+         "or "
+         "of at least 3 calls of modules, where these save a tenth more, and none is checkpointed",
      .what_to_do = "`torch.utils.checkpoint`, or a smaller batch"},
     {.id = "optimizer-state-dominates",
      .title = "States of the optimizer make much of the peak",

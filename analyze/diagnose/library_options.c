@@ -131,11 +131,24 @@ static bool is_met(struct gm_lives *l, uint32_t stack, const char *in)
     return false;
 }
 
-const struct gm_library_option *gm_library_option_for(struct gm_lives *l, const char *id, uint32_t stack)
+/* Whether a site's line is of the package that a place begins with. */
+static bool is_line_of(const char *site, const char *in)
+{
+    const size_t n = strcspn(in, "/"), end = gm_site_innermost(site);
+    bool is = false;
+    for (size_t i = 0; i + n < end && !is; i++)
+        is = (i == 0 || strchr("/\\ ", site[i - 1]) != NULL) && strncmp(site + i, in, n) == 0 &&
+             strchr("/\\", site[i + n]) != NULL;
+    return is;
+}
+
+const struct gm_library_option *gm_library_option_for(struct gm_lives *l, const char *id, uint32_t stack,
+                                                      const char *line)
 {
     const struct gm_library_option *option;
     for (size_t i = 0; (option = gm_library_option_at(i)) != NULL; i++)
-        if (strcmp(option->id, id) == 0 && is_met(l, stack, option->in))
+        if (strcmp(option->id, id) == 0 && (line == NULL || is_line_of(line, option->in)) &&
+            is_met(l, stack, option->in))
             return option;
     return NULL;
 }

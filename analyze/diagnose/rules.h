@@ -73,8 +73,9 @@ struct gm_library_option {
 };
 /* The i-th; NULL: there is none. */
 const struct gm_library_option *gm_library_option_at(size_t i);
-/* Of what was made with that stack; NULL: there is none. */
-const struct gm_library_option *gm_library_option_for(struct gm_lives *l, const char *id, uint32_t stack);
+/* Of what was made with that stack, at a line of the same package, if one is given; NULL: there is none. */
+const struct gm_library_option *gm_library_option_for(struct gm_lives *l, const char *id, uint32_t stack,
+                                                      const char *line);
 
 enum { GM_LEAST_SHARE = 100 /* of the peak: what holds less is no mistake worth a word */ };
 
@@ -92,6 +93,9 @@ void gm_case_is_mistake(struct gm_finding *f, const struct gm_rule *rule, const 
 struct gm_set;
 struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
                                   bool is_of_reserved, const char *evidence);
+/* The same, of that line, which is where a library's option has to be of, too. */
+struct gm_finding *gm_case_accuse_line(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
+                                       const char *line, const char *evidence);
 /* Whether there can be a mistake that is accused of part of those which may be of it, and none that costs more than it
  * holds: they have as much at the peak. So what is dear need not be asked of most runs. */
 bool gm_case_may_accuse(const struct gm_case *c, bool (*may_be)(const struct gm_lives *, size_t));

@@ -3054,6 +3054,25 @@ class Mistakes(unittest.TestCase):
         held = []
         self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 250, 280)
 
+    def test_layers_of_two_loops(self):
+        """Layers of an encoder and, behind it, of a decoder; a library's option only where its own code runs them."""
+        def trained(file):
+            def call(line, at):
+                return [("forward", "site-packages/timm/models/block.py", line), FORWARD[1], ("forward", file, at), *FORWARD[1:]]
+
+            def forward(t, r):
+                for at, layers, scale in ((30, 8, 1), (40, 4, 3)):
+                    for _ in range(layers):
+                        held.extend(t.alloc(mib * scale, call(line, at)) for mib, line in ((8, 10), (8, 10), (16, 11), (4, 12)))
+                return []
+            held = []
+            return train(5, forward, gives_up(held), weights=4, size=8, width=1)
+        self.expect(trained("net.py"), "activations-dominate", 530, 600, "forward  net.py:40")
+        row = diagnosed(trained("net.py"))["activations-dominate"]
+        self.assertIn("also of those at forward net.py:30", re.sub(r"\s+", " ", row["detail"]))
+        self.assertNotIn("set_grad_checkpointing", row["detail"])
+        self.assertIn("set_grad_checkpointing", diagnosed(trained("site-packages/timm/models/vit.py"))["activations-dominate"]["detail"])
+
     def test_function_written_by_hand(self):
         """It keeps three results beside its own; what it is called with must be kept then, if nothing does."""
         def run(keeps_input, is_product=False, file="act.py"):
