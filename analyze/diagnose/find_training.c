@@ -658,9 +658,9 @@ static const char *other_loop(struct gm_case *c, const struct gm_set *set, size_
 {
     const struct gm_set parts[] = {{.v = set->v, .n = first}, {.v = set->v + first, .n = set->n - first}};
     const char *other = NULL;
-    bool is_pass;
+    enum gm_runs_parts runs;
     for (size_t i = 0; told != NULL && first > 0 && first < set->n && i < 2 && other == NULL; i++) {
-        other = gm_lives_caller_of_parts(c->lives, &parts[i], &is_pass);
+        other = gm_lives_caller_of_parts(c->lives, &parts[i], &runs);
         other = other != NULL && strcmp(other, told) == 0 ? NULL : other;
     }
     return other;
@@ -682,10 +682,10 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
     if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, WORTH))
         set.n = 0;
     struct gm_rule of_pass = *rule;
-    bool is_pass;
-    const char *site = gm_lives_caller_of_parts(c->lives, &set, &is_pass), *other = other_loop(c, &set, first, site);
+    enum gm_runs_parts runs;
+    const char *site = gm_lives_caller_of_parts(c->lives, &set, &runs), *other = other_loop(c, &set, first, site);
     char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
-    if (is_pass && site != NULL) {
+    if (runs == GM_RUNS_IN_PASSES && site != NULL) {
         of_pass.fix = gm_case_printf(
             c,
             "Checkpoint whole passes of the loop around %.*s, which makes a part of them: put the loop's body into a "
@@ -703,6 +703,9 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
                        gm_size_format(all, all_bytes), gm_share_format(share, all_bytes, l->at_peak)));
     if (f != NULL)
         f->bytes = all_bytes;
+    if (f != NULL && runs == GM_RUNS_IN_SEQUENCE && f->snippet == rule->snippet)
+        f->snippet = "- x = layers(x)\n"
+                     "+ x = checkpoint_sequential(layers, len(layers), x, use_reentrant=False)";
 }
 
 static const struct gm_rule rules[] = {
@@ -746,7 +749,8 @@ static const struct gm_rule rules[] = {
      .find_in_lives = find_activations,
      .is_choice = true,
      .brief = "checkpoint the layers",
-     .fix = "Checkpoint the layers: x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)",
+     .fix = "Checkpoint the layers: x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False), or "
+            "checkpoint_sequential() for those of an nn.Sequential",
      .snippet = "- x = layer(x)\n"
                 "+ x = checkpoint(layer, x, use_reentrant=False)",
      .cost = "time: each layer's forward runs twice, about a third more",

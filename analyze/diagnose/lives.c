@@ -1236,9 +1236,9 @@ static uint64_t first_line_of_parts(const struct gm_lives *l, const struct gm_se
 }
 
 /* Parts [from, to) of which each is made by several lines of a function, which runs others before them, are passes of a
- * loop in it: its line that makes most of them becomes one of the n frames. `*is_pass`: it makes a good deal less. */
+ * loop in it: its line that makes most of them becomes one of the n frames. Its line may make a good deal less. */
 static size_t with_loop(const struct gm_lives *l, const struct gm_set *set, size_t from, size_t to, uint32_t *frames,
-                        size_t n, bool *is_pass)
+                        size_t n, enum gm_runs_parts *runs)
 {
     const struct gm_frames *f = &l->snapshot->frames;
     uint32_t others[DEPTH_MOST], most = frames[n];
@@ -1256,12 +1256,13 @@ static size_t with_loop(const struct gm_lives *l, const struct gm_set *set, size
         bytes[others[n]] += gm_requested(l->h, set->v[i].allocation);
         most = bytes[others[n]] > bytes[most] ? others[n] : most;
     }
-    *is_pass = has_before && bytes != NULL && bytes[most] < all - all / 10;
+    if (has_before && bytes != NULL && bytes[most] < all - all / 10)
+        *runs = GM_RUNS_IN_PASSES;
     frames[n] = most;
     return n + has_before;
 }
 
-const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set, bool *is_pass)
+const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set, enum gm_runs_parts *runs)
 {
     GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->frames.count + 1, sizeof *bytes);
     uint64_t most = 0;
@@ -1269,7 +1270,7 @@ const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *se
     size_t first = 0, next = 0, end = 0, all, n; /* of that line: the first part, what follows, its round's end */
     size_t left = 2 * l->h->count;               /* events to look at: parts of layers hardly overlap */
     bool is_library;
-    *is_pass = false;
+    *runs = GM_RUNS_BY_LINE;
     for (size_t from = 0, to; bytes != NULL && from < set->n; from = to) {
         uint64_t part = 0;
         for (to = from; to < set->n && set->v[to].gone == set->v[from].gone; to++)
@@ -1296,7 +1297,8 @@ const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *se
     if (most == 0)
         return NULL;
     n = common_from_to(l, set->v[first].allocation, set->v[next - 1].allocation, frames, &all);
-    n = n < all && next < end && !is_in_sequence(l, frames, n) ? with_loop(l, set, first, end, frames, n, is_pass) : n;
+    *runs = is_in_sequence(l, frames, n) ? GM_RUNS_IN_SEQUENCE : GM_RUNS_BY_LINE;
+    n = n < all && next < end && *runs == GM_RUNS_BY_LINE ? with_loop(l, set, first, end, frames, n, runs) : n;
     const char *label = line_of(l, frames, all, &n, false, &is_library);
     return label == NULL ? NULL : with_origin(l, label, frames, n - 1, true);
 }

@@ -356,6 +356,10 @@ const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set, bool i
  * it. */
 const char *gm_lives_function(struct gm_lives *l, const struct gm_set *set);
 
-/* Of parts of a set that go at one moment each, as layers do: the line that most of them (by bytes) were called from as
- * a whole. `*is_pass`: it is one of several lines of a loop, of which each part is a pass. NULL: there is none. */
-const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set, bool *is_pass);
+/* Who runs the parts of a set: a line that is told as a whole; one of several lines of a loop, of which each part is a
+ * pass; a module that runs others one after the other. */
+enum gm_runs_parts { GM_RUNS_BY_LINE, GM_RUNS_IN_PASSES, GM_RUNS_IN_SEQUENCE };
+
+/* Of parts of a set that go at one moment each, as layers do: the line that most of them (by bytes) were called from.
+ * NULL: there is none. */
+const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set, enum gm_runs_parts *runs);

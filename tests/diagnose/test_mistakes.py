@@ -3073,6 +3073,19 @@ class Mistakes(unittest.TestCase):
         self.assertNotIn("set_grad_checkpointing", row["detail"])
         self.assertIn("set_grad_checkpointing", diagnosed(trained("site-packages/timm/models/vit.py"))["activations-dominate"]["detail"])
 
+    def test_layers_of_a_sequence(self):
+        """Each of them is checkpointed, not all of them as one."""
+        def trained(*of):
+            def forward(t, r):
+                at = [*of, ("forward", "net.py", 30), *FORWARD[1:]]
+                for _ in range(8):
+                    held.extend(t.alloc(mib, [("forward", "block.py", line), FORWARD[1], *at]) for mib, line in ((8, 10), (16, 11), (4, 12)))
+                return []
+            held = []
+            return train(5, forward, gives_up(held), weights=4, size=8, width=1)
+        for of, call in ([("forward", TORCH + "nn/modules/container.py", 9), FORWARD[1]], "checkpoint_sequential(layers"), ([], "checkpoint(layer"):
+            self.assertIn(call, diagnosed(trained(*of))["activations-dominate"]["snippet"])
+
     def test_function_written_by_hand(self):
         """It keeps three results beside its own; what it is called with must be kept then, if nothing does."""
         def run(keeps_input, is_product=False, file="act.py"):
