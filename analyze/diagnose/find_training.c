@@ -2,6 +2,7 @@
  *
  * Training: gradients that live too long, copies that an optimizer makes, what activations and states would cost less.
  */
+#include "analyze/base/bisect.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
@@ -382,12 +383,15 @@ static bool is_of_peak(const struct gm_lives *l, size_t a)
            gm_lives_round(l, l->h->born[a]) == gm_lives_round(l, l->peak);
 }
 
+struct passes;
+
 /* What loops of layers are looked for with: whether an allocation was made in a layer of one that was found;
  * [gm_stack_id] and [number] of what was not: count_others(). */
 struct loops {
     bool *is_in;
     uint32_t *counts;
     uint64_t *bytes_of_count;
+    const struct passes *passes;
 };
 
 /* A stack that makes as many activations in each layer. stack 0: there is none. */
@@ -541,6 +545,48 @@ static bool collect_repeated(struct gm_set *set, const struct gm_lives *l, const
     return ok;
 }
 
+/* A backward pass, and how much that it made a later one frees: it was asked for a graph of itself then. */
+struct pass {
+    uint32_t begin; /* event */
+    size_t kept;
+};
+struct passes GM_VEC(struct pass);
+
+/* How many passes have begun by an event. */
+static size_t passes_by(const struct passes *passes, uint32_t event)
+{
+    size_t n = 0;
+    GM_BISECT(n, passes->n, i, passes->v[i].begin <= event);
+    return n;
+}
+
+static bool list_passes(struct passes *passes, const struct gm_lives *l)
+{
+    bool ok = true, is_inside = false;
+    for (uint32_t e = 0; ok && l->phase != NULL && e < l->h->count; e++) {
+        const bool is_first = !is_inside && l->phase[e] == GM_PHASE_BACKWARD;
+        is_inside = is_first || (is_inside && l->phase[e] == GM_PHASE_BACKWARD);
+        ok = !is_first || GM_VEC_PUSH(passes, ((struct pass){.begin = e}));
+    }
+    for (size_t a = 0; ok && passes->n > 0 && a < l->h->allocation_count; a++)
+        if (gm_lives_is_of_backward(l, a) && gm_lives_goes_in_backward(l, a)) {
+            const size_t made = passes_by(passes, l->h->born[a] - 1);
+            passes->v[made - 1].kept += made != passes_by(passes, l->h->freed[a] - 1);
+        }
+    return ok;
+}
+
+/* What is away until a backward pass frees it is there again, or the like of it, from a pass before that on which made
+ * a graph of itself. */
+static void keep_for_graphs(struct gm_set *set, size_t from, const struct passes *passes)
+{
+    for (size_t i = from; i < set->n; i++)
+        for (size_t p = passes_by(passes, set->v[i].gone); p + 1 < passes->n; p++)
+            if (passes->v[p].kept >= LEAST_CALLS && passes->v[p + 1].begin <= set->v[i].again &&
+                passes->v[p].begin < set->v[i].again)
+                set->v[i].again = passes->v[p].begin;
+}
+
 /* By how much the peak of requested bytes, wherever it is then, is lower with those of the set away meanwhile. */
 static uint64_t saved_by(const struct gm_lives *l, const struct gm_set *set, bool *ok)
 {
@@ -589,6 +635,7 @@ static void count_others(const struct gm_lives *l, const struct gm_set *set, str
 static bool add_loop(struct gm_set *set, const struct gm_lives *l, struct loops *loops, double share,
                      uint64_t activations)
 {
+    const size_t before = set->n;
     GM_FREED struct gm_set loop = {.v = NULL};
     struct anchor anchor = {0};
     count_others(l, set, loops);
@@ -597,19 +644,21 @@ static bool add_loop(struct gm_set *set, const struct gm_lives *l, struct loops 
     for (size_t i = 0; i < loop.n && anchor.stack != 0; i++)
         if (!loops->is_in[loop.v[i].allocation])
             gm_set_add(set, loop.v[i].allocation, loop.v[i].gone, loop.v[i].again);
+    keep_for_graphs(set, before, loops->passes);
     return ok && !set->failed;
 }
 
 /* Of layers that repeat, be it inside of what repeats itself, those that keep most, and others, as of a decoder behind
  * an encoder, while each saves a quarter more. `*first`: what those have. */
-static bool collect_loops(struct gm_set *set, const struct gm_lives *l, uint64_t activations, size_t *first)
+static bool collect_loops(struct gm_set *set, const struct gm_lives *l, const struct passes *passes,
+                          uint64_t activations, size_t *first)
 {
     static const double shares[] = {0.9, 0.5};
     const size_t n = l->h->allocation_count;
     GM_FREED bool *is_in = calloc(n + 1, sizeof *is_in);
     GM_FREED uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts);
     GM_FREED uint64_t *bytes_of_count = calloc(n + 4, sizeof *bytes_of_count);
-    struct loops loops = {is_in, counts, bytes_of_count};
+    struct loops loops = {is_in, counts, bytes_of_count, passes};
     bool ok = is_in != NULL && counts != NULL && bytes_of_count != NULL;
     for (size_t i = 0; ok && set->n == 0 && i < sizeof shares / sizeof *shares; i++) {
         ok = add_loop(set, l, &loops, shares[i], activations);
@@ -635,10 +684,12 @@ static void collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activat
 {
     const struct gm_lives *l = c->lives;
     GM_FREED struct gm_set other = {.v = NULL};
-    bool ok = collect_loops(set, l, activations, first);
+    GM_FREED struct passes passes = {.v = NULL};
+    bool ok = list_passes(&passes, l) && collect_loops(set, l, &passes, activations, first);
     uint64_t saved = saved_by(l, set, &ok);
     for (unsigned level = 2; level <= DEEPEST && ok && saved + saved / 10 < activations; level++) {
         const bool is_some = collect_calls(&other, l, level, &ok) >= LEAST_CALLS;
+        keep_for_graphs(&other, 0, &passes);
         const uint64_t then = is_some ? saved_by(l, &other, &ok) : 0;
         if (!ok || then <= saved + saved / 10)
             continue;

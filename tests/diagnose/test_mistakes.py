@@ -3086,6 +3086,23 @@ class Mistakes(unittest.TestCase):
         for of, call in ([("forward", TORCH + "nn/modules/container.py", 9), FORWARD[1]], "checkpoint_sequential(layers"), ([], "checkpoint(layer"):
             self.assertIn(call, diagnosed(trained(*of))["activations-dominate"]["snippet"])
 
+    def test_layers_whose_gradients_are_differentiated(self):
+        """A pass that makes a graph of itself needs them, too, and keeps what it makes again of them."""
+        def trained(stays):
+            def forward(t, r):
+                at = [("forward", "net.py", 30), *FORWARD[1:]]
+                for _ in range(8):
+                    held.extend(t.alloc(mib, [("forward", "block.py", line), FORWARD[1], *at]) for mib, line in ((8, 10), (32, 11), (4, 12)))
+                graph = [t.alloc(1 / 1024, ROOT), *(t.alloc(16, AUTOGRAD) for _ in range(8))]
+                if not stays:
+                    t.free(t.alloc(1, AUTOGRAD), *graph)
+                held.extend([t.alloc(1, [("penalty", "train.py", 9), FORWARD[2]]), *(graph if stays else [])])
+                return []
+            held = []
+            return train(5, forward, gives_up(held), weights=4, size=8, width=1)
+        self.expect(trained(False), "activations-dominate", 200, 320, "forward  net.py:30")
+        self.expect_none(trained(True), "activations-dominate")
+
     def test_function_written_by_hand(self):
         """It keeps three results beside its own; what it is called with must be kept then, if nothing does."""
         def run(keeps_input, is_product=False, file="act.py"):
