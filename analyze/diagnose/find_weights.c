@@ -26,10 +26,16 @@ static bool is_copied(const struct gm_lives *l, size_t a)
     return (gm_lives_by(l, a) & GM_BY_COPYING) != 0;
 }
 
+/* Large enough to be looked at by itself. */
+static bool is_member(const struct gm_lives *l, size_t a)
+{
+    return gm_requested(l->h, a) >= l->at_peak / 5000;
+}
+
 /* By a line of the program, in the first round or before it; copies are made at any time. */
 static bool is_of_start(const struct gm_lives *l, size_t a)
 {
-    return !l->taken[a] && gm_lives_at_peak(l, a) && gm_requested(l->h, a) >= l->at_peak / 5000 &&
+    return !l->taken[a] && gm_lives_at_peak(l, a) && is_member(l, a) &&
            (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 &&
            (gm_lives_is_early(l, l->h->born[a]) || is_copied(l, a));
 }
@@ -311,6 +317,22 @@ static bool are_by_turns(struct gm_case *c, const struct members *m, const struc
     return turns > 1 && 2 * turns >= both.n;
 }
 
+/* Of what the line of a part made and is there to the end, what is too small to be a member. */
+static void drop_small(struct gm_case *c, const char *site, struct gm_set *set)
+{
+    struct gm_lives *l = c->lives;
+    for (size_t i = 0; !c->failed && i < l->there.n; i++) {
+        const size_t a = l->there.v[i];
+        if (is_member(l, a) || l->h->born[a] == 0 || l->taken[a] || gm_lives_is_of_engine(l, a) ||
+            !gm_lives_is_left(l, a))
+            continue;
+        const char *own = gm_names_site(&l->names, (struct gm_stack_id){gm_lives_stack(l, a)});
+        c->failed |= own == NULL;
+        if (own != NULL && strcmp(own, site) == 0)
+            gm_set_drop(set, a);
+    }
+}
+
 /* What copies again and again, or lets go what its line makes again later, wherever that is called from, leaves out all
  * of them. */
 static void drop_part(struct gm_case *c, const struct members *m, const struct part *part, struct gm_set *set)
@@ -321,6 +343,8 @@ static void drop_part(struct gm_case *c, const struct members *m, const struct p
         gm_set_drop(set, m->v[i].allocation);
         is_again |= !gm_lives_is_left(l, m->v[i].allocation);
     }
+    if (!is_again)
+        drop_small(c, m->v[part->from].site, set);
     for (size_t a = 0; is_again && !c->failed && a < l->h->allocation_count; a++) {
         const char *site = gm_lives_is_of_engine(l, a) || is_set_up(l, a)
                                ? ""

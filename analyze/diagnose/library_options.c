@@ -84,6 +84,11 @@ static const struct gm_library_option options[] = {
      "Pass precompute_ref_log_probs=True, or train an adapter (peft), whose base is the reference",
      "- args = DPOConfig(output)\n"
      "+ args = DPOConfig(output, precompute_ref_log_probs=True)"},
+    {"second-copy-of-weights", "diffusers/training_utils", "ema.to(\"cpu\") between steps",
+     "Keep the EMAModel on the host, and move it to the device for its step() only",
+     "  ema_model.to(device)\n"
+     "  ema_model.step(model.parameters())\n"
+     "+ ema_model.to(\"cpu\")"},
     {"autocast-weight-casts", "transformers/", "dtype=torch.bfloat16", "Load the model with dtype=torch.bfloat16",
      "- model = AutoModel.from_pretrained(name)\n"
      "+ model = AutoModel.from_pretrained(name, dtype=torch.bfloat16)"},

@@ -2306,6 +2306,16 @@ class Mistakes(unittest.TestCase):
             gradients = [t.alloc(size, AUTOGRAD) for size in (16, 32, 48, 64)]
             t.free(*hidden, root, t.alloc(1 / 1024, step), *gradients)
 
+    def test_copy_with_many_small_tensors(self):
+        """What is too small to be looked at by itself goes with the rest of its line."""
+        t = Trace()
+        for line in (6, 7):
+            for size in (64, 48, 32, 16, *[0.1] * 200):
+                t.alloc(size, [("convert", TORCH + "nn/modules/module.py", 1), ("<module>", "train.py", line)])
+        t.alloc(400, [("<module>", "train.py", 8)])
+        self.train_weights(t, STEP)
+        self.expect(t, "second-copy-of-weights", 178, 182, "train.py:7")
+
     def test_copy_that_is_moved_before_the_model(self):
         """The line that wraps a model for communication has the one that is trained."""
         def moved(*wrapped):
