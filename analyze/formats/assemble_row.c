@@ -379,8 +379,8 @@ static bool make_segment(struct gm_assembler *a, struct getter *g, uint32_t *ref
 }
 
 #define BLOCK_COLUMNS (BIT(ADDRESS) | BIT(SIZE) | BIT(REQUESTED_SIZE) | BIT(STATE) | BIT(FRAMES))
-static const struct row_schema block_schema = {ROW_BLOCK, GM_ROW_BLOCK, BLOCK_COLUMNS | BIT(HISTORY) | BIT(CPP_FRAMES),
-                                               BLOCK_COLUMNS};
+static const struct row_schema block_schema = {
+    ROW_BLOCK, GM_ROW_BLOCK, BLOCK_COLUMNS | BIT(HISTORY) | BIT(FORWARD_FRAMES) | BIT(CPP_FRAMES), BLOCK_COLUMNS};
 
 static bool make_block(struct gm_assembler *a, struct getter *g, uint32_t *ref)
 {

@@ -71,6 +71,14 @@ TEST(every_stream_handle_is_a_stream)
     assert_int_equal(s.segments.stream[0].v, 0);
 }
 
+TEST(stacks_of_the_forward_pass_are_known)
+{
+    struct gm_snapshot s = load("[{\"address\":0,\"total_size\":1,\"blocks\":[{\"size\":1,"
+                                "\"state\":\"active_allocated\",\"frames\":[],\"forward_frames\":[\"a\\n\"]}]}]");
+    assert_int_equal(s.warning_count, 0);
+    gm_snapshot_free(&s);
+}
+
 TEST(warnings_say_what_happened)
 {
     struct gm_snapshot s = load("[{\"address\":0,\"total_size\":1,\"surprise\":1,\"segment_type\":7,"
