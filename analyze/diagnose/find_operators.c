@@ -506,19 +506,29 @@ static uint64_t wide_end_of(struct gm_lives *l)
     return ends >= LEAST_ENDS && !is_of_layers(l, size) ? size : 0;
 }
 
+static uint64_t largest_weight(const struct gm_lives *l)
+{
+    uint64_t largest = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_is_role(l, a, GM_ROLE_PARAMETER) && gm_requested(l->h, a) > largest)
+            largest = gm_requested(l->h, a);
+    return largest;
+}
+
 /* Of a backward pass that ends at that moment: of what is made while its last block of that size is there two are
- * equally large, and none stays, nor its cast. A product with a weight has a gradient that stays, and another of
- * another size. */
+ * equally large, and none stays, nor its cast. A product with a weight has a gradient that stays, or is as large as the
+ * largest, most of which was used, and is added to that of another use, and another of another size. */
 static bool has_twins(const struct gm_lives *l, uint64_t size, size_t last, uint32_t end)
 {
     const struct gm_history *h = l->h;
+    const uint64_t weight = largest_weight(l);
     uint64_t first = 0;
     bool is_found = false;
     for (uint32_t e = h->born[last]; e < end && e < h->freed[last]; e++) {
         const uint32_t a = gm_made_by(h, e);
         if (a == GM_NEVER || is_aside(l, a, size))
             continue;
-        if (h->freed[a] > end)
+        if (h->freed[a] > end || (gm_requested(h, a) <= weight && gm_requested(h, a) >= weight - weight / SHIFTED))
             return false;
         is_found |= gm_requested(h, a) == first;
         first = first > 0 ? first : gm_requested(h, a);

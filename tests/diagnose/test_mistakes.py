@@ -3828,6 +3828,7 @@ class Mistakes(unittest.TestCase):
         self.expect_none(model(20, 20), "vocabulary-copies")
         self.expect(model(20, 32), "vocabulary-copies", 1500, 3100)
         self.expect(model(20, 20, 40), "vocabulary-copies", 1500, 3100)  # as many positions as words, in half the bits
+        self.expect(model(32, 32), "vocabulary-copies", 1500, 3100)  # of a part of a table, and of all: added to that of lookups
 
     def test_reference_of_a_step_that_begins_early(self):
         """What a callback lets go of only after the next step began to be counted."""
