@@ -649,9 +649,9 @@ static bool add_loop(struct gm_set *set, const struct gm_lives *l, struct loops 
 }
 
 /* Of layers that repeat, be it inside of what repeats itself, those that keep most, and others, as of a decoder behind
- * an encoder, while each saves a quarter more. `*first`: what those have. */
+ * an encoder, while each saves a quarter more. */
 static bool collect_loops(struct gm_set *set, const struct gm_lives *l, const struct passes *passes,
-                          uint64_t activations, size_t *first)
+                          uint64_t activations)
 {
     static const double shares[] = {0.9, 0.5};
     const size_t n = l->h->allocation_count;
@@ -664,9 +664,8 @@ static bool collect_loops(struct gm_set *set, const struct gm_lives *l, const st
         ok = add_loop(set, l, &loops, shares[i], activations);
         set->n = gm_is_share(gm_set_at_peak(l, set), l->at_peak, WORTH) ? set->n : 0;
     }
-    *first = set->n;
     uint64_t saved = ok ? saved_by(l, set, &ok) : 0;
-    for (bool is_more = *first > 0; ok && is_more;) {
+    for (bool is_more = set->n > 0; ok && is_more;) {
         const size_t before = set->n;
         ok = add_loop(set, l, &loops, shares[0], activations);
         const uint64_t then = ok && set->n > before ? saved_by(l, set, &ok) : 0;
@@ -680,12 +679,12 @@ static bool collect_loops(struct gm_set *set, const struct gm_lives *l, const st
 /* What layers keep, of the kind that the peak's forward pass shows: they repeat, are passes of one line, or are calls
  * of modules, so many deep. Of these what leaves the lowest peak: each has to save a tenth more than those before it.
  */
-static void collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activations, size_t *first)
+static void collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activations)
 {
     const struct gm_lives *l = c->lives;
     GM_FREED struct gm_set other = {.v = NULL};
     GM_FREED struct passes passes = {.v = NULL};
-    bool ok = list_passes(&passes, l) && collect_loops(set, l, &passes, activations, first);
+    bool ok = list_passes(&passes, l) && collect_loops(set, l, &passes, activations);
     uint64_t saved = saved_by(l, set, &ok);
     for (unsigned level = 2; level <= DEEPEST && ok && saved + saved / 10 < activations; level++) {
         const bool is_some = collect_calls(&other, l, level, &ok) >= LEAST_CALLS;
@@ -696,32 +695,15 @@ static void collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activat
         const struct gm_set better = other;
         other = *set;
         *set = better;
-        *first = set->n;
         saved = then;
     }
     c->failed |= !ok;
-}
-
-/* The line of those layers of two kinds, one behind the other in the set, which is not the one told; NULL: there is
- * none.
- */
-static const char *other_loop(struct gm_case *c, const struct gm_set *set, size_t first, const char *told)
-{
-    const struct gm_set parts[] = {{.v = set->v, .n = first}, {.v = set->v + first, .n = set->n - first}};
-    const char *other = NULL;
-    enum gm_runs_parts runs;
-    for (size_t i = 0; told != NULL && first > 0 && first < set->n && i < 2 && other == NULL; i++) {
-        other = gm_lives_caller_of_parts(c->lives, &parts[i], &runs);
-        other = other != NULL && strcmp(other, told) == 0 ? NULL : other;
-    }
-    return other;
 }
 
 static void find_activations(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    size_t first = 0;
     uint64_t bytes = 0, all_bytes = 0; /* all: as where the peak is told, with what other mistakes have of them */
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t size = gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
@@ -729,12 +711,12 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
         all_bytes += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) ? size : 0;
     }
     if (l->has_backward && gm_is_share(bytes, l->at_peak, 0.5))
-        collect_kept(c, &set, bytes, &first);
+        collect_kept(c, &set, bytes);
     if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, WORTH))
         set.n = 0;
     struct gm_rule of_pass = *rule;
     enum gm_runs_parts runs;
-    const char *site = gm_lives_caller_of_parts(c->lives, &set, &runs), *other = other_loop(c, &set, first, site);
+    const char *other, *site = gm_lives_caller_of_parts(c->lives, &set, &runs, &other);
     char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
     if (runs == GM_RUNS_IN_PASSES && site != NULL) {
         of_pass.fix = gm_case_printf(

@@ -1262,7 +1262,27 @@ static size_t with_loop(const struct gm_lives *l, const struct gm_set *set, size
     return n + has_before;
 }
 
-const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set, enum gm_runs_parts *runs)
+static const char *label_of(struct gm_lives *l, uint32_t frame)
+{
+    const struct gm_frames *f = &l->snapshot->frames;
+    const struct gm_frame_row row = {string_of(&l->names, f->name[frame]), string_of(&l->names, f->filename[frame]),
+                                     f->line[frame]};
+    return gm_names_label(l->names.arena, &row);
+}
+
+/* The line with most but one, if it has a quarter as much. NULL: there is none. */
+static const char *next_line(struct gm_lives *l, const uint64_t *bytes, uint32_t line)
+{
+    const size_t count = l->snapshot->frames.count;
+    uint32_t next = line;
+    for (uint32_t f = 0; f < count; f++)
+        if (f != line && (next == line || bytes[f] > bytes[next]))
+            next = f;
+    return next != line && bytes[next] > 0 && bytes[next] >= bytes[line] / 4 ? label_of(l, next) : NULL;
+}
+
+const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set, enum gm_runs_parts *runs,
+                                     const char **other)
 {
     GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->frames.count + 1, sizeof *bytes);
     uint64_t most = 0;
@@ -1271,6 +1291,7 @@ const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *se
     size_t left = 2 * l->h->count;               /* events to look at: parts of layers hardly overlap */
     bool is_library;
     *runs = GM_RUNS_BY_LINE;
+    *other = NULL;
     for (size_t from = 0, to; bytes != NULL && from < set->n; from = to) {
         uint64_t part = 0;
         for (to = from; to < set->n && set->v[to].gone == set->v[from].gone; to++)
@@ -1297,6 +1318,7 @@ const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *se
     if (most == 0)
         return NULL;
     n = common_from_to(l, set->v[first].allocation, set->v[next - 1].allocation, frames, &all);
+    *other = next_line(l, bytes, line);
     *runs = is_in_sequence(l, frames, n) ? GM_RUNS_IN_SEQUENCE : GM_RUNS_BY_LINE;
     n = n < all && next < end && *runs == GM_RUNS_BY_LINE ? with_loop(l, set, first, end, frames, n, runs) : n;
     const char *label = line_of(l, frames, all, &n, false, &is_library);
