@@ -208,7 +208,7 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
     size_t anew;
     for (size_t a = 0; l->rounds.n >= LEAST_ROUNDS && a < h->allocation_count; a++)
         left += is_left_behind(l, a) ? gm_requested(h, a) : 0;
-    if (!gm_is_share(left, l->at_peak, 0.02) || !are_older_ones(c))
+    if (!gm_is_share(left, l->at_peak, 0.001) || !are_older_ones(c))
         return;
     GM_FREED uint32_t *last = last_of_trained(l, &anew);
     c->failed |= last == NULL;
@@ -224,10 +224,12 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
     c->failed |= set.n > 0 && !gm_sizes_of_those(&behind, l, is_left_behind);
     if (behind.n > 0)
         add_inputs(&set, l, &behind);
+    if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.02))
+        set.n = 0;
     gm_case_accuse_backward(
         c, rule, &set, first,
-        "gradients of the first backward pass that are never given up, while others are made anew in every "
-        "step: no optimizer has their parameters");
+        "gradients of the first backward pass that are never given up, with all that is kept or made for them, while "
+        "others are made anew in every step: no optimizer has their parameters");
 }
 
 /* ---- buckets ----------------------------------------------------------------------------------------------------- */
@@ -811,7 +813,8 @@ static const struct gm_rule rules[] = {
               "freed, and the backward pass keeps the inputs of their layers for nothing.",
      .when = "gradients of the first backward pass, or older ones that each pass adds to, are never freed, while "
              "others of weights without such a gradient "
-             "are, and hold 2 % of the peak; what a backward pass gives up right after such "
+             "are, and hold 2 % of the peak with what is kept or made for them only; what a backward pass gives up "
+             "right after such "
              "a gradient is the input of its layer, which only that needs, unless one of what is trained came in "
              "between",
      .what_to_do = "`base.requires_grad_(False)`"},

@@ -3949,6 +3949,26 @@ class Mistakes(unittest.TestCase):
         self.expect(adapted(False, has_bias=True), "frozen-gradients", 200, 340)  # a trained bias needs no input
         self.expect(adapted(False, is_summed=True), "frozen-gradients", 240, 340)  # in several parts first
 
+    def test_encoder_that_runs_with_gradients(self):
+        """Its weights are few, as convolutions' are: it is what the forward pass keeps for their gradients that counts."""
+        encode = [("forward", "vae.py", 8), *FORWARD[1:]]
+        t = Trace()
+        for mib, line in ((8, 3), (0.3, 4)):
+            for _ in range(6):
+                t.alloc(mib, [*WEIGHTS[:1], ("<module>", "train.py", line)])
+        for r in range(5):
+            kept = [t.alloc(60, encode) for _ in range(6)]
+            hidden, root = [t.alloc(16, FORWARD) for _ in range(6)], t.alloc(1 / 1024, ROOT)
+            trained = []
+            while hidden:
+                trained.append(t.alloc(8, AUTOGRAD))
+                t.free(hidden.pop())
+            while kept:
+                gradient, passing = t.alloc(0.3, AUTOGRAD), t.alloc(30, AUTOGRAD)
+                t.free(kept.pop(), passing, *([gradient] if r else []))
+            t.free(root, t.alloc(1 / 1024, STEP), *trained)
+        self.expect(t, "frozen-gradients", 300, 380, "train.py:22")
+
     def test_a_loop_after_the_last_step_is_not_the_run(self):
         """Batches on one line, each of which leaves something, and a report of several lines in the end."""
         t, line = Trace(), ("<module>", "train.py", 46)
