@@ -227,9 +227,12 @@ struct collected {
     uint64_t work, bytes;
 };
 
+/* What a model works on before the first step looks like data that are set up. */
 static bool may_be_listed(const struct gm_lives *l, size_t a)
 {
-    return may_be_held(l, a) && (gm_lives_by(l, a) & GM_BY_MODULE) == 0;
+    const bool is_input = gm_lives_is_role(l, a, GM_ROLE_INPUT) && l->h->born[a] > 0 && !l->taken[a] &&
+                          gm_requested(l->h, a) >= l->at_peak / 1000;
+    return (may_be_held(l, a) || is_input) && (gm_lives_by(l, a) & GM_BY_MODULE) == 0;
 }
 
 void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)

@@ -3969,6 +3969,23 @@ class Mistakes(unittest.TestCase):
             t.free(root, t.alloc(1 / 1024, STEP), *trained)
         self.expect(t, "frozen-gradients", 300, 380, "train.py:22")
 
+    def test_list_that_begins_before_the_first_step(self):
+        """What is collected of a game that is played between steps, and before the first, when it looks like data."""
+        t = Trace()
+        t.alloc(200, [("<module>", "train.py", 4)])
+        for _ in range(4):
+            t.alloc(8, WEIGHTS)
+        for steps in (4, 4, 1):
+            for _ in range(20):
+                t.alloc(10, [("<module>", "train.py", 9)])
+                t.free(*[t.alloc(12, FORWARD) for _ in range(8)])
+            for _ in range(steps):
+                hidden, root = [t.alloc(16, FORWARD) for _ in range(6)], t.alloc(1 / 1024, ROOT)
+                gradients = [t.alloc(8, AUTOGRAD) for _ in range(4)]
+                t.free(*hidden, root, t.alloc(1 / 1024, STEP), *gradients)
+        found = diagnosed(t)["tensors-in-a-list"]
+        self.assertEqual((590 * MIB, "<module>  train.py:9"), (found["bytes"], found["site"]))  # all but the last one
+
     def test_a_loop_after_the_last_step_is_not_the_run(self):
         """Batches on one line, each of which leaves something, and a report of several lines in the end."""
         t, line = Trace(), ("<module>", "train.py", 46)
