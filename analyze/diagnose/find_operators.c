@@ -360,7 +360,8 @@ static bool sizes_of_calls(struct gm_lives *l, uint64_t size, const bool *makes,
             has_scores[gm_lives_stack(l, a)] && !is_size_of(gm_requested(l->h, a), size);
     ok = ok && gm_lives_mark_lines(l, has_scores) && gm_lives_mark_lines(l, has_others);
     for (size_t a = 0; ok && a < l->h->allocation_count; a++)
-        if (has_scores[gm_lives_stack(l, a)] && !has_others[gm_lives_stack(l, a)])
+        if (has_scores[gm_lives_stack(l, a)] && !has_others[gm_lives_stack(l, a)] &&
+            gm_requested(l->h, a) > size / OF_ROWS)
             gm_set_drop(&set, a);
     return ok && !set.failed && gm_sizes_of_set(sizes, l, &set);
 }
