@@ -71,11 +71,14 @@ char *gm_arena_copy(struct gm_arena *arena, const char *s, size_t n)
 
 char *gm_arena_vprintf(struct gm_arena *arena, const char *format, va_list args)
 {
+    char usual[256];
     va_list again;
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
+    int n = vsnprintf(usual, sizeof usual, format, args);
     char *p = n < 0 ? NULL : take(arena, (size_t)n + 1);
-    if (p != NULL)
+    if (p != NULL && (size_t)n < sizeof usual)
+        memcpy(p, usual, (size_t)n + 1);
+    else if (p != NULL)
         vsnprintf(p, (size_t)n + 1, format, again);
     va_end(again);
     return p;

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 static inline bool gm_is_digit(char c)
@@ -38,7 +39,13 @@ static inline bool gm_is_printable(char c)
 /* Of a text of `n` bytes: how many printable ones it begins with. */
 static inline size_t gm_printable_run(const char *text, size_t n)
 {
+    const uint64_t ones = UINT64_MAX / 255;
     size_t run = 0;
+    for (uint64_t eight; run + sizeof eight <= n; run += sizeof eight) {
+        memcpy(&eight, text + run, sizeof eight);
+        if (((eight | (eight - 0x20 * ones) | (eight + ones)) & 0x80 * ones) != 0)
+            break;
+    }
     while (run < n && gm_is_printable(text[run]))
         run++;
     return run;

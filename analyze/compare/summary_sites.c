@@ -2,6 +2,7 @@
  *
  * The call sites of a summary: stacks that hold something at the end or at the peak, normalised, equal ones added up.
  */
+#include "analyze/base/address_map.h"
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/ascii.h"
 #include "analyze/base/freed.h"
@@ -9,8 +10,6 @@
 #include "analyze/compare/summary_work.h"
 #include "analyze/report/frame_kind.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +24,7 @@ struct site_work {
     struct gm_intern frames;                     /* "name\0file" */
     struct gm_intern stacks;                     /* frame numbers */
     uint32_t *of_frame;                          /* [gm_frame_id] its number in frames, + 1; 0: not asked so far */
+    struct gm_address_map of_place;              /* name << 32 | file, to that number: lines are not told */
     struct GM_VEC(struct gm_summary_site) sites; /* by number in stacks */
     struct GM_VEC(uint64_t) weights;             /* [site] of the stack that describes it */
     struct gm_text key;
@@ -64,19 +64,32 @@ static void hold_at_peak(struct site_work *w)
 
 /* ---- normalised stacks ------------------------------------------------------------------------------------------- */
 
+static bool is_python(struct site_work *w, struct gm_frame_id id)
+{
+    const struct gm_string_id file = w->work->snapshot->frames.filename[id.v];
+    return (gm_names_file_kind(&w->work->names, file) & GM_FILE_IS_PYTHON) != 0;
+}
+
 /* The number of a frame's normalised form; GM_INTERN_NONE: no memory. */
 static uint32_t frame_number(struct site_work *w, struct gm_frame_id id, const struct gm_frame_row *row)
 {
     if (w->of_frame[id.v] != 0)
         return w->of_frame[id.v] - 1;
-    w->key.length = 0;
-    gm_normalise_name(&w->key, row->name, gm_frame_is_python(row->filename));
-    gm_text_add_char(&w->key, '\0');
-    gm_normalise_file(&w->key, row->filename);
-    gm_text_add_char(&w->key, gm_frame_is_python(row->filename) ? 'p' : 'n'); /* one name may be of both kinds */
-    uint32_t number = w->key.failed ? GM_INTERN_NONE : gm_intern_add(&w->frames, w->key.data, w->key.length);
-    if (number != GM_INTERN_NONE)
-        w->of_frame[id.v] = number + 1;
+    const struct gm_frames *all = &w->work->snapshot->frames;
+    const uint64_t place = (uint64_t)all->name[id.v].v << 32 | all->filename[id.v].v;
+    uint32_t number = gm_map_get(&w->of_place, place), before;
+    if (number == GM_MAP_NONE) {
+        const bool python = is_python(w, id);
+        w->key.length = 0;
+        gm_normalise_name(&w->key, row->name, python);
+        gm_text_add_char(&w->key, '\0');
+        gm_normalise_file(&w->key, row->filename);
+        gm_text_add_char(&w->key, python ? 'p' : 'n'); /* one name may be of both kinds */
+        number = w->key.failed ? GM_INTERN_NONE : gm_intern_add(&w->frames, w->key.data, w->key.length);
+        if (number == GM_INTERN_NONE || !gm_map_put(&w->of_place, place, number, &before))
+            return GM_INTERN_NONE;
+    }
+    w->of_frame[id.v] = number + 1;
     return number;
 }
 
@@ -87,12 +100,15 @@ static bool is_same_place(const struct gm_frame_row *frame, const struct gm_fram
 
 /* What the frame that is shown called to make the block: the innermost function in Python below it, else the operator
  * of PyTorch. NULL: nothing to add. */
-static const char *find_via(const struct gm_frame_row *frames, size_t count, const struct gm_frame_row *telling,
+static const char *find_via(struct site_work *w, struct gm_stack_id stack, const struct gm_frame_row *telling,
                             size_t *length)
 {
     static const char op[] = "at::_ops::";
+    size_t count;
+    const struct gm_frame_id *ids = gm_stack_frames(w->work->snapshot, stack, &count);
+    const struct gm_frame_row *frames = gm_names_frames(&w->work->names, stack, &count);
     for (size_t i = 0; i < count && !is_same_place(&frames[i], telling); i++)
-        if (gm_frame_is_python(frames[i].filename)) {
+        if (is_python(w, ids[i])) {
             *length = strlen(frames[i].name);
             return frames[i].name;
         }
@@ -111,10 +127,16 @@ static const char *find_via(const struct gm_frame_row *frames, size_t count, con
 /* The length of the label without ":88" at its end; all of it if it does not end in the line of the frame. */
 static size_t length_without_line(const char *site, const struct gm_frame_row *telling)
 {
-    char line[32];
     const size_t n = strlen(site);
-    const int m = telling == NULL ? 0 : snprintf(line, sizeof line, ":%" PRIu64, telling->line);
-    return m > 0 && (size_t)m < n && strcmp(site + n - (size_t)m, line) == 0 ? n - (size_t)m : n;
+    size_t from = n;
+    uint64_t left = telling == NULL ? 0 : telling->line;
+    if (telling == NULL)
+        return n;
+    do
+        if (from == 0 || site[--from] != (char)('0' + left % 10))
+            return n;
+    while ((left /= 10) > 0);
+    return from > 1 && site[from - 1] == ':' ? from - 1 : n;
 }
 
 static void add_line(struct gm_summary_site *site, uint64_t line)
@@ -144,16 +166,15 @@ static bool describe(struct site_work *w, struct gm_summary_site *site, struct g
     struct gm_arena *arena = &w->work->summary->arena;
     const struct gm_category_rules *rules = w->work->options->rules;
     const uint32_t category = gm_classify(w->work->classifier, stack);
-    size_t count, length = 0;
-    const struct gm_frame_row *frames = gm_names_frames(&w->work->names, stack, &count);
+    size_t length = 0;
     const char *label = gm_names_site(&w->work->names, stack);
     const struct gm_frame_row *telling = gm_names_telling_frame(&w->work->names, stack);
-    if (frames == NULL || label == NULL)
+    if (label == NULL)
         return false;
     site->site = gm_arena_copy(arena, label, length_without_line(label, telling));
     site->category = gm_summary_copy(w->work, gm_category_name(rules, category));
     site->color = gm_category_color(rules, category);
-    const char *via = telling == NULL ? NULL : find_via(frames, count, telling, &length);
+    const char *via = telling == NULL ? NULL : find_via(w, stack, telling, &length);
     site->via = via == NULL || length > VIA_SHOWN ? NULL : gm_arena_copy(arena, via, length);
     return site->site != NULL && site->category != NULL && (via == NULL || length > VIA_SHOWN || site->via != NULL);
 }
@@ -172,7 +193,7 @@ static bool new_site(struct site_work *w)
 
 static bool begins(const struct gm_frame_row *rows, size_t i, size_t count, const char *with)
 {
-    return i < count && strncmp(rows[i].name, with, strlen(with)) == 0;
+    return i < count && rows[i].name[0] == with[0] && strncmp(rows[i].name, with, strlen(with)) == 0;
 }
 
 /* What autocast puts between an operator and its caller: itself, how it was called, and the operator once more. */
@@ -262,6 +283,7 @@ bool gm_summary_sites(struct gm_summary_work *work)
     ok = ok && publish(&w);
     gm_intern_free(&w.frames);
     gm_intern_free(&w.stacks);
+    gm_map_free(&w.of_place);
     gm_text_free(&w.key);
     GM_FREE_ALL(w.of_stack, w.of_frame, w.sites.v, w.weights.v, w.numbers.v);
     return ok;
@@ -316,7 +338,15 @@ void gm_normalise_name(struct gm_text *out, const char *name, bool is_python)
 {
     size_t n = is_python ? end_of_python_name(name) : end_of_name(name), depth = 0;
     for (size_t i = 0; i < n;) {
-        size_t address = address_length(name + i);
+        size_t plain = 0, address;
+        while (i + plain < n && name[i + plain] != '0' && name[i + plain] != '<' && name[i + plain] != '>')
+            plain++;
+        if (depth == 0)
+            gm_text_add_bytes(out, name + i, plain);
+        i += plain;
+        if (i == n)
+            break;
+        address = address_length(name + i);
         if (address > 0 && depth == 0)
             gm_text_add(out, "0x");
         if (address > 0) {

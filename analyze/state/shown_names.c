@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/state/shown_names.h"
 
+#include "analyze/base/ascii.h"
 #include "analyze/base/freed.h"
 #include "analyze/base/utf8.h"
 
@@ -78,11 +79,8 @@ const char *gm_names_string(struct gm_names *names, struct gm_string_id id)
         return names->clean[id.v];
     size_t n;
     const char *raw = gm_string(names->snapshot, id, &n);
-    bool is_plain = true; /* nearly all names are printable ASCII: no cleaning buffer needed */
-    for (size_t i = 0; i < n && is_plain; i++)
-        is_plain = raw[i] >= 0x20 && raw[i] < 0x7F;
     char *copy = NULL;
-    if (is_plain) {
+    if (gm_printable_run(raw, n) == n) { /* nearly all names: no cleaning buffer needed */
         copy = copy_ends(names->arena, raw, n);
     } else if (n < SIZE_MAX / 8) {
         char *buffer = malloc(GM_UTF8_CLEAN(n));

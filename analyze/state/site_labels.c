@@ -4,6 +4,7 @@
  * that is not PyTorch's own, Python's machinery or C++; if there is none, the frame that tells most.
  */
 #include "analyze/base/ascii.h"
+#include "analyze/base/text.h"
 #include "analyze/report/frame_kind.h"
 #include "analyze/state/shown_names.h"
 
@@ -297,15 +298,21 @@ const char *gm_names_label(struct gm_arena *arena, const struct gm_frame_row *fr
     const char *package;
     const int length = package_before(&package, frame->filename, tail);
     const char *gap = length == 0 || length > PATH_SHOWN ? "" : package + length + 1 == tail ? "/" : "/.../";
-    char *text = gm_arena_printf(arena, "%.*s  %.*s%s%s", gm_names_shown(name), name, gap[0] == '\0' ? 0 : length,
-                                 length == 0 ? "" : package, gap, tail);
-    if (text != NULL && frame->line != GM_REPORT_NONE)
-        text = gm_arena_printf(arena, "%s:%" PRIu64, text, frame->line);
-    /* a Windows path; the function's name stays as it is */
-    for (char *s = text == NULL ? NULL : text + gm_names_shown(name); s != NULL && *s != '\0'; s++)
-        if (*s == '\\')
-            *s = '/';
-    return text;
+    struct gm_text text = {0};
+    const size_t shown = (size_t)gm_names_shown(name);
+    gm_text_add_bytes(&text, name, shown);
+    gm_text_add(&text, "  ");
+    gm_text_add_bytes(&text, gap[0] == '\0' ? "" : package, gap[0] == '\0' ? 0 : (size_t)length);
+    gm_text_add(&text, gap);
+    gm_text_add(&text, tail);
+    for (size_t i = shown; i < text.length; i++) /* a Windows path; the function's name stays as it is */
+        if (text.data[i] == '\\')
+            text.data[i] = '/';
+    if (frame->line != GM_REPORT_NONE) {
+        gm_text_add_char(&text, ':');
+        gm_text_add_number(&text, frame->line);
+    }
+    return gm_text_take(&text, arena);
 }
 
 /* Both memos of one stack. */

@@ -15,7 +15,7 @@ struct gm_classifier;     /* likewise */
 struct gm_state_options {
     size_t top;     /* how many blocks in top_blocks (and pins) */
     int64_t device; /* report on this device only; -1: all */
-    bool is_brief;  /* without rows of blocks, call sites and what pins memory */
+    bool is_brief;  /* without rows of blocks, streams, pools and call sites, and what pins memory */
     const struct gm_category_rules *rules;
     struct gm_classifier
         *classifier; /* of these rules and the snapshot, to share what it learns; NULL: one of its own */

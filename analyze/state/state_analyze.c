@@ -210,7 +210,7 @@ static bool run_passes(struct gm_pass *pass)
     sum_devices(pass);
     const bool is_brief = pass->options->is_brief;
     return gm_pass_trace(pass) && (is_brief || gm_pass_fragmentation(pass)) && gm_pass_ledger(pass) &&
-           gm_pass_device_rows(pass) && gm_pass_blocks(pass) && (is_brief || gm_pass_pin_rows(pass)) &&
+           (is_brief || gm_pass_device_rows(pass)) && gm_pass_blocks(pass) && (is_brief || gm_pass_pin_rows(pass)) &&
            gm_pass_settings(pass);
 }
 

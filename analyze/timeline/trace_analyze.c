@@ -153,9 +153,9 @@ static bool reconstruct(struct gm_trace_pass *pass)
 static bool look_at_events(struct gm_trace_pass *pass)
 {
     gm_trace_ask_roles(pass);
-    if (pass->options->keep != NULL)
+    if (pass->options->keep != NULL && !pass->options->has_peaks_only)
         pass->settled = gm_history_settled(&pass->history);
-    return hide(pass) && categorize(pass) && gm_trace_find_steps(pass) &&
+    return hide(pass) && (pass->options->has_peaks_only || categorize(pass)) && gm_trace_find_steps(pass) &&
            (pass->options->is_brief || gm_trace_calls(pass));
 }
 

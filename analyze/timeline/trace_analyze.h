@@ -125,7 +125,7 @@ struct gm_timeline_options {
     struct gm_kept *keep;             /* likewise; filled if the analysis succeeds, gm_kept_free */
     bool is_brief;                    /* peaks, steps, roles and what is kept, without what only a whole report tells */
     bool has_peaks_only;              /* of what is brief peaks with their categories, and phases: no roles, no curves,
-                                       * no call sites */
+                                       * no call sites, no steps but those that phases need, without what they hold */
     const struct gm_history_reader *reader; /* not called for a short trace; NULL: none */
 };
 

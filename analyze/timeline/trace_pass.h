@@ -59,7 +59,7 @@ struct gm_trace_pass {
     struct gm_named_range *ranges;
     struct gm_range_change *range_changes; /* the innermost annotation around the events; gm_trace_range_at */
     size_t range_change_count;
-    uint16_t *category;       /* [history.allocation_count] of options->rules */
+    uint16_t *category;       /* [history.allocation_count] of options->rules; NULL: gm_category_of asks */
     uint8_t *role;            /* [history.allocation_count], from roles.c: index in its table */
     uint8_t *reason;          /* likewise: why */
     uint8_t *hidden;          /* [history.allocation_count] left out by --stream or --min-size; NULL: none */
@@ -89,6 +89,14 @@ static inline uint32_t gm_trace_range_at(const struct gm_trace_pass *pass, uint3
 static inline bool gm_is_hidden(const struct gm_trace_pass *pass, size_t allocation)
 {
     return pass->hidden != NULL && pass->hidden[allocation];
+}
+
+/* The category of an allocation; where only those at the peak are asked for, looked up. */
+static inline uint32_t gm_category_of(const struct gm_trace_pass *pass, size_t allocation)
+{
+    return pass->category != NULL
+               ? pass->category[allocation]
+               : gm_classify(pass->options->classifier, (struct gm_stack_id){gm_stack_of(&pass->history, allocation)});
 }
 
 /* The role of an allocation, GM_ROLE_UNKNOWN while roles are not known. */

@@ -28,9 +28,9 @@ static void tell_slices(struct gm_text *out, const struct gm_slices *slices)
 
 static void tell_device(struct gm_text *out, const struct gm_summary_device *d)
 {
-    gm_text_printf(out, "device %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %s %s %" PRIu64 " %s\n", d->device,
-                   d->events, d->ooms, d->totals.reserved, d->is_reconstructed, or_dash(d->peak_site),
-                   or_dash(d->peak_phase), d->peak_step, or_dash(d->peak_range));
+    gm_text_printf(out, "device %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %s %s %s\n", d->device, d->events,
+                   d->ooms, d->totals.reserved, d->is_reconstructed, or_dash(d->peak_site), or_dash(d->peak_phase),
+                   or_dash(d->peak_range));
     for (int i = 0; i < GM_LEVEL_COUNT; i++)
         gm_text_printf(out, "%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", d->peaks[i].bytes, d->peaks[i].event,
                        d->peaks[i].time_us);

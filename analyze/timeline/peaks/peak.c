@@ -221,7 +221,7 @@ static bool gather(struct gm_trace_pass *pass, struct gm_live *live, struct gm_a
         if (!gm_history_is_active(h, a, pass->peak_moment) || gm_is_hidden(pass, a))
             continue;
         const struct gm_amount one = {gm_requested(h, a), 1};
-        gm_amount_add(&categories[pass->category[a]], &one);
+        gm_amount_add(&categories[gm_category_of(pass, a)], &one);
         gm_amount_add(&roles[gm_role_of(pass, a)], &one);
         gm_amount_add(&lifetimes[lifetime_of(h, step, a)], &one);
         if (live != NULL && !gm_live_add(live, a, gm_requested(h, a)))

@@ -26,9 +26,21 @@ static bool starts(struct text t, const char *word)
     return gm_begins_with(t.s, t.n, word);
 }
 
+/* NULL if it is not there. Words are short and names, too: memmem prepares more than it looks at. */
+static const char *find(const char *from, const char *end, const char *word)
+{
+    const size_t n = strlen(word);
+    for (; (size_t)(end - from) >= n; from++) {
+        from = memchr(from, word[0], (size_t)(end - from) - n + 1);
+        if (from == NULL || memcmp(from, word, n) == 0)
+            return from;
+    }
+    return NULL;
+}
+
 static bool has(struct text t, const char *word)
 {
-    return t.n > 0 && memmem(t.s, t.n, word, strlen(word)) != NULL;
+    return find(t.s, t.s + t.n, word) != NULL;
 }
 
 static bool is_slash(char c)
@@ -48,7 +60,7 @@ static bool is_path_at(struct text t, size_t i, const char *path)
 static bool has_backward_node(struct text t)
 {
     while (has(t, "Backward")) {
-        const char *at = (const char *)memmem(t.s, t.n, "Backward", 8) + 8;
+        const char *at = find(t.s, t.s + t.n, "Backward") + 8;
         t.n -= (size_t)(at - t.s);
         t.s = at;
         size_t digits = 0;
@@ -73,9 +85,9 @@ static bool is_backward(struct text t)
 static bool has_word(struct text t, const char *word)
 {
     const size_t n = strlen(word);
-    const char *end = t.s + t.n, *at = t.n == 0 ? NULL : memmem(t.s, t.n, word, n);
+    const char *end = t.s + t.n, *at = find(t.s, end, word);
     while (at != NULL && ((at > t.s && at[-1] != '_') || (at + n < end && at[n] != '_')))
-        at = memmem(at + 1, (size_t)(end - at) - 1, word, n);
+        at = find(at + 1, end, word);
     return at != NULL;
 }
 

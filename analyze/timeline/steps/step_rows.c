@@ -189,7 +189,8 @@ static bool fill(struct rows *r)
     }
     if (!name_rows(r, count))
         return false;
-    walk(r);
+    if (!w->pass->options->has_peaks_only)
+        walk(r);
     out->rows = r->rows;
     out->row_count = count;
     out->row_total = n;

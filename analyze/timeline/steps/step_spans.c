@@ -615,17 +615,20 @@ bool gm_step_spans(struct gm_step_work *w)
 {
     if (!list_allocs(w) || !from_profiler(w))
         return false;
+    bool serves = false;
     for (size_t i = 0; i < w->allocs.count && !(w->is_training && w->has_stacks); i++) {
         w->has_stacks |= w->allocs.stack[i] > GM_STACK_EMPTY;
-        uint8_t kind = gm_kind_at(w, i);
+        const uint8_t class = gm_stack_class(&w->classes, w->allocs.stack[i]), kind = class & GM_STACK_KIND;
         w->is_training |= kind == GM_STACK_BACKWARD || kind == GM_STACK_OPTIMIZER;
+        serves |= (class & (GM_STACK_PREFILL | GM_STACK_GENERATE)) != 0;
     }
     w->is_training |= w->idle.n > 0;
     for (size_t i = 0; i < w->ranges.n; i++)
         w->is_training |= w->ranges.v[i].kind == GM_RANGE_OPTIMIZER_STEP;
     if (w->spans.n == 0 && !from_optimizer(w))
         return false;
-    if (w->spans.n == 0 && !gm_spans_from_period(w))
+    const bool are_for_phases = w->pass->options->has_peaks_only; /* of which there are none without these */
+    if (w->spans.n == 0 && (w->is_training || serves || !are_for_phases) && !gm_spans_from_period(w))
         return false;
     measure_cut_spans(w);
     return true;

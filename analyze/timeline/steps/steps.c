@@ -58,8 +58,9 @@ bool gm_trace_steps(struct gm_trace_pass *pass)
         out->period_events = w->period_events;
         out->certainty = w->certainty;
     }
-    ok = ok && gm_step_bands(w) && gm_step_names(w) && gm_step_pattern(w) &&
-         (pass->options->keep == NULL || keep_spans(pass));
+    ok = ok && gm_step_bands(w);
+    if (!pass->options->has_peaks_only)
+        ok = ok && gm_step_names(w) && gm_step_pattern(w) && (pass->options->keep == NULL || keep_spans(pass));
     gm_trace_forget_steps(pass);
     return ok;
 }
