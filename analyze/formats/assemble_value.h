@@ -106,7 +106,7 @@ struct gm_assembler {
     uint64_t order_seen[GM_ORDER_COUNT][64]; /* sets of keys whose order was learned (a cache; see keep.c) */
     uint32_t order_learned[GM_ORDER_COUNT];
     /* the last stream and pool: events repeat them */
-    struct gm_frame_lists known; /* pickle_event.c */
+    struct gm_frame_lists known; /* pickle_row.c */
     int64_t last_stream;
     struct gm_stream_id last_stream_id;
     struct gm_pool_key last_pool;

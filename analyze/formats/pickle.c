@@ -582,9 +582,9 @@ static enum gm_status run_hot(struct machine *d, struct gm_error *err)
             continue;
         }
         case GM_OP_EMPTY_DICT: {
-            uint32_t event;
-            const unsigned char *end = gm_pickle_event(a, p, stop, (size_t)(limit - sp), &event);
-            *sp = (struct gm_read_value){.ref = end != NULL ? event : GM_REF(GM_KIND_OPEN, GM_OPEN_DICT)};
+            uint32_t row;
+            const unsigned char *end = gm_pickle_row(a, p, stop, (size_t)(limit - sp), &row);
+            *sp = (struct gm_read_value){.ref = end != NULL ? row : GM_REF(GM_KIND_OPEN, GM_OPEN_DICT)};
             sp++;
             p = end != NULL ? end : p + 1;
             continue;

@@ -97,11 +97,11 @@ unsigned gm_op_length_width(unsigned op); /* of GM_ARG_COUNTED: 1, 4 or 8 */
  * announces need not be; nor does the end of a line. Unknown and refused opcodes need only themselves. */
 bool gm_op_is_complete(const unsigned char *p, size_t n);
 
-/* Reads the event that begins at p, with an EMPTY_DICT, if it is like the one before and nothing about it is odd, and
- * makes its row: returns where it ends and sets *ref. NULL: nothing was done, the plain way is to read it. Before
- * `stop` all opcodes are complete; `room` is that of the stack. */
-const unsigned char *gm_pickle_event(struct gm_assembler *a, const unsigned char *p, const unsigned char *stop,
-                                     size_t room, uint32_t *ref);
+/* Reads the event, block or frame that begins at p, with an EMPTY_DICT, if it is like one before and nothing about it
+ * is odd, and makes its row: returns where it ends and sets *ref. NULL: nothing was done, the plain way is to read it.
+ * Before `stop` all opcodes are complete; `room` is that of the stack. */
+const unsigned char *gm_pickle_row(struct gm_assembler *a, const unsigned char *p, const unsigned char *stop,
+                                   size_t room, uint32_t *ref);
 
 /* The arguments of protocol 0, which are lines of text. */
 

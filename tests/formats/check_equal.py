@@ -110,7 +110,7 @@ def some_events(seed):
 
 
 def at_once(program):
-    """Events are read at once from protocol 4 on only (pickle_event.c): before, the plain way is the oracle."""
+    """Events are read at once from protocol 4 on only (pickle_row.c): before, the plain way is the oracle."""
     count = failures = 0
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "events")

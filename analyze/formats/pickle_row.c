@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events at once. Nearly all of a file are dictionaries with the keys of one before, all of them strings of the memo,
- * whose values are numbers or in the memo too. Such a row is read here without the stack and the table of fields;
- * whatever else is met, nothing has happened yet and the plain way (pickle.c, assemble_row.c) reads the row from its
- * beginning. What a row comes to is decided there: this knows only what it is if nothing about it is odd.
+ * Events, blocks and frames at once. Nearly all of a file are dictionaries with the keys of one before, all of them
+ * strings of the memo, whose values are numbers, strings or in the memo too. Such a row is read here without the stack
+ * and the table of fields; whatever else is met, nothing has happened yet and the plain way (pickle.c, assemble_row.c)
+ * reads the row from its beginning. What a row comes to is decided there: this knows only what it is if nothing about
+ * it is odd.
  */
 #include "analyze/formats/assemble_value.h"
 #include "analyze/formats/pickle_ops.h"
@@ -14,15 +15,23 @@ enum {
     MOST_KNOWN = 1 << 20 /* bytes of lists of frames that are kept */,
     LOOK_AT = 48 /* bytes at the beginning of one */,
     MOST_FRAMES = 256,
-    MOST_MEMOISED = 7 /* the event, its pool, its frames, strings */,
+    MOST_MEMOISED = 10 /* the row, its pool, its frames, strings */,
     MOST_VALUES = MOST_FRAMES + 64
 };
 
-/* An event while it is read. */
+/* The keys of each kind of row, beside those that an event has all. */
+#define BIT(key) (UINT64_C(1) << GM_KEY_##key)
+#define OF_FRAMES (BIT(NAME) | BIT(FILENAME) | BIT(LINE))
+#define OF_BLOCKS (BIT(ADDRESS) | BIT(REQUESTED_SIZE) | BIT(STATE))
+
+/* A row while it is read. */
 struct reading {
     struct gm_assembler *a;
     const unsigned char *p, *stop; /* up to `stop` any opcode is complete in the window */
     struct gm_event_row row;
+    struct gm_block_build_row block; /* but its size and stack, which are the event's */
+    struct gm_string_id name, filename;
+    uint64_t line;
     uint64_t present;                  /* bit per key */
     uint32_t memoised[MOST_MEMOISED];  /* references, in order */
     size_t memoised_count, stack_slot; /* the latter: of the stack that `frames` become; 0: it has none */
@@ -90,6 +99,16 @@ static bool action(struct reading *r)
     const uint32_t known = word - GM_WORD_FIRST_ACTION;
     r->row.action = (uint8_t)known;
     return is_string && known < GM_ACTION_COUNT && known != GM_ACTION_OOM;
+}
+
+static bool state(struct reading *r)
+{
+    uint32_t word;
+    const bool is_string = string(r, &word);
+    r->block.state = word == GM_VALUE_ACTIVE_ALLOCATED      ? GM_BLOCK_ACTIVE_ALLOCATED
+                     : word == GM_VALUE_ACTIVE_PENDING_FREE ? GM_BLOCK_ACTIVE_PENDING_FREE
+                                                            : GM_BLOCK_INACTIVE;
+    return is_string && (r->block.state != GM_BLOCK_INACTIVE || word == GM_VALUE_INACTIVE);
 }
 
 static bool stream(struct reading *r)
@@ -234,13 +253,56 @@ static inline bool item(struct reading *r)
         return string(r, &r->row.category);
     case GM_KEY_FRAMES:
         return frames(r);
+    case GM_KEY_NAME:
+        return string(r, &r->name.v);
+    case GM_KEY_FILENAME:
+        return string(r, &r->filename.v);
+    case GM_KEY_LINE:
+        return number(r, &r->line);
+    case GM_KEY_ADDRESS:
+        return number(r, &r->block.address);
+    case GM_KEY_REQUESTED_SIZE:
+        return number(r, &r->block.requested);
+    case GM_KEY_STATE:
+        return state(r);
     default:
         return false;
     }
 }
 
+/* Which row it is, and in which order its keys are if they are in that of one before. GM_ORDER_COUNT: not one of
+ * these. */
+static enum gm_order_kind kind_of(const struct reading *r)
+{
+    const uint64_t has = r->present;
+    const bool has_frames = r->stack_slot != 0 || r->row.stack.v > GM_STACK_EMPTY;
+    if ((has & BIT(ACTION)) != 0)
+        return (has & (OF_FRAMES | OF_BLOCKS)) == 0 ? gm_event_order(has) : GM_ORDER_COUNT;
+    if (has == OF_FRAMES) /* what is kept beside frames is the plain way's */
+        return r->a->m->kept[GM_ROW_FRAME].n == 0 ? GM_ORDER_FRAME : GM_ORDER_COUNT;
+    if ((has | BIT(REQUESTED_SIZE) | BIT(FRAMES)) == (OF_BLOCKS | BIT(SIZE) | BIT(FRAMES)))
+        return has_frames ? GM_ORDER_BLOCK_WITH_FRAMES : GM_ORDER_BLOCK;
+    return GM_ORDER_COUNT;
+}
+
+/* Adds the row to its table; GM_NO_REF: it has no place there. */
+static uint32_t add(struct reading *r, enum gm_order_kind kind)
+{
+    struct gm_snapshot_memory *m = r->a->m;
+    const uint32_t event = GM_REF(GM_KIND_EVENT, m->events.count), block = GM_REF(GM_KIND_BLOCK, m->blocks.n);
+    if (kind == GM_ORDER_FRAME) {
+        const uint32_t frame = gm_intern_frame(m, r->name, r->filename, r->line).v;
+        return frame == 0 ? GM_NO_REF : GM_REF(GM_KIND_FRAME, frame);
+    }
+    if (kind == GM_ORDER_EVENT || kind == GM_ORDER_EVENT_WITH_FRAMES)
+        return gm_builder_add_event(m, &r->row) ? event : GM_NO_REF;
+    r->block.size = r->row.size;
+    r->block.stack = r->row.stack;
+    return m->blocks.n < GM_MAX_ID && GM_VEC_PUSH(&m->blocks, r->block) ? block : GM_NO_REF;
+}
+
 /* Makes the row; its memo's slots follow each other. */
-static bool make(struct reading *r)
+static bool make(struct reading *r, enum gm_order_kind kind)
 {
     struct gm_assembler *a = r->a;
     if (r->stack_slot != 0) {
@@ -250,16 +312,16 @@ static bool make(struct reading *r)
             return false;
         learn_list(r);
     }
-    r->memoised[0] = GM_REF(GM_KIND_EVENT, a->m->events.count);
-    if (!gm_builder_add_event(a->m, &r->row))
+    r->memoised[0] = add(r, kind);
+    if (r->memoised[0] == GM_NO_REF)
         return false;
     memcpy(a->memo.v + a->memo.n, r->memoised, sizeof r->memoised); /* there is room for all of them */
     a->memo.n += r->memoised_count;
     return true;
 }
 
-const unsigned char *gm_pickle_event(struct gm_assembler *a, const unsigned char *p, const unsigned char *stop,
-                                     size_t room, uint32_t *ref)
+const unsigned char *gm_pickle_row(struct gm_assembler *a, const unsigned char *p, const unsigned char *stop,
+                                   size_t room, uint32_t *ref)
 {
     struct reading r;
     if (p[1] != GM_OP_MEMOIZE || p[2] != GM_OP_MARK || room < MOST_VALUES ||
@@ -269,14 +331,15 @@ const unsigned char *gm_pickle_event(struct gm_assembler *a, const unsigned char
     r.p = p + 3;
     r.stop = stop;
     r.row = (struct gm_event_row){.addr = GM_ABSENT, .size = GM_ABSENT, .time_us = GM_ABSENT_TIME};
+    r.block.requested = GM_ABSENT;
     r.present = 0;
     r.memoised_count = 1;
     r.stack_slot = r.depth = 0;
     while (r.p[0] != GM_OP_SETITEMS)
         if (!item(&r))
             return NULL;
-    const bool is_known = a->order_seen[gm_event_order(r.present)][gm_order_slot(r.present)] == r.present;
-    if (!is_known || r.present == 0 || !make(&r))
+    const enum gm_order_kind kind = kind_of(&r);
+    if (kind == GM_ORDER_COUNT || a->order_seen[kind][gm_order_slot(r.present)] != r.present || !make(&r, kind))
         return NULL;
     *ref = r.memoised[0];
     return r.p + 1;
