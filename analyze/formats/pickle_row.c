@@ -190,6 +190,33 @@ static void learn_list(struct reading *r)
     r->guesses[0] = known->last = list;
 }
 
+/* Frames that were met before, up to after their APPENDS. In variables of its own: most opcodes of a file are these. */
+static bool frames_of_list(struct reading *r)
+{
+    const unsigned char *p = r->p, *const stop = r->stop;
+    const uint32_t *const memo = r->a->memo.v;
+    const size_t memo_count = r->a->memo.n;
+    uint32_t *to = r->frames, *const end = to + MOST_FRAMES, differs = 0, slot;
+    while (p[0] != GM_OP_APPENDS) {
+        if (p[0] == GM_OP_LONG_BINGET) {
+            memcpy(&slot, p + 1, sizeof slot);
+            p += 5;
+        } else if (p[0] == GM_OP_BINGET) {
+            slot = p[1];
+            p += 2;
+        } else {
+            return false;
+        }
+        if (slot >= memo_count || to == end || p > stop)
+            return false;
+        differs |= memo[slot] ^ GM_REF(GM_KIND_FRAME, 0);
+        *to++ = memo[slot];
+    }
+    r->p = p + 1;
+    r->depth = (size_t)(to - r->frames);
+    return differs >> GM_KIND_SHIFT == 0;
+}
+
 /* A list that was met before, an empty one, or one of frames that were met before. */
 static bool frames(struct reading *r)
 {
@@ -212,13 +239,8 @@ static bool frames(struct reading *r)
         return true;
     r->list = r->p;
     r->stack_slot = r->memoised_count++;
-    for (; r->p[0] != GM_OP_APPENDS; r->depth++) {
-        const uint32_t ref = r->p <= r->stop && r->depth < MOST_FRAMES ? get(r) : GM_NO_REF;
-        if (GM_REF_KIND(ref) != GM_KIND_FRAME)
-            return false;
-        r->frames[r->depth] = ref;
-    }
-    r->p++;
+    if (!frames_of_list(r))
+        return false;
     r->list_end = r->p;
     return r->depth > 0;
 }

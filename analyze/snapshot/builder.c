@@ -170,10 +170,10 @@ static bool is_stack(const struct gm_snapshot_memory *m, uint32_t id, const uint
     if (m->stack_start.v[id + 1] - start != depth)
         return false;
     const struct gm_frame_id *known = m->stack_frames.v + start;
+    uint32_t differs = 0; /* of several at once: guesses are right, mostly */
     for (size_t i = 0; i < depth; i++)
-        if (known[i].v != (tagged[i] & GM_MAX_ID))
-            return false;
-    return true;
+        differs |= known[i].v ^ (tagged[i] & GM_MAX_ID);
+    return differs == 0;
 }
 
 static struct gm_stack_id find_stack(struct gm_snapshot_memory *m, const uint32_t *tagged, size_t depth)
@@ -188,8 +188,10 @@ static struct gm_stack_id find_stack(struct gm_snapshot_memory *m, const uint32_
     if (at_limit(m, m->stack_start.n) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->stack_start, 1) ||
         !GM_VEC_ROOM(&m->stack_frames, depth))
         return none;
+    struct gm_frame_id *frames = m->stack_frames.v + m->stack_frames.n;
     for (size_t i = 0; i < depth; i++)
-        m->stack_frames.v[m->stack_frames.n++].v = tagged[i] & GM_MAX_ID;
+        frames[i].v = tagged[i] & GM_MAX_ID;
+    m->stack_frames.n += depth;
     m->stack_start.v[m->stack_start.n++] = m->stack_frames.n;
     id_set_put(set, hash, id);
     return (struct gm_stack_id){id};
