@@ -24,10 +24,11 @@ enum {
 #define OF_FRAMES (BIT(NAME) | BIT(FILENAME) | BIT(LINE))
 #define OF_BLOCKS (BIT(ADDRESS) | BIT(REQUESTED_SIZE) | BIT(STATE))
 
-/* A row while it is read. */
+/* A row while it is read. Where reading is, `p`, is handed from function to function, not kept here: so it stays in a
+ * register. Each returns where the next opcode is; NULL: something is odd, or new. */
 struct reading {
     struct gm_assembler *a;
-    const unsigned char *p, *stop; /* up to `stop` any opcode is complete in the window */
+    const unsigned char *stop; /* up to here any opcode is complete in the window */
     struct gm_event_row row;
     struct gm_block_build_row block; /* but its size and stack, which are the event's */
     struct gm_string_id name, filename;
@@ -41,98 +42,99 @@ struct reading {
     const unsigned char *list, *list_end; /* from after their MARK on, with their APPENDS */
 };
 
-/* The reference that a GET fetches, or GM_NO_REF. */
-static inline uint32_t get(struct reading *r)
+/* *ref is what a GET fetches. */
+static inline const unsigned char *get(const struct reading *r, const unsigned char *p, uint32_t *ref)
 {
-    uint32_t slot;
-    if (r->p[0] == GM_OP_BINGET) {
-        slot = r->p[1];
-        r->p += 2;
-    } else if (r->p[0] == GM_OP_LONG_BINGET) {
-        memcpy(&slot, r->p + 1, sizeof slot);
-        r->p += 5;
-    } else {
-        return GM_NO_REF;
-    }
-    return slot < r->a->memo.n ? r->a->memo.v[slot] : GM_NO_REF;
+    uint32_t slot = p[1];
+    const bool is_long = p[0] == GM_OP_LONG_BINGET;
+    if (is_long)
+        memcpy(&slot, p + 1, sizeof slot);
+    else if (p[0] != GM_OP_BINGET)
+        return NULL;
+    if (slot >= r->a->memo.n)
+        return NULL;
+    *ref = r->a->memo.v[slot];
+    return p + (is_long ? 5 : 2);
 }
 
 /* A number that is not negative, in at most 8 bytes. */
-static inline bool number(struct reading *r, uint64_t *value)
+static inline const unsigned char *number(const unsigned char *p, uint64_t *value)
 {
-    const unsigned char *p = r->p;
+    const bool is_long = p[0] == GM_OP_LONG1;
     const unsigned n = p[0] == GM_OP_BININT1   ? 1
                        : p[0] == GM_OP_BININT2 ? 2
                        : p[0] == GM_OP_BININT  ? 4
-                       : p[0] == GM_OP_LONG1   ? p[1]
+                       : is_long               ? p[1]
                                                : 0;
-    p += p[0] == GM_OP_LONG1 ? 2 : 1;
-    if (n == 0 || n > 8 || (n > 2 && (p[n - 1] & 0x80) != 0) || (r->p[0] == GM_OP_LONG1 && (p[n - 1] & 0x80) != 0))
-        return false;
+    p += is_long ? 2 : 1;
+    if (n == 0 || n > 8 || ((n > 2 || is_long) && (p[n - 1] & 0x80) != 0))
+        return NULL;
     memcpy(value, p, sizeof *value);
     *value &= UINT64_MAX >> (64 - 8 * n);
-    r->p = p + n;
-    return true;
+    return p + n;
 }
 
 /* One that was met before, or a short one. */
-static inline bool string(struct reading *r, uint32_t *id)
+static inline const unsigned char *string(struct reading *r, const unsigned char *p, uint32_t *id)
 {
-    if (r->p[0] != GM_OP_SHORT_BINUNICODE) {
-        const uint32_t ref = get(r);
+    if (p[0] != GM_OP_SHORT_BINUNICODE) {
+        uint32_t ref = GM_NO_REF;
+        p = get(r, p, &ref);
         *id = GM_REF_INDEX(ref);
-        return GM_REF_KIND(ref) == GM_KIND_STRING;
+        return GM_REF_KIND(ref) == GM_KIND_STRING ? p : NULL;
     }
-    if (r->stop - r->p < 4) /* with what comes after it */
-        return false;
-    const unsigned length = r->p[1];
-    *id = gm_intern_string(r->a->m, r->p + 2, length).v;
-    r->p += 2 + length + 1;
+    if (r->stop - p < 4) /* with what comes after it */
+        return NULL;
+    const unsigned length = p[1];
+    *id = gm_intern_string(r->a->m, p + 2, length).v;
+    p += 2 + length + 1;
     r->memoised[r->memoised_count++] = GM_REF(GM_KIND_STRING, *id);
-    return *id != 0 && r->p[-1] == GM_OP_MEMOIZE;
+    return *id != 0 && p[-1] == GM_OP_MEMOIZE ? p : NULL;
 }
 
-static bool action(struct reading *r)
+static const unsigned char *action(struct reading *r, const unsigned char *p)
 {
-    uint32_t word;
-    const bool is_string = string(r, &word);
+    uint32_t word = 0;
+    p = string(r, p, &word);
     const uint32_t known = word - GM_WORD_FIRST_ACTION;
     r->row.action = (uint8_t)known;
-    return is_string && known < GM_ACTION_COUNT && known != GM_ACTION_OOM;
+    return known < GM_ACTION_COUNT && known != GM_ACTION_OOM ? p : NULL;
 }
 
-static bool state(struct reading *r)
+static const unsigned char *state(struct reading *r, const unsigned char *p)
 {
-    uint32_t word;
-    const bool is_string = string(r, &word);
+    uint32_t word = 0;
+    p = string(r, p, &word);
     r->block.state = word == GM_VALUE_ACTIVE_ALLOCATED      ? GM_BLOCK_ACTIVE_ALLOCATED
                      : word == GM_VALUE_ACTIVE_PENDING_FREE ? GM_BLOCK_ACTIVE_PENDING_FREE
                                                             : GM_BLOCK_INACTIVE;
-    return is_string && (r->block.state != GM_BLOCK_INACTIVE || word == GM_VALUE_INACTIVE);
+    return r->block.state != GM_BLOCK_INACTIVE || word == GM_VALUE_INACTIVE ? p : NULL;
 }
 
-static bool stream(struct reading *r)
+static const unsigned char *stream(struct reading *r, const unsigned char *p)
 {
     uint64_t handle;
-    const bool ok = number(r, &handle);
-    r->row.stream = ok ? gm_assembler_stream(r->a, (int64_t)handle).v : 0;
-    return r->row.stream != 0;
+    p = number(p, &handle);
+    r->row.stream = p != NULL ? gm_assembler_stream(r->a, (int64_t)handle).v : 0;
+    return r->row.stream != 0 ? p : NULL;
 }
 
 /* One that was met before, or a tuple of two numbers. */
-static bool pool(struct reading *r)
+static const unsigned char *pool(struct reading *r, const unsigned char *p)
 {
     struct gm_pool_key key;
-    const uint32_t ref = r->p[0] == GM_OP_BINGET || r->p[0] == GM_OP_LONG_BINGET ? get(r) : GM_NO_REF;
+    uint32_t ref = GM_NO_REF;
+    const unsigned char *after = get(r, p, &ref);
     r->row.pool = GM_REF_INDEX(ref);
-    if (ref != GM_NO_REF)
-        return GM_REF_KIND(ref) == GM_KIND_POOL;
-    if (!number(r, &key.first) || !number(r, &key.second) || r->p[0] != GM_OP_TUPLE2 || r->p[1] != GM_OP_MEMOIZE)
-        return false;
-    r->p += 2;
+    if (after != NULL)
+        return GM_REF_KIND(ref) == GM_KIND_POOL ? after : NULL;
+    p = number(p, &key.first);
+    p = p == NULL ? NULL : number(p, &key.second);
+    if (p == NULL || p[0] != GM_OP_TUPLE2 || p[1] != GM_OP_MEMOIZE)
+        return NULL;
     r->row.pool = gm_assembler_pool(r->a, key).v;
     r->memoised[r->memoised_count++] = GM_REF(GM_KIND_POOL, r->row.pool);
-    return r->row.pool != 0;
+    return r->row.pool != 0 ? p + 2 : NULL;
 }
 
 /* The guesses for a list that begins at p, of which so much is in the window. */
@@ -148,23 +150,22 @@ static inline uint32_t *guesses_for(struct gm_frame_lists *known, const unsigned
 }
 
 /* The list that is expected, bytes for bytes. */
-static bool known_list(struct reading *r)
+static const unsigned char *known_list(struct reading *r, const unsigned char *p)
 {
     struct gm_frame_lists *known = &r->a->known;
-    r->guesses = guesses_for(known, r->p);
+    r->guesses = guesses_for(known, p);
     for (int i = 0; i < 2 && r->guesses[i] < known->lists.n; i++) {
         const uint32_t guess = r->guesses[i];
         const struct gm_frame_list *list = &known->lists.v[guess];
-        if (guess == 0 || r->stop - r->p < (ptrdiff_t)list->length || /* p may be some bytes beyond stop */
-            memcmp(r->p, known->bytes.v + list->first, list->length) != 0)
+        if (guess == 0 || r->stop - p < (ptrdiff_t)list->length || /* p may be some bytes beyond stop */
+            memcmp(p, known->bytes.v + list->first, list->length) != 0)
             continue;
-        r->p += list->length;
         r->row.stack.v = list->stack;
         r->memoised[r->memoised_count++] = GM_REF(GM_KIND_STACK, list->stack);
         known->last = guess;
-        return true;
+        return p + list->length;
     }
-    return false;
+    return NULL;
 }
 
 /* The list of the row's stack, to be known again. Without memory, or room, it is not. */
@@ -191,9 +192,9 @@ static void learn_list(struct reading *r)
 }
 
 /* Frames that were met before, up to after their APPENDS. In variables of its own: most opcodes of a file are these. */
-static bool frames_of_list(struct reading *r)
+static const unsigned char *frames_of_list(struct reading *r, const unsigned char *p)
 {
-    const unsigned char *p = r->p, *const stop = r->stop;
+    const unsigned char *const stop = r->stop;
     const uint32_t *const memo = r->a->memo.v;
     const size_t memo_count = r->a->memo.n;
     uint32_t *to = r->frames, *const end = to + MOST_FRAMES, differs = 0, slot;
@@ -205,90 +206,90 @@ static bool frames_of_list(struct reading *r)
             slot = p[1];
             p += 2;
         } else {
-            return false;
+            return NULL;
         }
         if (slot >= memo_count || to == end || p > stop)
-            return false;
+            return NULL;
         differs |= memo[slot] ^ GM_REF(GM_KIND_FRAME, 0);
         *to++ = memo[slot];
     }
-    r->p = p + 1;
     r->depth = (size_t)(to - r->frames);
-    return differs >> GM_KIND_SHIFT == 0;
+    return differs >> GM_KIND_SHIFT == 0 ? p + 1 : NULL;
 }
 
 /* A list that was met before, an empty one, or one of frames that were met before. */
-static bool frames(struct reading *r)
+static const unsigned char *frames(struct reading *r, const unsigned char *p)
 {
     const uint32_t empty = GM_REF(GM_KIND_LIST, GM_NODE_EMPTY);
-    if (r->p[0] != GM_OP_EMPTY_LIST) {
-        const uint32_t ref = get(r);
+    if (p[0] != GM_OP_EMPTY_LIST) {
+        uint32_t ref = GM_NO_REF;
+        p = get(r, p, &ref);
         r->row.stack.v = ref == empty ? GM_STACK_EMPTY : GM_REF_INDEX(ref);
-        return ref == empty || GM_REF_KIND(ref) == GM_KIND_STACK;
+        return ref == empty || GM_REF_KIND(ref) == GM_KIND_STACK ? p : NULL;
     }
-    if (r->p[1] != GM_OP_MEMOIZE)
-        return false;
-    r->p += 2;
-    if (r->p[0] != GM_OP_MARK) {
+    if (p[1] != GM_OP_MEMOIZE)
+        return NULL;
+    if (p[2] != GM_OP_MARK) {
         r->row.stack.v = GM_STACK_EMPTY;
         r->memoised[r->memoised_count++] = empty;
-        return true;
+        return p + 2;
     }
-    r->p++;
-    if (known_list(r))
-        return true;
-    r->list = r->p;
+    const unsigned char *after = known_list(r, p + 3);
+    if (after != NULL)
+        return after;
+    r->list = p + 3;
     r->stack_slot = r->memoised_count++;
-    if (!frames_of_list(r))
-        return false;
-    r->list_end = r->p;
-    return r->depth > 0;
+    r->list_end = frames_of_list(r, r->list);
+    return r->depth > 0 ? r->list_end : NULL;
 }
 
-/* A key and its value. false: something is odd, or new. */
-static inline bool item(struct reading *r)
+/* A key and its value. */
+static inline const unsigned char *item(struct reading *r, const unsigned char *p)
 {
-    const uint32_t key = r->p <= r->stop ? get(r) - GM_REF(GM_KIND_STRING, 0) : GM_KEY_COUNT;
+    uint32_t ref = GM_NO_REF;
+    const unsigned char *value = p <= r->stop ? get(r, p, &ref) : NULL;
+    const uint32_t key = ref - GM_REF(GM_KIND_STRING, 0);
     uint64_t time;
     if (key >= GM_KEY_COUNT || (r->present >> key & 1) != 0)
-        return false;
+        return NULL;
     r->present |= UINT64_C(1) << key;
     switch (key) {
     case GM_KEY_ACTION:
-        return action(r);
+        return action(r, value);
     case GM_KEY_ADDR:
-        return number(r, &r->row.addr);
+        return number(value, &r->row.addr);
     case GM_KEY_SIZE:
-        return number(r, &r->row.size);
+        return number(value, &r->row.size);
     case GM_KEY_TIME_US:
-        time = 0;
-        return number(r, &time) && (r->row.time_us = (int64_t)time, true);
+        p = number(value, &time);
+        r->row.time_us = p == NULL ? 0 : (int64_t)time;
+        return p;
     case GM_KEY_STREAM:
-        return stream(r);
+        return stream(r, value);
     case GM_KEY_POOL_ID:
-        return pool(r);
+        return pool(r, value);
     case GM_KEY_COMPILE_CONTEXT:
-        return string(r, &r->row.compile_context);
+        return string(r, value, &r->row.compile_context);
     case GM_KEY_USER_METADATA:
-        return string(r, &r->row.user_metadata);
+        return string(r, value, &r->row.user_metadata);
     case GM_KEY_CATEGORY:
-        return string(r, &r->row.category);
+        return string(r, value, &r->row.category);
     case GM_KEY_FRAMES:
-        return frames(r);
+        return frames(r, value);
     case GM_KEY_NAME:
-        return string(r, &r->name.v);
+        return string(r, value, &r->name.v);
     case GM_KEY_FILENAME:
-        return string(r, &r->filename.v);
+        return string(r, value, &r->filename.v);
     case GM_KEY_LINE:
-        return number(r, &r->line);
+        return number(value, &r->line);
     case GM_KEY_ADDRESS:
-        return number(r, &r->block.address);
+        return number(value, &r->block.address);
     case GM_KEY_REQUESTED_SIZE:
-        return number(r, &r->block.requested);
+        return number(value, &r->block.requested);
     case GM_KEY_STATE:
-        return state(r);
+        return state(r, value);
     default:
-        return false;
+        return NULL;
     }
 }
 
@@ -350,19 +351,19 @@ const unsigned char *gm_pickle_row(struct gm_assembler *a, const unsigned char *
         a->memo.capacity - a->memo.n < MOST_MEMOISED || a->marks.n + 2 > GM_MAX_DEPTH)
         return NULL;
     r.a = a;
-    r.p = p + 3;
+    p += 3;
     r.stop = stop;
     r.row = (struct gm_event_row){.addr = GM_ABSENT, .size = GM_ABSENT, .time_us = GM_ABSENT_TIME};
     r.block.requested = GM_ABSENT;
     r.present = 0;
     r.memoised_count = 1;
     r.stack_slot = r.depth = 0;
-    while (r.p[0] != GM_OP_SETITEMS)
-        if (!item(&r))
+    while (p[0] != GM_OP_SETITEMS)
+        if ((p = item(&r, p)) == NULL)
             return NULL;
     const enum gm_order_kind kind = kind_of(&r);
     if (kind == GM_ORDER_COUNT || a->order_seen[kind][gm_order_slot(r.present)] != r.present || !make(&r, kind))
         return NULL;
     *ref = r.memoised[0];
-    return r.p + 1;
+    return p + 1;
 }
