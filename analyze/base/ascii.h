@@ -54,7 +54,7 @@ static inline size_t gm_printable_run(const char *text, size_t n)
 /* Of a text of `n` bytes. */
 static inline bool gm_is_text(const char *text, size_t n, const char *word)
 {
-    return n == strlen(word) && memcmp(text, word, n) == 0;
+    return (n == 0 || text[0] == word[0]) && n == strlen(word) && memcmp(text, word, n) == 0;
 }
 
 static inline bool gm_begins_with(const char *text, size_t n, const char *begin)

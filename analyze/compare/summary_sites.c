@@ -313,7 +313,7 @@ static size_t end_of_name(const char *name)
     static const char *const marks[] = {" [clone ", ".llvm.",     ".isra.", ".constprop.",
                                         ".part.",   ".lto_priv.", ".cold",  NULL};
     size_t n = strlen(name);
-    for (size_t i = 0; marks[i] != NULL; i++) {
+    for (size_t i = 0; marks[i] != NULL && strpbrk(name, "[.") != NULL; i++) {
         const char *found = strstr(name, marks[i]);
         if (found != NULL && found != name && (size_t)(found - name) < n)
             n = (size_t)(found - name);

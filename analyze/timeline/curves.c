@@ -124,14 +124,28 @@ static inline void consider_low(struct gm_curves *c, int kind, uint32_t event)
         *low = (struct extreme){event, c->sums};
 }
 
+static inline void consider_peak(struct gm_curves *c, int kind, uint32_t event)
+{
+    const gm_i128 v = kind_of(&c->sums, kind);
+    if (v > kind_of(&c->peak[kind].sums, kind) && event + 1 >= c->pass->from && event + 1 <= c->pass->to)
+        c->peak[kind] = (struct extreme){event + 1, c->sums};
+}
+
 static inline void consider_high(struct gm_curves *c, int kind, uint32_t event)
 {
     struct extreme *high = &c->extremes[2 * kind + 1];
-    gm_i128 v = kind_of(&c->sums, kind);
-    if (v > kind_of(&high->sums, kind))
+    if (kind_of(&c->sums, kind) > kind_of(&high->sums, kind))
         *high = (struct extreme){event, c->sums};
-    if (v > kind_of(&c->peak[kind].sums, kind) && event + 1 >= c->pass->from && event + 1 <= c->pass->to)
-        c->peak[kind] = (struct extreme){event + 1, c->sums};
+    consider_peak(c, kind, event);
+}
+
+/* Without columns. */
+static inline void consider_peaks(struct gm_curves *c, const struct gm_change *change)
+{
+    for (int kind = 0; change->kind == GM_CHANGE_ALLOC && kind < 3; kind++)
+        consider_peak(c, kind, change->event);
+    if (change->kind == GM_CHANGE_SEGMENT)
+        consider_peak(c, 3, change->event);
 }
 
 /* Only what a change can have moved is looked at. Kinds: requested, allocated, active, reserved. */
@@ -212,7 +226,10 @@ static bool walk_levels(struct gm_curves *c, uint32_t end)
             has_replaced = true;
             continue;
         }
-        consider(c, &change);
+        if (c->column_count == 0)
+            consider_peaks(c, &change);
+        else
+            consider(c, &change);
         for (int kind = 0; has_replaced && kind < 3; kind++)
             consider_low(c, kind, change.event);
         has_replaced = false;
@@ -403,7 +420,7 @@ bool gm_trace_begin_curves(struct gm_trace_pass *pass)
     if (c == NULL)
         return false;
     c->pass = pass;
-    const size_t most = pass->options->has_peaks_only ? 1 : COLUMNS;
+    const size_t most = pass->options->has_peaks_only ? 0 : COLUMNS;
     c->column_count = pass->history.count < most ? pass->history.count : most;
     c->columns = gm_arena_calloc(&pass->report->arena, c->column_count, sizeof *c->columns);
     c->samples = calloc(c->column_count * (EXTREMES + 1) + 1, sizeof *c->samples);
@@ -421,6 +438,8 @@ bool gm_trace_levels(struct gm_trace_pass *pass)
     c->walk = gm_walk_start(&pass->history);
     c->sums = gm_sums_start(pass);
     begin_window(c, 0); /* with --from, begun anew there */
+    if (c->column_count == 0)
+        return walk_levels(c, (uint32_t)pass->history.count);
     for (size_t k = 0; ok && k < c->column_count; k++)
         ok = do_column(c, k);
     return ok;

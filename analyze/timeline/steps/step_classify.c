@@ -132,8 +132,8 @@ static uint8_t marks_of_file(struct text t)
     unsigned marks = gm_ends_with(t.s, t.n, ".py") || starts(t, "<") ? GM_MARK_PYTHON : 0;
     for (size_t i = 0; i < t.n; i++)
         for (size_t k = 0; is_slash(t.s[i]) && k < sizeof optimizers / sizeof *optimizers; k++)
-            if (is_path_at(t, i + 1, optimizers[k].after) && gm_ends_with(t.s, i, optimizers[k].before) &&
-                !has(t, "lr_scheduler"))
+            if (i + 1 < t.n && t.s[i + 1] == optimizers[k].after[0] && is_path_at(t, i + 1, optimizers[k].after) &&
+                gm_ends_with(t.s, i, optimizers[k].before) && !has(t, "lr_scheduler"))
                 marks |= GM_MARK_OPTIMIZER;
     return (uint8_t)marks;
 }
