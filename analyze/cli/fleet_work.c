@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/gmfleet.h"
 
+#include "analyze/base/clock.h"
 #include "analyze/base/order.h"
 #include "analyze/base/size.h"
 #include "analyze/base/threads.h"
@@ -62,6 +63,14 @@ static uint64_t salt_of(const struct gm_fleet_task *task, const struct gm_fleet_
     return context->options.each ? gm_record_sum(path, strlen(path), context->salt) : context->salt;
 }
 
+/* Whether the run has taken long enough for its records to be kept: of the beginning, what was read is read again as
+ * soon. */
+static bool is_long(const struct gm_fleet_context *context)
+{
+    static const double enough = 0.25; /* seconds since the files were found */
+    return context->options.each || gm_seconds() - context->shell.said.clock > enough;
+}
+
 static void read_task(struct gm_fleet_task *task, const struct gm_fleet_context *context)
 {
     const struct gm_record_options options = {.rules = context->shell.rules,
@@ -85,7 +94,7 @@ static void read_task(struct gm_fleet_task *task, const struct gm_fleet_context 
     bool is_whole = task->status == GM_OK;
     if (is_whole && context->options.each)
         is_whole = run_each(task, context);
-    if (is_whole && task->has_key)
+    if (is_whole && task->has_key && is_long(context))
         gm_retained_save(context->options.usual.results, task->key, &task->record);
 }
 

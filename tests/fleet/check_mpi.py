@@ -10,7 +10,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from jobs import run, snapshot, write  # noqa: E402
+from jobs import run, snapshot, write, write_long  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv[1])
 SKIPPED = 77
@@ -62,8 +62,10 @@ def helpers_of(parent):
     return found
 
 
-def check_kill(folder, job, want):
-    results = f"{folder}/killed"
+def check_kill(folder):
+    job, results = f"{folder}/long", f"{folder}/killed"
+    write_long(job)
+    want = run(PROGRAM, "-n", "x", job).bytes_without_time()
     kept = os.path.join(results, ".gmfleet")
     with subprocess.Popen([*MPIRUN, "-n", "3", PROGRAM, "-q", "-n", "x", "-o", results, job], env={**os.environ, **ENV},
                           stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -103,7 +105,7 @@ def main():
         check_without_module(folder)
         want = run(PROGRAM, "-n", "x", job).bytes_without_time()
         check_one_unable(folder, job, want)
-        check_kill(folder, job, want)
+        check_kill(folder)
         launched = run(PROGRAM, "--no-such-option", launcher=[*MPIRUN, "-n", "2"], env=ENV, code=2)
         assert launched.err.count("--no-such-option") == 1, launched.err
     print("gmfleet by several processes: the same bytes")
