@@ -5,7 +5,9 @@
  */
 #include "analyze/cli/gmfleet.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/order.h"
+#include "analyze/base/threads.h"
 #include "analyze/cli/notice_files.h"
 #include "analyze/cli/operands.h"
 #include "analyze/cli/page_runs.h"
@@ -14,6 +16,7 @@
 #include "analyze/fleet/place.h"
 #include "analyze/formats/load.h"
 #include "analyze/run/run_names.h"
+#include "render/page/page_file.h"
 #include "render/render.h"
 #include "replay/whatif/gpus.h"
 
@@ -247,24 +250,55 @@ GM_ORDERING_OF_POINTERS(most_reserved, struct gm_fleet_item,
 
 GM_ORDERING_OF_POINTERS(by_item, struct gm_fleet_item, GM_BY(GM_ORDER(a, b)));
 
-/* A snapshot is read again, for its record has no trace. One that can no longer be read is left out, and told. */
-static size_t read_trace(struct call *call, struct gm_page_trace *trace, const struct gm_fleet_item *item,
-                         const char *created)
+struct page_work {
+    const struct gm_usual_options *usual;
+    const char *created;
+    const struct gm_fleet_item **items; /* those of this turn */
+    struct gm_page_trace *traces;       /* theirs */
+    bool *are_lost;
+};
+
+/* A snapshot is read again, for its record has no trace. */
+static void read_trace(void *argument, size_t i)
 {
-    const struct gm_usual_options *usual = &call->context.options.usual;
+    const struct page_work *work = argument;
+    const struct gm_usual_options *usual = work->usual;
+    const struct gm_fleet_item *item = work->items[i];
+    struct gm_page_trace *trace = &work->traces[i];
     const struct gm_load_options load = {.salvage = usual->salvage, .max_memory = usual->max_memory};
     struct gm_snapshot snapshot = {0};
     struct gm_error err = {.offset = GM_NO_OFFSET};
     enum gm_status status = gm_snapshot_load(&snapshot, item->path, &load, &err);
     GM_THEN(status, gm_page_trace_make(trace, &snapshot, &err));
     gm_snapshot_free(&snapshot);
-    if (status != GM_OK) {
-        gm_call_warn(&call->context.shell.said, item->path, "it could not be read again, so memory.html lacks it");
+    work->are_lost[i] = status != GM_OK;
+    if (status != GM_OK)
         gm_page_trace_free(trace);
-        return 0;
+    else
+        gm_page_trace_call(trace, item->name, item->path, work->created);
+}
+
+/* As many at a time as there are threads, until they are enough. Returns how many are for the page. One that can no
+ * longer be read is told, and has no trace. */
+static size_t read_traces(struct call *call, struct gm_page_trace *traces, const struct gm_fleet_item **items, size_t n,
+                          const char *created)
+{
+    const size_t width = (size_t)call->context.shell.threads;
+    bool are_lost[PAGE_RANKS] = {false};
+    size_t count = 0, bytes = 0;
+    for (size_t first = 0; first < n && bytes < PAGE_BYTES; first += width) {
+        struct page_work work = {&call->context.options.usual, created, items + first, traces + first,
+                                 are_lost + first};
+        struct gm_threads threads;
+        gm_threads_run(&threads, gm_min(width, n - first), width, read_trace, &work);
+        for (; count < n && count < first + width && bytes < PAGE_BYTES; count++) {
+            bytes += traces[count].trace.length;
+            if (are_lost[count])
+                gm_call_warn(&call->context.shell.said, items[count]->path,
+                             "it could not be read again, so memory.html lacks it");
+        }
     }
-    gm_page_trace_call(trace, item->name, item->path, created);
-    return trace->trace.length;
+    return count;
 }
 
 static enum gm_status add_page(struct call *call, struct gm_run_files *files, const struct gm_fleet *fleet,
@@ -273,7 +307,7 @@ static enum gm_status add_page(struct call *call, struct gm_run_files *files, co
     const struct gm_fleet_item **items = calloc(fleet->row_count + 1, sizeof *items);
     struct gm_page_trace traces[PAGE_RANKS] = {0};
     const struct gm_page_trace *list[PAGE_RANKS];
-    size_t n = 0, count = 0, bytes = 0;
+    size_t n = 0;
     if (items == NULL)
         return gm_no_memory(err);
     for (size_t row = 0; row < fleet->row_count; row++) {
@@ -286,12 +320,11 @@ static enum gm_status add_page(struct call *call, struct gm_run_files *files, co
         n = PAGE_RANKS;
         qsort(items, n, sizeof *items, by_item);
     }
-    for (; count < n && bytes < PAGE_BYTES; count++) {
-        bytes += read_trace(call, &traces[count], items[count], fleet->timestamp);
-        list[count] = &traces[count];
-    }
-    gm_page_add(files, list, count, &call->context.shell.rules_text);
+    const size_t count = read_traces(call, traces, items, n, fleet->timestamp);
     for (size_t i = 0; i < count; i++)
+        list[i] = &traces[i];
+    gm_page_add(files, list, count, &call->context.shell.rules_text);
+    for (size_t i = 0; i < n; i++)
         gm_page_trace_free(&traces[i]);
     free(items);
     return GM_OK;
@@ -327,7 +360,7 @@ static enum gm_status publish(struct call *call, const struct gm_fleet_task *tas
     if (status == GM_OK && fleet.read_count == 0)
         status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "no snapshot could be read: no page was made");
     GM_THEN(status, make(&files, shell, &fleet, err));
-    if (status == GM_OK && !shell->options->no_page)
+    if (status == GM_OK && !shell->options->no_page && gm_page_is_there())
         status = add_page(call, &files, &fleet, err);
     GM_THEN(status, gm_shell_publish(&run, shell, &files, name, json_name, err));
     if (status == GM_OK) {
