@@ -59,8 +59,9 @@ def check(program, path, snapshot, arrive):
     return error or difference(got, expected_lines(snapshot, arrive))
 
 
-def some_events(seed):
-    """A snapshot whose events are alike, but for odd ones: what is read at once stands beside what is not."""
+def some_rows(seed):
+    """A snapshot whose events, blocks and frames are alike, but for odd ones: what is read at once stands beside what is
+    not."""
     r = random.Random(seed)
     frames = [{"name": f"f{i}", "filename": f"/{i % 5}.py", "line": i} for i in range(40)]
     stacks = [[r.choice(frames) for _ in range(r.choice([1, 2, 30, 255, 256, 257, 600]))] for _ in range(8)] + [[]]
@@ -106,25 +107,49 @@ def some_events(seed):
 
     events = [event(i) if r.random() < 0.9 else odd(event(i)) for i in range(1200)]
     events += events[-3:]  # the same ones again
-    return {"segments": [], "device_traces": [events[:700], [], events[700:]]}
+
+    def block(i):
+        b = {"address": 0x7F0000000000 + 512 * i, "size": 512 * (1 << r.randrange(40)), "requested_size": r.randrange(1 << 20),
+             "state": r.choice(["active_allocated", "active_pending_free", "inactive"]),
+             "frames": r.choice([[], stacks[i % 5], list(stacks[i // 2 % 5]),
+                                 [{"name": f"n{i}", "filename": r.choice(["b.py", "/" + "x" * 300]), "line": i}]])}
+        kind = r.randrange(60)
+        if kind < 4:
+            b[r.choice([key for key in b if key != "size"])] = r.choice([None, -5, 2**64 - 1, 1.5, "text", [], {}, (1, 2), True, [frames[0], 3]])
+        elif kind == 4:
+            del b[r.choice([key for key in b if key not in ("size", "state")])]
+        elif kind == 5:
+            b["state"] = r.choice(["active_awaiting_free", "unheard of"])
+        elif kind == 6:
+            b["history"] = [{"addr": 1, "real_size": 7, "frames": stacks[0]}]
+        elif kind == 7:
+            b = dict(reversed(b.items()))
+        elif kind == 8:
+            b["frames"] = [{"name": None, "filename": "c.py", "line": 1}, {"filename": "c.py", "line": -1, "name": "back"},
+                           {"name": "more", "filename": "c.py", "line": 2, "fx_node_op": "call"}, {"name": "a", "filename": "c.py"}]
+        return b
+
+    segments = [{"device": 0, "address": 0x7F0000000000 + 512 * i, "total_size": 1 << 20, "stream": 0,
+                 "segment_type": "large", "blocks": [block(i + k) for k in range(8)]} for i in range(0, 800, 8)]
+    return {"segments": segments, "device_traces": [events[:700], [], events[700:]]}
 
 
 def at_once(program):
-    """Events are read at once from protocol 4 on only (pickle_row.c): before, the plain way is the oracle."""
+    """Rows are read at once from protocol 4 on only (pickle_row.c): before, the plain way is the oracle."""
     count = failures = 0
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "events")
         for seed in range(24):
             said = []
             for protocol in (2, 4, 5):
-                path.write_bytes(pickle.dumps(some_events(seed), protocol))
+                path.write_bytes(pickle.dumps(some_rows(seed), protocol))
                 lines = subprocess.run([program, str(path)], stdout=subprocess.PIPE, check=True).stdout.split(b"\n")
                 said.append([line for line in lines if not line.startswith(b'["source"')])
             count += 1
             failures += said[0] != said[1] or said[0] != said[2]
             for plain, other in zip(said[0] * 2, said[1] + said[2]):
                 if plain != other:
-                    print(f"events of seed {seed}:\n  at once {other[:600]}\n  plain   {plain[:600]}")
+                    print(f"rows of seed {seed}:\n  at once {other[:600]}\n  plain   {plain[:600]}")
                     break
     return count, failures
 
