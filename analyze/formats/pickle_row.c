@@ -355,6 +355,8 @@ const unsigned char *gm_pickle_row(struct gm_assembler *a, const unsigned char *
     r.stop = stop;
     r.row = (struct gm_event_row){.addr = GM_ABSENT, .size = GM_ABSENT, .time_us = GM_ABSENT_TIME};
     r.block.requested = GM_ABSENT;
+    r.name.v = r.filename.v = 0;
+    r.line = GM_ABSENT;
     r.present = 0;
     r.memoised_count = 1;
     r.stack_slot = r.depth = 0;

@@ -109,13 +109,14 @@ def some_rows(seed):
     events += events[-3:]  # the same ones again
 
     def block(i):
-        b = {"address": 0x7F0000000000 + 512 * i, "size": 512 * (1 << r.randrange(40)), "requested_size": r.randrange(1 << 20),
-             "state": r.choice(["active_allocated", "active_pending_free", "inactive"]),
+        b = {"address": 0x7F0000000000 + 512 * i, "size": 512 * (1 << r.randrange(40)),
+             "requested_size": r.randrange(1 << 20), "state": r.choice(["active_allocated", "active_pending_free", "inactive"]),
              "frames": r.choice([[], stacks[i % 5], list(stacks[i // 2 % 5]),
                                  [{"name": f"n{i}", "filename": r.choice(["b.py", "/" + "x" * 300]), "line": i}]])}
         kind = r.randrange(60)
         if kind < 4:
-            b[r.choice([key for key in b if key != "size"])] = r.choice([None, -5, 2**64 - 1, 1.5, "text", [], {}, (1, 2), True, [frames[0], 3]])
+            key = r.choice([key for key in b if key != "size"])
+            b[key] = r.choice([None, -5, 2**64 - 1, 1.5, "text", [], {}, (1, 2), True, [frames[0], 3]])
         elif kind == 4:
             del b[r.choice([key for key in b if key not in ("size", "state")])]
         elif kind == 5:
@@ -125,8 +126,9 @@ def some_rows(seed):
         elif kind == 7:
             b = dict(reversed(b.items()))
         elif kind == 8:
-            b["frames"] = [{"name": None, "filename": "c.py", "line": 1}, {"filename": "c.py", "line": -1, "name": "back"},
-                           {"name": "more", "filename": "c.py", "line": 2, "fx_node_op": "call"}, {"name": "a", "filename": "c.py"}]
+            b["frames"] = [{"name": None, "filename": "c.py", "line": 1}, {"name": "a", "filename": "c.py"},
+                           {"filename": "c.py", "line": -1, "name": "back"},
+                           {"name": "more", "filename": "c.py", "line": 2, "fx_node_op": "call"}]
         return b
 
     segments = [{"device": 0, "address": 0x7F0000000000 + 512 * i, "total_size": 1 << 20, "stream": 0,
