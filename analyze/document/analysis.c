@@ -18,14 +18,17 @@ enum { LINES = 120 /* of the text, that are read first */ };
 struct view_section {
     const char *title;
     void (*tell)(struct gm_doc *d, const struct gm_view *v);
-    bool (*is_worth)(const struct gm_view *v);
+    bool (*is_worth)(const struct gm_view *v); /* NULL: it is */
     bool is_folded, is_of_all;
 };
 
-bool gm_view_always(const struct gm_view *v)
-{
-    return v != NULL;
-}
+#define WORTH(name, title, is_worth, is_folded, is_of_all)                                                             \
+    static bool is_##name##_worth(const struct gm_view *v)                                                             \
+    {                                                                                                                  \
+        (void)v;                                                                                                       \
+        return is_worth;                                                                                               \
+    }
+GM_VIEW_SECTIONS(WORTH)
 
 static void say_view(struct gm_doc *d, const struct gm_view *v, const struct view_section *s, bool is_named,
                      bool is_folded)
@@ -44,7 +47,7 @@ static void say_views(struct gm_doc *d, const struct gm_report *report, const st
     bool any = false;
     const bool is_one = gm_view_count(report) < 2, has_highest = gm_view_highest(&highest, report);
     for (size_t i = 0; has_highest && i < report->device_count; i++) {
-        if (!gm_view_of(&v, report, i) || !s->is_worth(&v))
+        if (!gm_view_of(&v, report, i) || (s->is_worth != NULL && !s->is_worth(&v)))
             continue;
         const bool is_first = s->is_of_all ? !any : i == highest.index;
         any = true;
@@ -121,10 +124,10 @@ static void say_state(struct gm_doc *d, const struct gm_report *report)
 /* What matters first: what to do, the peak, how it ended. */
 static void say_analysis(struct gm_doc *d, const struct gm_report *report, const char *const *charts)
 {
-#define ROW(name, title, is_worth, is_folded, is_of_all) {title, gm_section_##name, is_worth, is_folded, is_of_all},
+#define ROW(name, title, is_worth, is_folded, is_of_all)                                                               \
+    {title, gm_section_##name, is_##name##_worth, is_folded, is_of_all},
     static const struct view_section sections[] = {GM_VIEW_SECTIONS(ROW)};
-    static const struct view_section reliability = {"Reliability", gm_section_reconciliation, gm_view_always, false,
-                                                    false};
+    static const struct view_section reliability = {.title = "Reliability", .tell = gm_section_reconciliation};
     const char *const *chart = first_chart(charts);
     d->lines = LINES;
     d->text_name = "analysis_report.txt";

@@ -69,11 +69,6 @@ static void tell_sizes(struct gm_doc *d, const struct gm_dims_report *r)
     GM_TABLE(d, columns, r->sizes, r->size_count, .key = "sizes", .txt_max = SIZES, .md_max = SIZES);
 }
 
-bool gm_view_has_dims(const struct gm_view *v)
-{
-    return v->timeline->dims != NULL;
-}
-
 void gm_section_dims(struct gm_doc *d, const struct gm_view *v)
 {
     static const struct gm_column keys[] = {

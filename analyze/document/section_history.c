@@ -269,11 +269,6 @@ static const struct gm_column counts[] = {
     GM_KEY(GM_BYTES, "temporary_bytes", struct gm_fragmentation_history, temporary_bytes),
 };
 
-bool gm_history_is_told(const struct gm_view *v)
-{
-    return !v->lacks_end;
-}
-
 void gm_section_history(struct gm_doc *d, const struct gm_view *v)
 {
     const struct gm_fragmentation_history *h = &v->timeline->fragmentation;

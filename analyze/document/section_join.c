@@ -175,11 +175,6 @@ static void say_peak(struct gm_doc *d, const struct gm_join_device *j)
                 gm_doc_bytes(d, j->explained), gm_doc_bytes(d, j->matched.requested));
 }
 
-bool gm_view_is_joined(const struct gm_view *v)
-{
-    return v->timeline->join != NULL;
-}
-
 void gm_section_joined(struct gm_doc *d, const struct gm_view *v)
 {
 #define SUM(key, field) GM_INSIDE(key, sum_columns, struct gm_join_device, field)

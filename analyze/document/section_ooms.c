@@ -198,11 +198,6 @@ static void add_ooms(struct gm_doc *d, const struct gm_view *v)
     GM_TABLE(d, columns, known_ooms(d, v), v->timeline->oom_count, .key = "out_of_memory", .in = GM_JSON, .of = v);
 }
 
-bool gm_view_has_ooms(const struct gm_view *v)
-{
-    return v->device->trace.ooms > 0;
-}
-
 void gm_section_ooms(struct gm_doc *d, const struct gm_view *v)
 {
     const uint64_t all = v->device->trace.ooms;

@@ -317,11 +317,6 @@ void gm_section_peak_sites(struct gm_doc *d, const struct gm_view *v)
     gm_doc_close(d);
 }
 
-bool gm_peak_has_sites(const struct gm_view *v)
-{
-    return v->timeline->peak.site_count > 0;
-}
-
 /* ---- other peaks, and what would lower this one ------------------------------------------------------------------ */
 
 static void add_moment(const struct gm_cell_of *c)
@@ -371,11 +366,6 @@ void gm_section_next_peaks(struct gm_doc *d, const struct gm_view *v)
                                       : "No other peak: the curve does not fall clearly and rise again.");
 }
 
-bool gm_peak_has_next(const struct gm_view *v)
-{
-    return v->timeline->peak.next_count > 0;
-}
-
 void gm_section_savings(struct gm_doc *d, const struct gm_view *v)
 {
     static const struct gm_column columns[] = {
@@ -393,11 +383,6 @@ void gm_section_savings(struct gm_doc *d, const struct gm_view *v)
                     "The call sites to look at first: each is removed in addition to those above it, and the peak is "
                     "looked for anew, because it moves.");
     GM_TABLE(d, columns, p->savings, p->saving_count, .key = "savings", .of = &v->peak->requested);
-}
-
-bool gm_peak_has_savings(const struct gm_view *v)
-{
-    return v->timeline->peak.saving_count > 0;
 }
 
 /* ---- roles ------------------------------------------------------------------------------------------------------- */

@@ -45,11 +45,6 @@ static void tell_room(struct gm_doc *d, const struct gm_serving *s)
         gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s more steps of all sequences", gm_doc_count(d, s->more_steps));
 }
 
-bool gm_view_serves(const struct gm_view *v)
-{
-    return v->timeline->serving != NULL;
-}
-
 void gm_section_serving(struct gm_doc *d, const struct gm_view *v)
 {
     static const struct gm_column rows[] = {

@@ -16,30 +16,30 @@
  * is of all devices: whichever is worth it first is read first, and no form leaves others out). */
 #define GM_VIEW_SECTIONS(X)                                                                                            \
     /* each time that memory ran out. JSON: "out_of_memory" */                                                         \
-    X(ooms, "Out of memory", gm_view_has_ooms, false, true)                                                            \
+    X(ooms, "Out of memory", v->device->trace.ooms > 0, false, true)                                                   \
     /* how high and when, and what was live then, by category, role and lifetime; people only */                       \
-    X(peak, "Peak", gm_view_always, false, false)                                                                      \
+    X(peak, "Peak", true, false, false)                                                                                \
     /* sizes and needs of a transformer. JSON: "dims" */                                                               \
-    X(dims, "Dimensions", gm_view_has_dims, false, false)                                                              \
+    X(dims, "Dimensions", v->timeline->dims != NULL, false, false)                                                     \
     /* what operators of a trace of torch.profiler made. JSON: "kineto" */                                             \
-    X(joined, "Operators, by the trace of torch.profiler", gm_view_is_joined, false, false)                            \
+    X(joined, "Operators, by the trace of torch.profiler", v->timeline->join != NULL, false, false)                    \
     /* weights, cache, room. JSON: "serving" */                                                                        \
-    X(serving, "Serving", gm_view_serves, false, true)                                                                 \
+    X(serving, "Serving", v->timeline->serving != NULL, false, true)                                                   \
     /* and by --group. JSON: "call_sites_at_peak", "lifetimes_at_peak", "groups_at_peak" */                            \
-    X(peak_sites, "Call sites at the peak", gm_peak_has_sites, false, false)                                           \
+    X(peak_sites, "Call sites at the peak", v->timeline->peak.site_count > 0, false, false)                            \
     /* by module, layer, operator and annotation. JSON: "modules" */                                                   \
-    X(modules, "Modules, layers and operators at the peak", gm_modules_are_told, true, false)                          \
-    X(next_peaks, "Next peaks", gm_peak_has_next, true, false) /* JSON: "next_peaks" */                                \
+    X(modules, "Modules, layers and operators at the peak", gm_modules_are_told(v), true, false)                       \
+    X(next_peaks, "Next peaks", v->timeline->peak.next_count > 0, true, false) /* JSON: "next_peaks" */                \
     /* what would lower the peak. JSON: "savings" */                                                                   \
-    X(savings, "Savings", gm_peak_has_savings, true, false)                                                            \
+    X(savings, "Savings", v->timeline->peak.saving_count > 0, true, false)                                             \
     /* steps, the pattern that they follow, what survives them. JSON: "steps" */                                       \
-    X(steps, "Steps", gm_view_always, false, false)                                                                    \
+    X(steps, "Steps", true, false, false)                                                                              \
     /* why memory grew, what was cached and stuck, what pinned it. JSON: "fragmentation_history" */                    \
-    X(history, "Fragmentation", gm_history_is_told, false, false)
+    X(history, "Fragmentation", !v->lacks_end, false, false)
 #define GM_VIEW_SECTION(name, title, is_worth, is_folded, is_of_all)                                                   \
-    void gm_section_##name(struct gm_doc *d, const struct gm_view *v);                                                 \
-    bool is_worth(const struct gm_view *v);
+    void gm_section_##name(struct gm_doc *d, const struct gm_view *v);
 GM_VIEW_SECTIONS(GM_VIEW_SECTION)
+bool gm_modules_are_told(const struct gm_view *v);
 void gm_section_roles(struct gm_doc *d, const struct gm_view *v); /* --explain. JSON: "role_reasons" */
 /* How far the trace and the snapshot agree. JSON: "books". */
 void gm_section_reconciliation(struct gm_doc *d, const struct gm_view *v);
