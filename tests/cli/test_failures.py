@@ -73,22 +73,24 @@ class Inputs(Case):
         self.assertTrue(self.latest().endswith("_again_snapshot"))
 
     def test_more_memory_than_its_size(self):
-        """A few events in next to no bytes are fine. More of them are refused, by all programs, and the others go on."""
+        """A few events in next to no bytes are fine. More of them are refused, by all programs, and the others go on. What
+        the first one says, and no other, takes a column each."""
+        first = b'{"action":"alloc","stream":1,"pool_id":[0,1],"compile_context":"a","user_metadata":"b"}'
+
         def events(name, count):
-            text = b'{"segments":[],"device_traces":[[' + b'{"action":"alloc"},' * count + b'{"action":"alloc"}]]}'
             with gzip.open(self.at(name), "wb", 1) as file:
-                file.write(text)
-        events("many.json.gz", 12000000)
-        events("some.json.gz", 200000)
+                file.write(b'{"segments":[],"device_traces":[[' + first + b',{"action":"alloc"}' * count + b"]]}")
+        events("many.json.gz", 5000000)
+        events("some.json.gz", 20000)
         done = self.run_it("many.json.gz", "snapshot.pickle", code=3)
         self.assert_one_error(done, "many.json.gz", "it needs more than", "of memory, far more than a snapshot of its size; "
                               "--max-memory allows more")
         self.assertTrue(self.latest().endswith("_snapshot"))
         self.run_it("--no-charts", "some.json.gz")
-        self.assert_one_error(self.run_it("--max-memory", "10M", "some.json.gz", code=3), "10.00 MiB", "which is the limit")
-        self.run_it("--no-charts", "--max-memory", "100M", "some.json.gz")
-        self.assert_one_error(self.run_it("--max-memory", "10M", "-", code=3, stdin=open(self.at("some.json.gz"), "rb")),
-                              "10.00 MiB")
+        self.assert_one_error(self.run_it("--max-memory", "1M", "some.json.gz", code=3), "1.00 MiB", "which is the limit")
+        self.run_it("--no-charts", "--max-memory", "10M", "some.json.gz")
+        self.assert_one_error(self.run_it("--max-memory", "1M", "-", code=3, stdin=open(self.at("some.json.gz"), "rb")),
+                              "1.00 MiB")
         bin_folder = os.path.dirname(BINARY)
         for program, operands in (("gmreplay", ["many.json.gz"]), ("gmdiff", ["snapshot.pickle", "many.json.gz"]),
                                   ("gmfleet", ["--no-charts", "snapshot.pickle", "many.json.gz"])):

@@ -18,7 +18,7 @@ def found(trace):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "t.json")
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(trace.snapshot(), file)
+            file.write(json.dumps(trace.snapshot()))
         done = subprocess.run([BOTH, path], capture_output=True, check=False, text=True)
         assert done.returncode == 0, done
         return tuple(map(int, done.stdout.split()))

@@ -60,7 +60,7 @@ class Join(unittest.TestCase):
     def with_trace(self, name, made, *arguments):
         path = os.path.join(self.folder, "made.json")
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(made, file)
+            file.write(json.dumps(made))
         return self.analysis(snapshot(name), path, *arguments)
 
     def refused(self, analysis):
@@ -291,7 +291,7 @@ class Join(unittest.TestCase):
                 made["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 2}
             out += ["--kineto", os.path.join(self.folder, called)]
             with open(out[-1], "w", encoding="utf-8") as file:
-                json.dump(made, file)
+                file.write(json.dumps(made))
         return self.run_on("--json", "-", *out, *snapshots)
 
     def test_ranks(self):
@@ -399,7 +399,7 @@ class Join(unittest.TestCase):
                 pickle.dump({"segments": [], "device_traces": [events]}, file)
             made = os.path.join(self.folder, "t.json")
             with open(made, "w", encoding="utf-8") as file:
-                json.dump({"baseTimeNanoseconds": base, "profile_memory": 1, "traceEvents": memory}, file)
+                file.write(json.dumps({"baseTimeNanoseconds": base, "profile_memory": 1, "traceEvents": memory}))
             begin = time.monotonic()
             out = self.run_on("--kineto", made, path)
             self.assertEqual(out.returncode, 0, out.stderr)

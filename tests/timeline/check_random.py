@@ -96,7 +96,7 @@ def check(allocator, cut, binary, folder):
     snapshot = {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace[cut:]]}
     path = os.path.join(folder, "run.json")
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(snapshot, file)
+        file.write(json.dumps(snapshot))
     analysis, rows = with_curves(binary, path, "--csv-full")
     books = timelines(analysis)[0]["books"]
     got = [list(books["at_start"].values())] + [levels for _, *levels in rows]
