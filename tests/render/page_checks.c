@@ -119,7 +119,9 @@ static void check_area_on_page(const struct gm_display *d, const struct gm_area_
 
 static bool is_area_in(const struct gm_area_item *a, struct gm_box box)
 {
-    for (size_t i = 0; i < a->n; i++) {
+    const double left = (double)a->x, first = floor(box.x * GM_DISPLAY_SCALE) - left;
+    const double last = ceil((box.x + box.w) * GM_DISPLAY_SCALE) - left;
+    for (size_t i = first > 0 ? (size_t)first : 0; i < a->n && (double)i <= last; i++) {
         const struct gm_box column = {(double)(a->x + i) / GM_DISPLAY_SCALE, (double)a->top[i] / GM_DISPLAY_SCALE,
                                       1.0 / GM_DISPLAY_SCALE,
                                       ((double)a->bottom[i] - (double)a->top[i]) / GM_DISPLAY_SCALE};

@@ -359,17 +359,17 @@ class Said:
         self.is_alarm = self.id != "healthy" and row.get("severity", "warning") != "info"
 
 
-@functools.lru_cache(maxsize=None)
 def analysis_of(path):
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "a.json")
-        subprocess.run([tool("gmanalyze"), "-q", "--no-charts", "-o", folder, "--json", out, path], check=True)
+        subprocess.run([tool("gmanalyze"), "-q", "--no-charts", "--no-page", "-o", folder, "--json", out, path], check=True)
         with open(out, encoding="utf-8") as file:
             return json.load(file)
 
 
 def peaks_of(path):
-    return [device["peak_requested_bytes"] for device in analysis_of(path)["timeline"]["devices"]]
+    done = subprocess.run([tool("gmtrace"), "info", "--json", "-", path], capture_output=True, check=True)
+    return [device["peak_requested_bytes"] for device in json.loads(done.stdout)["devices"]]
 
 
 def analyse(path):
