@@ -174,6 +174,12 @@ static void look_after(struct group *found, const struct gm_lives *l, uint32_t f
     }
 }
 
+/* Autocast's, which a layer reads in place of the other one. */
+static bool may_be_cast(const struct gm_lives *l, size_t a, size_t of)
+{
+    return gm_requested(l->h, a) == 2 * gm_requested(l->h, of) || 2 * gm_requested(l->h, a) == gm_requested(l->h, of);
+}
+
 /* What layers with a weight read was most likely made just before. */
 static void count_layers(struct group *found, const struct gm_lives *l, const struct large *large, uint32_t first,
                          uint32_t end)
@@ -184,7 +190,7 @@ static void count_layers(struct group *found, const struct gm_lives *l, const st
         const uint32_t a = large->v[i];
         if (h->freed[a] <= h->born[a] + WORKSPACE)
             continue;
-        if (before != GM_NEVER && (gm_lives_by(l, layer) & GM_BY_LINEAR) != 0) {
+        if (before != GM_NEVER && (gm_lives_by(l, layer) & GM_BY_LINEAR) != 0 && !may_be_cast(l, layer, before)) {
             found->layers++;
             found->used_up += h->freed[before] > h->born[layer] && h->freed[before] < h->born[a];
         }

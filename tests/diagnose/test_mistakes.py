@@ -3988,6 +3988,25 @@ class Mistakes(unittest.TestCase):
         found = diagnosed(t)["tensors-in-a-list"]
         self.assertEqual((590 * MIB, "<module>  train.py:9"), (found["bytes"], found["site"]))  # all but the last one
 
+    def test_evaluation_with_a_graph_under_autocast(self):
+        """What a layer reads goes when its cast is there, which the graph keeps in its place."""
+        at = lambda file, line: [("forward", file, line), FORWARD[1], ("forward", "net.py", 12), FORWARD[1], ("evaluate", "train.py", 30)]
+        t = train(4)
+        graph = []
+        for _ in range(6):
+            kept = []
+            for _ in range(8):
+                read = t.alloc(8, at("block.py", 7))
+                t.free(t.alloc(1 / 1024, at("block.py", 7)), t.alloc(1 / 1024, at("block.py", 7)))
+                kept.append(t.alloc(16, at(TORCH + "nn/modules/linear.py", 3)))
+                t.free(read)
+                kept += [t.alloc(17, at(TORCH + "nn/modules/linear.py", 4)), t.alloc(17, at("block.py", 9))]
+            kept.append(t.alloc(1, at("net.py", 14)))
+            t.free(*graph)
+            graph = kept
+        t.free(*graph)
+        self.expect(t, "no-inference-mode", 400, 600)
+
     def test_a_loop_after_the_last_step_is_not_the_run(self):
         """Batches on one line, each of which leaves something, and a report of several lines in the end."""
         t, line = Trace(), ("<module>", "train.py", 46)
