@@ -289,17 +289,18 @@ static bool may_be_of_graph(const struct gm_lives *l, size_t a)
 }
 
 /* Of what a forward pass made, which is the set from `from` on, what the backward pass after it leaves, and no other
- * one frees; nothing, if that is not most of what it finds, or little of what the forward pass made: somebody holds
- * layers' outputs. */
+ * one frees; nothing, if that is not most of what it finds, but for what is another one's to free, or little of what
+ * the forward pass made: somebody holds layers' outputs. */
 static bool keep_unfreed(struct gm_set *set, const struct gm_lives *l, size_t from, struct gm_backward pass)
 {
     const struct gm_history *h = l->h;
     size_t found = 0, passing = 0, n = from;
     for (size_t i = from; i < set->n; i++) {
-        const uint32_t freed = h->freed[set->v[i].allocation];
-        found += freed > pass.from;
-        passing += freed <= pass.from && freed > h->born[set->v[i].allocation] + GM_WORKSPACE_EVENTS;
-        if (freed > pass.to + 1 && freed != GM_NEVER && !gm_lives_goes_in_backward(l, set->v[i].allocation))
+        const uint32_t a = set->v[i].allocation, freed = h->freed[a];
+        const bool is_of_later = freed > pass.to + 1 && gm_lives_goes_in_backward(l, a);
+        found += freed > pass.from && !is_of_later;
+        passing += freed <= pass.from && freed > h->born[a] + GM_WORKSPACE_EVENTS;
+        if (freed > pass.to + 1 && freed != GM_NEVER && !is_of_later)
             set->v[n++] = set->v[i];
     }
     const bool is_graph = n - from >= LEAST_OF_GRAPH && (n - from) * UNFREED >= found * (UNFREED - 1) &&

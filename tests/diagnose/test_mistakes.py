@@ -577,6 +577,26 @@ class Mistakes(unittest.TestCase):
         self.expect(adversary(True), "retain-graph", 225, 260, "train.py:22")
         self.expect_none(adversary(False), "retain-graph")
 
+    def test_graph_that_is_kept_beside_one_that_waits(self):
+        """Of a critic; what it looks at has a graph of its own, for the generator's backward pass, which frees that one only."""
+        def adversary(keeps):
+            t, (critic, generator) = Trace(), ([("forward", "net.py", line), *FORWARD[1:]] for line in (11, 12))
+            t.alloc(64, WEIGHTS)
+            for _ in range(4):
+                fake, graph = [t.alloc(32, generator) for _ in range(8)], [t.alloc(32, critic) for _ in range(8)]
+                t.free(t.alloc(1 / 1024, ROOT))
+                for block in reversed([] if keeps else graph):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+                t.free(t.alloc(1, AUTOGRAD))
+                second = [t.alloc(32, critic) for _ in range(8)]
+                t.free(t.alloc(1 / 1024, ROOT))
+                for block in reversed(fake + second):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+                t.free(t.alloc(1, STEP), *(graph if keeps else []))
+            return t
+        self.expect(adversary(True), "retain-graph", 225, 260, "train.py:22")
+        self.expect_none(adversary(False), "retain-graph")
+
     def test_dense_gradients_of_tables(self):
         def looked_up(mib, table, stack=WEIGHTS):
             def forward(t, r):
