@@ -576,21 +576,23 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t refused = refused_copy(l);
     uint64_t size = refused;
     const uint32_t round = gm_lives_round(l, l->peak);
-    size_t copies = refused > 0, of_forward = copies;
+    size_t copies = refused > 0, of_forward = copies, of_loss = copies;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_requested(l->h, a) > size && (gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0)
             size = gm_requested(l->h, a);
     /* What is named a loss may make no more than numbers; without layers there is none of which it is the end. */
-    if (!gm_is_share(size, l->at_peak, LEAST_LOGITS) && (gm_lives_has_modules(l) || l->first_backward < l->h->count))
+    const bool is_named = gm_is_share(size, l->at_peak, LEAST_LOGITS);
+    if (!is_named && (gm_lives_has_modules(l) || l->first_backward < l->h->count))
         size = wide_end_of(c->lives);
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) &&
             is_logits_of(gm_requested(l->h, a), size)) {
             copies++;
+            of_loss += !is_named || (gm_lives_by(l, a) & GM_BY_LOSS) != 0;
             of_forward += !gm_lives_is_of_backward(l, a) && gm_lives_round(l, l->h->born[a]) == round;
         }
     const size_t least = refused > 0 ? PLAIN : COPIES; /* the backward pass makes one more, which nobody came to */
-    if (copies < least || !gm_is_share(size, l->at_peak, LEAST_LOGITS) || is_of_pairs(l, size))
+    if (copies < least || of_loss == 0 || !gm_is_share(size, l->at_peak, LEAST_LOGITS) || is_of_pairs(l, size))
         return;
     GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
     for (size_t i = 0; makes != NULL && i < l->snapshot->stacks.count; i++)
@@ -1004,7 +1006,8 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info where the forward pass makes no more than logits and their logarithms",
      .when =
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
-         "each; 2, where memory ran out for one of them in the forward pass's loss; where no name tells of a loss, or "
+         "each, of which the loss made one; 2, where memory ran out for one of them in the forward pass's loss; where "
+         "no name tells of a loss, or "
          "what is named so makes less, of the largest size, if the forward pass ends in it, but for more than 16 in a "
          "row, after something 32 times smaller, and the last layer with weights makes it, or one of the largest "
          "weights has the first gradient, or a part of it, and nothing of that size is made after it, twice; not "

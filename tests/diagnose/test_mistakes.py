@@ -3586,6 +3586,19 @@ class Mistakes(unittest.TestCase):
         plain = diagnosed(model(600, 600))["vocabulary-copies"]  # every such loss has them
         self.assertEqual(plain["severity"], "info")
 
+    def test_layers_as_large_as_a_chunk_of_logits_are_no_copies(self):
+        """The loss is computed in chunks already, and none of them is there when the peak is: that is a layer's, recomputed."""
+        loss = [("cross_entropy", TORCH + "nn/functional.py", 9), ("chunk_loss", "net.py", 53), *FORWARD[1:]]
+
+        def chunked(in_layers):
+            def forward(t, r):
+                for _ in range(8):
+                    t.free(t.alloc(128, [("chunk_loss", "net.py", 52), *FORWARD[1:]]), t.alloc(128, loss))
+                return [] if in_layers else [t.alloc(128, loss) for _ in range(4)]
+            return train(5, forward, lambda t, r: [t.alloc(128, FORWARD) for _ in range(4)] if in_layers else [], weights=2)
+        self.expect_none(chunked(True), "vocabulary-copies")
+        self.expect(chunked(False), "vocabulary-copies", 400, 600)
+
     def test_copy_of_logits_that_memory_ran_out_for(self):
         """It is in no peak, and smaller batches are no cure that is needed."""
         def fails_in(stack, copies):
