@@ -597,6 +597,26 @@ class Mistakes(unittest.TestCase):
         self.expect(adversary(True), "retain-graph", 225, 260, "train.py:22")
         self.expect_none(adversary(False), "retain-graph")
 
+    def test_gradients_that_have_no_state(self):
+        """model.zero_grad() gives them up in every step; the optimizer has the adapters only, and states as large as these."""
+        def tuned(all_have, states_mib=2):
+            t = Trace()
+            weights = [t.alloc(64, WEIGHTS) for _ in range(6)] + [t.alloc(2, WEIGHTS) for _ in range(6)]
+            states = []
+            for _ in range(4):
+                hidden = [t.alloc(8, FORWARD) for _ in weights]
+                root = t.alloc(1 / 1024, ROOT)
+                grads = [t.alloc(64, AUTOGRAD) for _ in range(6)] + [t.alloc(2, AUTOGRAD) for _ in range(6)]
+                t.alloc(1 / 1024, AUTOGRAD)
+                t.free(*hidden, root)
+                if not states:
+                    states = [t.alloc(states_mib, STEP) for _ in range(12)] + [t.alloc(64, STEP) for _ in range(12 * all_have)]
+                t.free(t.alloc(1 / 1024, STEP), *grads)
+            return t
+        self.expect(tuned(False), "frozen-gradients", 380, 440, "train.py:22")
+        self.expect_none(tuned(True), "frozen-gradients")
+        self.expect_none(tuned(False, 1 / 8), "frozen-gradients")  # factors of each
+
     def test_dense_gradients_of_tables(self):
         def looked_up(mib, table, stack=WEIGHTS):
             def forward(t, r):
