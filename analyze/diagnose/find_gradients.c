@@ -3,6 +3,7 @@
  * Gradients: of what is never trained, beside buckets of their own, of tables of which little was looked up, and those
  * that can be differentiated once more.
  */
+#include "analyze/diagnose/kept.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
@@ -195,6 +196,125 @@ static bool are_older_ones(struct gm_case *c)
         alike += is ? bytes : 0;
     }
     return alike >= all - all / 10;
+}
+
+enum { STATES_OF_ONE = 3 /* that an optimizer keeps, at most */ };
+
+static bool is_state(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE) && gm_requested(l->h, a) > GM_LOSS_BYTES;
+}
+
+static bool has_in_any_bits(const struct gm_sizes *sizes, uint64_t size)
+{
+    return gm_sizes_has(sizes, size) || gm_sizes_has(sizes, 2 * size) || gm_sizes_has(sizes, size / 2);
+}
+
+/* Whether nearly all states are as large as gradients, a few for each: of factors, or 8 bits, sizes tell nothing. */
+static bool are_of_gradients(const struct gm_sizes *states, const struct gm_sizes *gradients)
+{
+    uint64_t all = 0, alike = 0;
+    for (size_t i = 0; i < states->n; i++) {
+        const struct gm_size *state = &states->v[i];
+        uint64_t count = 0;
+        for (size_t k = 0; k < gradients->n; k++) {
+            const uint64_t size = gradients->v[k].bytes;
+            count += size == state->bytes || size == 2 * state->bytes || 2 * size == state->bytes
+                         ? gradients->v[k].there
+                         : 0;
+        }
+        all += state->bytes * state->there;
+        alike += state->there <= STATES_OF_ONE * count ? state->bytes * state->there : 0;
+    }
+    return all > 0 && alike >= all - all / 10;
+}
+
+/* Whether one ran that needs no states: what it trains has none. */
+static bool has_sgd(const struct gm_snapshot *s)
+{
+    static const char name[] = "Optimizer.step#SGD";
+    bool has = false;
+    for (size_t i = 0; i < s->annotation_count && !has; i++) {
+        size_t n;
+        const char *text = gm_string(s, s->annotations[i].name, &n);
+        has = n >= sizeof name - 1 && memcmp(text, name, sizeof name - 1) == 0;
+    }
+    return has;
+}
+
+/* Gradients that are given up in each round, as model.zero_grad() does it, and have no state where others have one. Not
+ * of tables, of which a lookup each tells: they may have an optimizer of their own, without states. */
+static void find_stateless(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    GM_FREED struct gm_sizes states = {.v = NULL}, gradients = {.v = NULL}, sizes = {.v = NULL}, weights = {.v = NULL};
+    struct gm_set set = {.v = NULL};
+    uint32_t first = GM_NEVER;
+    c->failed |= !gm_sizes_of_those(&states, l, is_state) || !gm_sizes_of_first_gradients(&gradients, l) ||
+                 !gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER);
+    bool is_told = !c->failed && are_of_gradients(&states, &gradients) && !has_sgd(l->snapshot);
+    for (size_t a = 0; a < l->h->allocation_count; a++) /* what is older than the trace is known by its size only */
+        is_told &= l->h->born[a] > 0 || !gm_lives_is_role(l, a, GM_ROLE_PARAMETER);
+    size_t n = 0, lookups = 0;
+    for (size_t i = 0; is_told && i < gradients.n; i++)
+        if (has_in_any_bits(&weights, gradients.v[i].bytes) && !has_in_any_bits(&states, gradients.v[i].bytes))
+            gradients.v[n++] = gradients.v[i];
+    gradients.n = n;
+    for (size_t a = 0; n > 0 && a < l->h->allocation_count; a++) {
+        lookups += (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && !gm_lives_is_of_backward(l, a);
+        if (is_gradient(l, a) && gm_sizes_has(&gradients, gm_requested(l->h, a))) {
+            first = l->h->born[a] < first ? l->h->born[a] : first;
+            gm_set_drop(&set, a);
+        }
+    }
+    if (set.n < 2 * lookups || !gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.05))
+        set.n = 0;
+    c->failed |= !gm_sizes_of_set(&sizes, l, &set);
+    if (set.n > 0 && !c->failed)
+        add_inputs(&set, l, &sizes);
+    gm_case_accuse_backward(
+        c, rule, &set, first,
+        "gradients that every step makes anew, with all that is kept for them, of sizes of which the optimizer has no "
+        "state, while it keeps states as large as others: it does not have their parameters");
+}
+
+/* Without it they would not be made, or go when the next two tensors have been made. */
+static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    const struct gm_history *h = l->h;
+    struct gm_set set = {.v = NULL};
+    uint32_t first = GM_NEVER;
+    uint64_t left = 0;
+    size_t anew;
+    for (size_t a = 0; l->rounds.n >= LEAST_ROUNDS && a < h->allocation_count; a++)
+        left += is_left_behind(l, a) ? gm_requested(h, a) : 0;
+    if (!gm_is_share(left, l->at_peak, 0.001)) {
+        find_stateless(c, rule);
+        return;
+    }
+    if (!are_older_ones(c))
+        return;
+    GM_FREED uint32_t *last = last_of_trained(l, &anew);
+    c->failed |= last == NULL;
+    for (size_t a = 0; !c->failed && anew > 0 && a < h->allocation_count; a++) {
+        const bool is_left = is_left_behind(l, a), is_done_for = is_left || is_for_nobody(l, a, last);
+        first = is_left && h->born[a] < first ? h->born[a] : first;
+        if (is_left || (is_done_for && gm_lives_is_of_backward(l, a)))
+            gm_set_drop(&set, a);
+        else if (is_done_for)
+            gm_set_end(&set, a, gm_lives_after_others(l, a, 2));
+    }
+    GM_FREED struct gm_sizes behind = {.v = NULL};
+    c->failed |= set.n > 0 && !gm_sizes_of_those(&behind, l, is_left_behind);
+    if (behind.n > 0)
+        add_inputs(&set, l, &behind);
+    if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.02))
+        set.n = 0;
+    gm_case_accuse_backward(
+        c, rule, &set, first,
+        "gradients of the first backward pass that are never given up, with all that is kept or made for them, while "
+        "others are made anew in every step: no optimizer has their parameters");
 }
 
 /* ---- buckets ----------------------------------------------------------------------------------------------------- */
@@ -752,127 +872,6 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
                   : gm_case_printf(c, "%s, looked up in %s", own, gm_lives_own_line(c->lives, blame.stack));
 }
 
-/* ---- frozen, by what is left behind, or has no state ---- */
-
-enum { STATES_OF_ONE = 3 /* that an optimizer keeps, at most */, NUMBER = 8 /* bytes: of steps */ };
-
-static bool is_state(const struct gm_lives *l, size_t a)
-{
-    return gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE) && gm_requested(l->h, a) > NUMBER;
-}
-
-static bool has_in_any_bits(const struct gm_sizes *sizes, uint64_t size)
-{
-    return gm_sizes_has(sizes, size) || gm_sizes_has(sizes, 2 * size) || gm_sizes_has(sizes, size / 2);
-}
-
-/* Whether nearly all states are as large as gradients, a few for each: of factors, or 8 bits, sizes tell nothing. */
-static bool are_of_gradients(const struct gm_sizes *states, const struct gm_sizes *gradients)
-{
-    uint64_t all = 0, alike = 0;
-    for (size_t i = 0; i < states->n; i++) {
-        const struct gm_size *state = &states->v[i];
-        uint64_t count = 0;
-        for (size_t k = 0; k < gradients->n; k++) {
-            const uint64_t size = gradients->v[k].bytes;
-            count += size == state->bytes || size == 2 * state->bytes || 2 * size == state->bytes
-                         ? gradients->v[k].there
-                         : 0;
-        }
-        all += state->bytes * state->there;
-        alike += state->there <= STATES_OF_ONE * count ? state->bytes * state->there : 0;
-    }
-    return all > 0 && alike >= all - all / 10;
-}
-
-/* Whether one ran that needs no states: what it trains has none. */
-static bool has_sgd(const struct gm_snapshot *s)
-{
-    static const char name[] = "Optimizer.step#SGD";
-    bool has = false;
-    for (size_t i = 0; i < s->annotation_count && !has; i++) {
-        size_t n;
-        const char *text = gm_string(s, s->annotations[i].name, &n);
-        has = n >= sizeof name - 1 && memcmp(text, name, sizeof name - 1) == 0;
-    }
-    return has;
-}
-
-/* Gradients that are given up in each round, as model.zero_grad() does it, and have no state where others have one. Not
- * of tables, of which a lookup each tells: they may have an optimizer of their own, without states. */
-static void find_stateless(struct gm_case *c, const struct gm_rule *rule)
-{
-    const struct gm_lives *l = c->lives;
-    GM_FREED struct gm_sizes states = {.v = NULL}, gradients = {.v = NULL}, sizes = {.v = NULL}, weights = {.v = NULL};
-    struct gm_set set = {.v = NULL};
-    uint32_t first = GM_NEVER;
-    c->failed |= !gm_sizes_of_those(&states, l, is_state) || !gm_sizes_of_first_gradients(&gradients, l) ||
-                 !gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER);
-    bool is_told = !c->failed && are_of_gradients(&states, &gradients) && !has_sgd(l->snapshot);
-    for (size_t a = 0; a < l->h->allocation_count; a++) /* what is older than the trace is known by its size only */
-        is_told &= l->h->born[a] > 0 || !gm_lives_is_role(l, a, GM_ROLE_PARAMETER);
-    size_t n = 0, lookups = 0;
-    for (size_t i = 0; is_told && i < gradients.n; i++)
-        if (has_in_any_bits(&weights, gradients.v[i].bytes) && !has_in_any_bits(&states, gradients.v[i].bytes))
-            gradients.v[n++] = gradients.v[i];
-    gradients.n = n;
-    for (size_t a = 0; n > 0 && a < l->h->allocation_count; a++)
-        if (is_gradient(l, a) && gm_sizes_has(&gradients, gm_requested(l->h, a))) {
-            first = l->h->born[a] < first ? l->h->born[a] : first;
-            gm_set_drop(&set, a);
-        }
-    for (size_t a = 0; n > 0 && a < l->h->allocation_count; a++)
-        lookups += (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && !gm_lives_is_of_backward(l, a);
-    if (set.n < 2 * lookups || !gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.05))
-        set.n = 0;
-    c->failed |= !gm_sizes_of_set(&sizes, l, &set);
-    if (set.n > 0 && !c->failed)
-        add_inputs(&set, l, &sizes);
-    gm_case_accuse_backward(
-        c, rule, &set, first,
-        "gradients that every step makes anew, with all that is kept for them, of sizes of which the optimizer has no "
-        "state, while it keeps states as large as others: it does not have their parameters");
-}
-
-/* Without it they would not be made, or go when the next two tensors have been made. */
-static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
-{
-    const struct gm_lives *l = c->lives;
-    const struct gm_history *h = l->h;
-    struct gm_set set = {.v = NULL};
-    uint32_t first = GM_NEVER;
-    uint64_t left = 0;
-    size_t anew;
-    for (size_t a = 0; l->rounds.n >= LEAST_ROUNDS && a < h->allocation_count; a++)
-        left += is_left_behind(l, a) ? gm_requested(h, a) : 0;
-    if (!gm_is_share(left, l->at_peak, 0.001)) {
-        find_stateless(c, rule);
-        return;
-    }
-    if (!are_older_ones(c))
-        return;
-    GM_FREED uint32_t *last = last_of_trained(l, &anew);
-    c->failed |= last == NULL;
-    for (size_t a = 0; !c->failed && anew > 0 && a < h->allocation_count; a++) {
-        const bool is_left = is_left_behind(l, a), is_done_for = is_left || is_for_nobody(l, a, last);
-        first = is_left && h->born[a] < first ? h->born[a] : first;
-        if (is_left || (is_done_for && gm_lives_is_of_backward(l, a)))
-            gm_set_drop(&set, a);
-        else if (is_done_for)
-            gm_set_end(&set, a, gm_lives_after_others(l, a, 2));
-    }
-    GM_FREED struct gm_sizes behind = {.v = NULL};
-    c->failed |= set.n > 0 && !gm_sizes_of_those(&behind, l, is_left_behind);
-    if (behind.n > 0)
-        add_inputs(&set, l, &behind);
-    if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.02))
-        set.n = 0;
-    gm_case_accuse_backward(
-        c, rule, &set, first,
-        "gradients of the first backward pass that are never given up, with all that is kept or made for them, while "
-        "others are made anew in every step: no optimizer has their parameters");
-}
-
 static const struct gm_rule rules[] = {
     {.id = "create-graph",
      .title = "The backward pass keeps a graph of itself",
@@ -899,13 +898,12 @@ static const struct gm_rule rules[] = {
               "freed, and the backward pass keeps the inputs of their layers for nothing.",
      .when =
          "gradients of the first backward pass, or older ones that each pass adds to, are never freed, while "
-         "others of weights without such a gradient "
-         "are, and hold 2 % of the peak with what is kept or made for them only; or gradients of every step, of 5 %, "
+         "others of weights without such a gradient are, and hold 2 % of the peak with what is kept or made for them "
+         "only; or gradients of every step, of 5 %, "
          "have sizes of which the optimizer keeps no state, while nearly all its states are as large as other "
          "gradients (not where SGD runs, something is looked up for every second of them, or weights are older "
-         "than the trace); what a backward pass gives up "
-         "right after such "
-         "a gradient is the input of its layer, which only that needs, unless one of what is trained came in "
+         "than the trace); what a backward pass gives up right after such a gradient is the input of its layer, which "
+         "only that needs, unless one of what is trained came in "
          "between",
      .what_to_do = "`base.requires_grad_(False)`"},
     {.id = "flat-gradient-buckets",

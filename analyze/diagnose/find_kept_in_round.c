@@ -303,8 +303,8 @@ static bool keep_unfreed(struct gm_set *set, const struct gm_lives *l, size_t fr
         if (freed > pass.to + 1 && freed != GM_NEVER && !is_of_later)
             set->v[n++] = set->v[i];
     }
-    const bool is_graph = n - from >= LEAST_OF_GRAPH && (n - from) * UNFREED >= found * (UNFREED - 1) &&
-                          passing <= PASSING * (n - from);
+    const bool is_graph =
+        n - from >= LEAST_OF_GRAPH && (n - from) * UNFREED >= found * (UNFREED - 1) && passing <= PASSING * (n - from);
     set->n = is_graph ? n : from;
     return is_graph;
 }

@@ -832,12 +832,12 @@ static const struct gm_rule rules[] = {
                 "+ loss.backward()",
      .means = "The graph of a step is still there when the next one builds its own: it was asked to stay, or something "
               "that carries it is.",
-     .when = "in training, what several stacks (or 3 of which one stack makes 2), of a module, where there are some, "
-             "made in a round is freed in the next "
-             "one only after the same stack made its successor, twice or more often; or most (6 or more, three in "
-             "four) of what a forward pass made, but for what another backward pass frees, is there after its backward "
-             "pass, and no backward pass frees it, twice "
-             "or more often, unless more than twice as many passed before that",
+     .when =
+         "in training, what several stacks (or 3 of which one stack makes 2), of a module, where there are some, "
+         "made in a round is freed in the next "
+         "one only after the same stack made its successor, twice or more often; or most (6 or more, three in "
+         "four) of what a forward pass made, but for what another backward pass frees, is there after its backward "
+         "pass, and no backward pass frees it, twice or more often, unless more than twice as many passed before that",
      .what_to_do = "`loss.backward()` without `retain_graph=True`; `del` of outputs that carry a graph"},
     {.id = "stale-reference",
      .title = "Tensors of the last round live while the next ones are made",

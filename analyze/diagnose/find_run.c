@@ -310,8 +310,7 @@ static const struct gm_rule rules[] = {
      .when =
          "at some moment other code begins, and the stacks that made 98 % of all so far, of which one is a module's, "
          "if there are modules, or the largest sets up none, have run for the last time; a tenth of peak reserved or "
-         "more "
-         "is cached, and most is reserved later, or three passes follow (after training three quarters of what is "
+         "more is cached, and most is reserved later, or three passes follow (after training three quarters of what is "
          "reserved, and twice as many passes as there were steps); a replay that gives it back then has a peak of "
          "reserved memory a 20th lower, or, where as many passes follow as were before, a quarter less reserved when "
          "the trace ends",

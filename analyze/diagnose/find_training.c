@@ -793,8 +793,7 @@ static const struct gm_rule rules[] = {
      .when =
          "activations hold half of the peak, a quarter of it those of layers that repeat at least 3 times, or of one "
          "line that runs at least 16 times, with those of other layers behind them, where these save a quarter more, "
-         "or "
-         "of at least 3 calls of modules, where these save a tenth more, and none is checkpointed",
+         "or of at least 3 calls of modules, where these save a tenth more, and none is checkpointed",
      .what_to_do = "`torch.utils.checkpoint`, or a smaller batch"},
     {.id = "optimizer-state-dominates",
      .title = "States of the optimizer make much of the peak",
