@@ -362,6 +362,7 @@ enum gm_status gm_diagnose_tell(struct gm_report *report, struct gm_error *err)
                                               .ignore_rule_count = first.ignore_rule_count,
                                               .of_site = first.of_site,
                                               .oom_place = first.oom_place,
+                                              .oom_pass = first.oom_pass,
                                               .is_judged = first.is_judged};
     find_view(&c);
     gm_reliability_tell(&c);

@@ -424,6 +424,18 @@ static bool is_pile(const struct gm_history *h, const struct gm_set *set)
     return i < set->n;
 }
 
+/* Memory ran out in code that no round before had run, and no backward pass ever came: what seem to be rounds may be
+ * parts of the first forward pass, as steps of a recurrent network, and what they leave is what that pass needs. */
+static bool may_be_of_one_pass(const struct gm_lives *l)
+{
+    bool is_new = l->has_oom && !l->has_backward && l->first_oom < l->h->count;
+    const uint32_t stack = is_new ? gm_lives_stack_at(l, l->first_oom) : GM_STACK_EMPTY,
+                   last = gm_lives_round(l, l->first_oom);
+    for (size_t a = 0; is_new && a < l->h->allocation_count; a++)
+        is_new = gm_lives_stack(l, a) != stack || l->h->born[a] == 0 || gm_lives_round_of(l, a) >= last;
+    return is_new && stack != GM_STACK_EMPTY;
+}
+
 static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *set)
 {
     struct gm_lives *l = c->lives;
@@ -435,7 +447,7 @@ static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *s
         l->kinds = classify(l, l->habits);
     c->failed |= l->kinds == NULL;
     const enum shape shape = l->kinds == NULL ? SINGLE : collect(c, l->kinds, l->habits, kind, set);
-    if (kind == PILED && !is_pile(l->h, set))
+    if (kind == PILED && (!is_pile(l->h, set) || may_be_of_one_pass(l)))
         set->n = 0;
     return shape;
 }

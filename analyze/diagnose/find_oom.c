@@ -127,13 +127,26 @@ static const char *place_of(struct gm_lives *l)
     return (l->by[stack] & GM_BY_NOBODY) != 0 ? gm_lives_backward(l, l->first_oom, false) : gm_lives_place(l, stack);
 }
 
+/* Of the line, and of the pass in whose midst it stands. */
+static void find_places(struct gm_case *c)
+{
+    struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    for (size_t i = 0; i < l->there.n; i++)
+        if ((gm_lives_by(l, l->there.v[i]) & GM_BY_MODULE) != 0 && gm_is_made(l->h, l->there.v[i]))
+            gm_set_drop(&set, l->there.v[i]);
+    c->report->diagnosis.oom_place = place_of(l);
+    c->report->diagnosis.oom_pass = set.n == 0 ? NULL : gm_lives_caller(l, &set, true);
+    gm_case_free_set(c, &set);
+}
+
 static void find_oom(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_report *report = c->report;
     for (size_t d = 0; report->timelines != NULL && d < report->device_count; d++)
         if (report->timelines[d].oom_count > 0) {
             if (c->lives != NULL && d == c->view.index && c->lives->first_oom < c->lives->h->count)
-                c->report->diagnosis.oom_place = place_of(c->lives);
+                find_places(c);
             tell_history(c, rule, &report->devices[d], &report->timelines[d].ooms[0]);
             return;
         }

@@ -255,32 +255,58 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- capacity ---------------------------------------------------------------------------------------------------- */
 
+static const char smaller_pass[] = "Run smaller batches, as many as make one, checkpoint the layers, use bf16 where it "
+                                   "is fp32, or take a larger card";
+
+/* What a mistake is said to save is as much as was missing, or nobody knows. */
+static bool would_spare(const struct gm_finding *f, const struct gm_oom_row *oom)
+{
+    const uint64_t saves = f->remedy == NULL ? GM_REPORT_NONE : f->remedy->saving.alone;
+    return saves == GM_REPORT_NONE || oom->missing == GM_REPORT_NONE || saves >= oom->missing;
+}
+
+static uint64_t bytes_of(const struct gm_oom_row *oom, const char *role)
+{
+    return gm_slice_named(oom->roles, oom->role_count, role).bytes;
+}
+
 /* After the replays: out of memory, and no mistake that would have spared it. */
 static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_oom_row *oom = gm_case_oom(c);
-    uint64_t lasting = 0;
-    char size[2][GM_SIZE_TEXT];
+    const struct gm_diagnosis *diagnosis = &c->report->diagnosis;
+    struct gm_role_advice advice;
+    char size[3][GM_SIZE_TEXT];
     if (oom == NULL || (oom->verdict != GM_OOM_CAPACITY && !gm_oom_is_full(oom)))
         return;
     for (size_t i = 0; i < c->n; i++)
-        if (c->findings[i].rank == GM_RANK_MISTAKE && c->findings[i].severity != GM_INFO)
+        if (c->findings[i].rank == GM_RANK_MISTAKE && c->findings[i].severity != GM_INFO &&
+            would_spare(&c->findings[i], oom))
             return;
-    for (size_t i = 0; i < oom->role_count; i++)
-        if (strcmp(oom->roles[i].name, "Parameter") == 0 || strcmp(oom->roles[i].name, "Gradient") == 0 ||
-            strcmp(oom->roles[i].name, "Optimizer state") == 0)
-            lasting += oom->roles[i].bytes;
-    if (!gm_is_share(lasting, oom->levels.requested, 0.5))
+    const uint64_t lasting = bytes_of(oom, "Parameter") + bytes_of(oom, "Gradient") + bytes_of(oom, "Optimizer state"),
+                   passing = bytes_of(oom, "Activation") + bytes_of(oom, "Temporary");
+    const bool is_lasting = gm_is_share(lasting, oom->levels.requested, 0.5);
+    if (!is_lasting &&
+        (!gm_is_share(passing, oom->levels.requested, 0.5) || !gm_advice_of(&advice, "Activation", &c->view, true)))
         return;
     struct gm_finding *f =
         gm_case_say(c, rule, GM_WARNING, oom->missing == GM_REPORT_NONE ? 0 : oom->missing,
-                    "%s of the %s that were live are parameters, gradients and optimizer state, and no "
-                    "mistake was found that would have spared what was missing. %s.",
-                    gm_size_format(size[0], lasting), gm_size_format(size[1], oom->levels.requested), rule->fix);
+                    "Of the %s that were live, %s are parameters, gradients and optimizer state, %s what a pass makes, "
+                    "and no mistake was found that would have spared what was missing. %s.",
+                    gm_size_format(size[0], oom->levels.requested), gm_size_format(size[1], lasting),
+                    gm_size_format(size[2], passing), is_lasting ? rule->fix : smaller_pass);
     gm_case_is_mistake(f, rule, NULL);
-    f->site = c->report->diagnosis.oom_place != NULL ? c->report->diagnosis.oom_place
-              : gm_site_has_stack(oom->site)         ? oom->site
-                                                     : gm_case_site_with_most(c, c->view.index);
+    f->site = diagnosis->oom_place != NULL   ? diagnosis->oom_place
+              : gm_site_has_stack(oom->site) ? oom->site
+                                             : gm_case_site_with_most(c, c->view.index);
+    if (is_lasting)
+        return;
+    f->brief = advice.in_short;
+    f->fix = smaller_pass;
+    f->cost = "time: more steps, or work done twice";
+    f->snippet = "- for batch in loader:  # of 64\n"
+                 "+ for batch in loader:  # of 16, and a step of the optimizer after every fourth";
+    f->site = diagnosis->oom_pass != NULL ? diagnosis->oom_pass : f->site;
 }
 
 static const struct gm_rule rules[] = {
@@ -316,7 +342,7 @@ static const struct gm_rule rules[] = {
          "the trace ends",
      .what_to_do = "`torch.cuda.empty_cache()` once, after the phase that needed it"},
     {.id = "plain-capacity",
-     .title = "The device is too small for what the program keeps",
+     .title = "The device is too small for this run",
      .find = find_capacity,
      .is_last = true,
      .unit = " missing",
@@ -328,9 +354,11 @@ static const struct gm_rule rules[] = {
                 "+ model = fully_shard(model)  # over N ranks; or a smaller type",
      .cost = "communication, accuracy, or money",
      .means =
-         "Weights, gradients and states are most of what was there when memory ran out, and none of it is a mistake.",
-     .when = "out of memory, by capacity or with nine tenths of what is reserved in use, parameters, gradients and "
-             "optimizer state were half of what was live, and no mistake was found",
-     .what_to_do = "Sharding, smaller types, offloading, a larger card"},
+         "Weights, gradients and states, or what one pass makes, are most of what was there when memory ran out, and "
+         "none of it is a mistake.",
+     .when = "out of memory, by capacity or with nine tenths of what is reserved in use; parameters, gradients and "
+             "optimizer state were half of what was live, or activations and temporaries were; and no mistake was "
+             "found that saves what was missing",
+     .what_to_do = "Sharding, smaller types, offloading, a larger card; of a pass, smaller batches and checkpointing"},
 };
 const struct gm_theme gm_theme_run = GM_THEME(rules);

@@ -100,6 +100,7 @@ struct gm_diagnosis {
     size_t doubt_count;
     struct gm_remedy *of_site;    /* of the call site among what to do; NULL: there is none */
     const char *oom_place;        /* the line that first ran out of memory, and the program's own; NULL: not known */
+    const char *oom_pass;         /* what called the modules that made what was there then; NULL: none did */
     const struct gm_to_do *to_do; /* what to do first, first */
     size_t to_do_count;
 };

@@ -3795,6 +3795,28 @@ class Mistakes(unittest.TestCase):
         self.assertEqual([row["id"] for row in analysis["to_do"]][:2], ["plain-capacity", "replayed-settings"])
         self.assertIn("train.py:22", analysis["to_do"][0]["site"])
 
+    def test_capacity_of_a_first_pass(self):
+        """Activations fill the device: the line that calls the model is told, and smaller batches. Steps of a recurrent network are
+        no rounds that leave something, where memory runs out in what comes after them."""
+        module = [("_call_impl", TORCH + "nn/modules/module.py", 1), ("loss", "train.py", 44), ("<module>", "train.py", 64)]
+        def out_of_memory(steps, line):
+            t = Trace()
+            for _ in range(4):
+                t.alloc(16, WEIGHTS)
+            t.alloc(600, [("encode", "net.py", 7)] + module)
+            for _ in range(steps):
+                t.alloc(4, [("cell", "net.py", 9)] + module)
+                t.free(t.alloc(1, [("cell", "net.py", 10)] + module))
+                t.alloc(1, [("kl_divergence", "train.py", 48)] + module[1:])
+            t.alloc(500, [("decode", "net.py", 12)] + module)
+            t.trace.append({"action": "oom", "device_free": 100 * MIB, "size": 500 * MIB, "stream": 0, "time_us": t.clock(), "frames": [
+                {"name": name, "filename": file, "line": at} for name, file, at in [("decode", "net.py", line)] + module]})
+            return diagnosed(t)
+        found = out_of_memory(24, 13)
+        self.assertEqual(set(found) & {"slow-leak", "tensors-in-a-list", "loss-keeps-graph"}, set())
+        self.assertIn("smaller batches", found["Do this"])
+        self.assertRegex(found["plain-capacity"]["site"], r"loss  train\.py:44, from train\.py:64$")
+
     def test_capacity_tells_the_program_s_own_line(self):
         made = [("__init__", "/usr/lib/python3/dist-packages/transformers/modeling.py", 158), ("model", "tune.py", 18), ("<module>", "tune.py", 30)]
         t = Trace()
