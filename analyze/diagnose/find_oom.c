@@ -11,6 +11,14 @@ enum { SHOWN = 3 };
 
 /* ---- of the history ---------------------------------------------------------------------------------------------- */
 
+const char *gm_case_card(struct gm_case *c)
+{
+    return !c->has_oom || c->report->oom_card == NULL
+               ? ""
+               : gm_case_printf(c, " The smallest card with as much as that request needed is %s.",
+                                c->report->oom_card);
+}
+
 static void put_slices(struct gm_text *t, const struct gm_slice *slices, size_t count)
 {
     char size[GM_SIZE_TEXT];
@@ -64,8 +72,7 @@ static void tell_history(struct gm_case *c, const struct gm_rule *rule, const st
     put_slices(&t, oom->categories, oom->category_count);
     gm_text_add_char(&t, '.');
     put_grew(&t, oom);
-    if (c->has_oom && c->report->oom_card != NULL)
-        gm_text_printf(&t, " The smallest card with as much as that request needed is %s.", c->report->oom_card);
+    gm_text_add(&t, gm_case_card(c));
     put_advice(&t, c, oom, device->totals.requested);
     if (!c->has_oom)
         gm_text_add(&t, " Each time the call itself went on with less, as a convolution that tries one algorithm after "

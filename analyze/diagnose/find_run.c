@@ -292,9 +292,9 @@ static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
     struct gm_finding *f =
         gm_case_say(c, rule, GM_WARNING, oom->missing == GM_REPORT_NONE ? 0 : oom->missing,
                     "Of the %s that were live, %s are parameters, gradients and optimizer state, %s what a pass makes, "
-                    "and no mistake was found that would have spared what was missing. %s.",
+                    "and no mistake was found that would have spared what was missing.%s %s.",
                     gm_size_format(size[0], oom->levels.requested), gm_size_format(size[1], lasting),
-                    gm_size_format(size[2], passing), is_lasting ? rule->fix : smaller_pass);
+                    gm_size_format(size[2], passing), gm_case_card(c), is_lasting ? rule->fix : smaller_pass);
     gm_case_is_mistake(f, rule, NULL);
     f->site = diagnosis->oom_place != NULL   ? diagnosis->oom_place
               : gm_site_has_stack(oom->site) ? oom->site
@@ -305,7 +305,7 @@ static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
     f->fix = smaller_pass;
     f->cost = "time: more steps, or work done twice";
     f->snippet = "- for batch in loader:  # of 64\n"
-                 "+ for batch in loader:  # of 16, and a step of the optimizer after every fourth";
+                 "+ for batch in loader:  # of 16, and a step after every fourth";
     f->site = diagnosis->oom_pass != NULL ? diagnosis->oom_pass : f->site;
 }
 

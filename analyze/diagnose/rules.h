@@ -113,6 +113,9 @@ struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set)
 const char *gm_case_printf(struct gm_case *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *gm_case_take(struct gm_case *c, struct gm_text *text); /* frees it */
 
+/* find_oom.c: " The smallest card ...", where memory ran out and the report names one; else "". */
+const char *gm_case_card(struct gm_case *c);
+
 /* Without allocations there is no history, whatever marks and frees a trace holds. */
 bool gm_case_has_allocs(const struct gm_case *c);
 /* The first time that memory ran out on the device looked at; NULL: it did not, or it is not known when. */

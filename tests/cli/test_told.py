@@ -299,7 +299,7 @@ class Told(Case):
         done = self.run_it("--no-charts", write(path, snapshot)).stdout.decode()
         self.assertRegex(done, r"Why +device 1 out of memory 2 times, first 400\.0 MiB short")
         with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
-            self.assertIn("(500.0 MiB asked for)", " ".join(file.read().split()))
+            self.assertIn("500.0 MiB was asked for", " ".join(file.read().split()))
 
 
 if __name__ == "__main__":
