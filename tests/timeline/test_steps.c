@@ -266,6 +266,26 @@ static void check_training(const char *source)
     assert_non_null(steps->pattern_detail);
 }
 
+/* What a checkpoint runs again in autograd's thread, whose stacks begin in a hook, is a part of the backward pass. */
+TEST(recomputed_in_backward)
+{
+    uint32_t again = 0;
+    for (int i = 0; i < 4; i++) {
+        uint64_t kept = alloc(MIB(100), FORWARD("model.py", 10)), g = alloc(MIB(50), "");
+        again = (uint32_t)run.count;
+        uint64_t made = alloc(MIB(100), FRAME("forward", "model.py", 10) "," MODULE "," FRAME(
+                                            "recompute_fn", "torch/utils/checkpoint.py",
+                                            20) "," FRAME("unpack_hook", "torch/utils/checkpoint.py", 13));
+        release(made, MIB(100));
+        release(kept, MIB(100));
+        release(alloc(MIB(20), ADAM), MIB(20));
+        release(g, MIB(50));
+    }
+    find_steps();
+    assert_int_equal(found.pass.phase[again - 1], GM_PHASE_BACKWARD);
+    assert_int_equal(found.pass.phase[again], GM_PHASE_BACKWARD);
+}
+
 TEST(optimizer_steps)
 {
     for (int annotated = 0; annotated < 2; annotated++) {
