@@ -558,7 +558,7 @@ enum gm_status gm_advice_remedies(struct gm_report *report, struct gm_kept *kept
         a.search.is_open |= a.devices[d].was_refused;
     const size_t most = events == 0 ? count : GM_ADVICE_PLAYED / (2 * events);
     const uint64_t *peaks = a.advice->baseline != NULL ? a.advice->baseline->roomy.peaks : NULL;
-    const size_t least = gm_max(1, GM_ADVICE_LEAST * (uint64_t)GM_ADVICE_PLAYED / gm_max(events, GM_ADVICE_PLAYED));
+    const size_t least = gm_min(GM_ADVICE_LEAST, gm_max(1, GM_ADVICE_LEAST_PLAYED / gm_max(events, 1)));
     const size_t n = gm_min(count, gm_max(most, least));
     bool is_in_vain = true; /* where there is time for one only, the first that saves something is that one */
     for (size_t i = 0; i < (n == 1 ? gm_min(count, (size_t)GM_ADVICE_LEAST) : 1) && is_in_vain && goes_on(&a); i++) {

@@ -18,8 +18,9 @@
 #include "analyze/timeline/trace_analyze.h"
 #include "replay/verify/verify.h"
 
-/* So many events are played for remedies, if more than one is replayed: they take less time than charts do. */
-enum { GM_ADVICE_PLAYED = 100000, GM_ADVICE_LEAST = 4 /* remedies of a trace of so many; of a longer one as long */ };
+/* So many events are played for remedies: they take less time than charts do; or for up to so many remedies, that those
+ * have a figure which are told first, as many as this. */
+enum { GM_ADVICE_PLAYED = 100000, GM_ADVICE_LEAST = 4, GM_ADVICE_LEAST_PLAYED = 1200000 };
 /* Traces with more events, all devices together, are not replayed: it would take longer than the rest of a report. */
 enum { GM_ADVICE_EVENTS = 1000000 };
 
