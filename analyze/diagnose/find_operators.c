@@ -1037,11 +1037,11 @@ static const struct gm_rule rules[] = {
     {.id = "autocast-weight-casts",
      .title = "Casts of the weights are there beside the weights",
      .find_in_lives = find_casts,
-     .brief = "weights in bf16",
-     .fix = "Keep the weights in bf16 (model.bfloat16()), or torch.autocast(..., cache_enabled=False) where nothing is "
-            "trained",
+     .brief = "weights in 16 bits",
+     .fix = "Keep the weights in 16 bits (model.bfloat16(), model.half()), or torch.autocast(..., cache_enabled=False) "
+            "where nothing is trained",
      .snippet = "- with torch.autocast(\"cuda\", torch.bfloat16):\n"
-                "+ model.bfloat16()  # or autocast(..., cache_enabled=False)",
+                "+ model.bfloat16()  # or half(), or autocast(..., cache_enabled=False)",
      .cost = "accuracy of the weights; or a cast for each use",
      .means = "Autocast casts each weight when it is used, and keeps the cast until its region ends: half as much as "
               "the weights, once more.",

@@ -3769,7 +3769,7 @@ class Mistakes(unittest.TestCase):
         self.expect(tuned(24), "autocast-weight-casts", 280, 350, "train.py:5")
         found = diagnosed(tuned(24))
         self.assertEqual(found["autocast-weight-casts"]["severity"], "warning")
-        self.assertRegex(found["Do this"], r"^weights in bf16 saves 2")
+        self.assertRegex(found["Do this"], r"^weights in 16 bits saves 2")
         self.expect_none(tuned(64), "autocast-weight-casts")
         self.expect_none(tuned(24, others=4), "autocast-weight-casts")
         self.expect_none(tuned(24, is_trained=True), "autocast-weight-casts")
