@@ -41,8 +41,8 @@ static bool is_by(const struct gm_lives *l, size_t a, unsigned by)
 }
 
 /* The largest size that the marked code makes, or makes for the peak, if two of it are there at the peak, and all else
- * that the code makes in that round is smaller by `SCORES`. 0: there is none. */
-static uint64_t scores_of(const struct gm_lives *l, unsigned by, bool is_for_peak)
+ * that the code makes in that round, if it does (`has_others`), is smaller by `SCORES`. 0: there is none. */
+static uint64_t scores_of(const struct gm_lives *l, unsigned by, bool is_for_peak, bool *has_others)
 {
     uint64_t largest = 0, others = 0;
     uint32_t round = 0;
@@ -60,7 +60,8 @@ static uint64_t scores_of(const struct gm_lives *l, unsigned by, bool is_for_pea
             gm_lives_round(l, l->h->born[a]) == round)
             others = bytes;
     }
-    return count >= 2 && others > 0 && largest / SCORES >= others ? largest : 0;
+    *has_others = others > 0;
+    return count >= 2 && largest / SCORES >= others ? largest : 0;
 }
 
 /* Of no code whose name tells: a few blocks of one size in a row, much larger than those before and after, which are
@@ -180,13 +181,14 @@ static uint32_t rows_of_scores(const struct gm_lives *l, const struct gm_sizes *
 static uint64_t named_scores(const struct gm_lives *l, const struct gm_sizes *weights, bool *makes)
 {
     const unsigned by = GM_BY_ATTENTION | GM_BY_SOFTMAX;
-    uint64_t size = scores_of(l, by, true);
-    uint32_t least = 1;
+    bool has_others = false;
+    uint64_t size = scores_of(l, by, true, &has_others);
+    uint32_t least = has_others ? 1 : LAYERS;
     if (size == 0) { /* none of that code at the peak: others' of that size, if layers make it, no choice of a word */
-        size = scores_of(l, by, false);
+        size = scores_of(l, by, false, &has_others);
         least = LAYERS;
     }
-    if (size == 0 || (rows_of_scores(l, weights, size, by, false, makes) < least &&
+    if (size == 0 || ((!has_others || rows_of_scores(l, weights, size, by, false, makes) < least) &&
                       rows_of_scores(l, weights, size, GM_BY_SOFTMAX, true, makes) < least))
         return 0;
     for (size_t i = 0; i < l->snapshot->stacks.count; i++)
@@ -980,16 +982,14 @@ static const struct gm_rule rules[] = {
               "are in memory, and with gradients stay there until the backward pass. A fused kernel never has them.",
      .when =
          "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
-         "largest size, at least twice at the peak, is 4 times its other sizes of that round and larger than what was "
-         "made before, but for casts of weights, two in a row (a fused kernel makes one, its output), and no sum of "
-         "each number with each other one of what is made just before, nor a softmax that adds up by scatter(); or, of "
-         "any code, two blocks of the largest size "
-         "in a row, which no layer with a weight and no resizing makes, 8 "
-         "times as large as those before and after "
-         "them, or 5 times between modules, twice, if most of that very size stands so, there are weights, and a "
-         "backward pass of what is trained uses "
-         "them and does not go on with a weight's gradient; between layers with weights also with a bias or a mask of "
-         "a quarter in the row; what the same lines make for other lengths counts, too",
+         "largest size, at least twice at the peak, is 4 times its other sizes of that round (or has no other, but "
+         "stands in two layers) and larger than what was made before, but for casts of weights, two in a row (a fused "
+         "kernel makes one, its output), and no sum of each number with each other one of what is made just before, "
+         "nor a softmax that adds up by scatter(); or, of any code, two blocks of the largest size in a row, which no "
+         "layer with a weight and no resizing makes, 8 times as large as those before and after them, or 5 times "
+         "between modules, twice, if most of that very size stands so, there are weights, and a backward pass of what "
+         "is trained uses them and does not go on with a weight's gradient; between layers with weights also with a "
+         "bias or a mask of a quarter in the row; what the same lines make for other lengths counts, too",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",

@@ -1767,6 +1767,22 @@ class Mistakes(unittest.TestCase):
             t.free(*forward(t, 25, 8), *kept)
         self.expect(t, "unfused-attention", 900, 1030, "net.py:7")
 
+    def test_attention_of_which_the_softmax_alone_has_a_name(self):
+        """Logits may be larger than scores: what only PyTorch's softmax names is told by where it stands, in two layers at least."""
+        def run(layers):
+            t = Trace()
+            t.alloc(8, WEIGHTS)
+            for _ in range(3):
+                kept = []
+                for _ in range(layers):
+                    kept += [t.alloc(8, FORWARD), t.alloc(64, FORWARD), t.alloc(64, [("softmax", TORCH + "nn/functional.py", 2), *FORWARD]), t.alloc(8, FORWARD)]
+                kept += [t.alloc(100, [("forward", "net.py", 30), *FORWARD[1:]]), t.alloc(100, [("cross_entropy", TORCH + "nn/functional.py", 5), *FORWARD]), t.alloc(1 / 1024, ROOT)]
+                for block in reversed(kept):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+            return t
+        self.expect(run(4), "unfused-attention", 500, 520, "net.py:10")
+        self.expect_none(run(1), "unfused-attention")
+
     def test_attention_of_other_lengths(self):
         """What the same lines make in another round is scores, too, though of other lengths."""
         t = Trace()
