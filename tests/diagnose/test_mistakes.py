@@ -3172,6 +3172,24 @@ class Mistakes(unittest.TestCase):
         self.expect(trained(False), "activations-dominate", 200, 320, "forward  net.py:30")
         self.expect_none(trained(True), "activations-dominate")
 
+    def test_layers_beside_a_loss_that_is_computed_again(self):
+        """What one chunk's backward pass made for a later one is no graph of itself."""
+        again = [("forward", TORCH + "nn/modules/linear.py", 3), FORWARD[1], ("recompute_fn", TORCH + "utils/checkpoint.py", 9)]
+
+        def forward(t, r):
+            for _ in range(8):
+                held.extend(t.alloc(mib, [("forward", "block.py", line), FORWARD[1], ("forward", "net.py", 30), *FORWARD[1:]]) for mib, line in ((8, 10), (32, 11), (4, 12)))
+            held.append(t.alloc(1 / 1024, ROOT))
+            parts = []
+            for _ in range(4):
+                logits = t.alloc(8, again)
+                t.free(t.alloc(1, AUTOGRAD), logits)
+                parts.extend(t.alloc(1, AUTOGRAD) for _ in range(4))
+            t.free(t.alloc(1, AUTOGRAD), *parts)
+            return []
+        held = []
+        self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 200, 320, "forward  net.py:30")
+
     def test_function_written_by_hand(self):
         """It keeps three results beside its own; what it is called with must be kept then, if nothing does."""
         def run(keeps_input, is_product=False, file="act.py"):
@@ -3622,6 +3640,14 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(diagnosed(shifted)["vocabulary-copies"]["severity"], "warning")
         plain = diagnosed(model(600, 600))["vocabulary-copies"]  # every such loss has them
         self.assertEqual(plain["severity"], "info")
+
+    def test_copies_of_logits_that_are_distilled(self):
+        """What is learned from another model's logits makes the largest ones, in 32 bits."""
+        def model(name):
+            loss = [(name, TORCH + "nn/functional.py", 9)] + FORWARD[1:]
+            return train(5, lambda t, r: [t.alloc(m, FORWARD) for m in (20, 30, 30)] + [t.alloc(30, loss) for _ in range(3)], weights=16)
+        self.expect(model("kl_div"), "vocabulary-copies", 100, 190)
+        self.expect_none(model("distance"), "vocabulary-copies")
 
     def test_layers_as_large_as_a_chunk_of_logits_are_no_copies(self):
         """The loss is computed in chunks already, and none of them is there when the peak is: that is a layer's, recomputed."""
