@@ -22,6 +22,7 @@ static const struct {
     {"cross_entropy", GM_BY_LOSS},
     {"nll_loss", GM_BY_LOSS},
     {"log_softmax", GM_BY_LOSS},
+    {"kl_div", GM_BY_LOSS},
     {"modules/loss.py", GM_BY_LOSS},
     {"::_scaled_dot_product_attention_math", GM_BY_MATH_ATTENTION},
     {"softmax", GM_BY_SOFTMAX},
