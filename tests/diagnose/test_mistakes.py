@@ -3645,7 +3645,7 @@ class Mistakes(unittest.TestCase):
         """What is learned from another model's logits makes the largest ones, in 32 bits."""
         def model(name):
             loss = [(name, TORCH + "nn/functional.py", 9)] + FORWARD[1:]
-            return train(5, lambda t, r: [t.alloc(m, FORWARD) for m in (20, 30, 30)] + [t.alloc(30, loss) for _ in range(3)], weights=16)
+            return train(5, lambda t, r: [t.alloc(m, FORWARD) for m in [20] * 24 + [30, 30]] + [t.alloc(30, loss) for _ in range(3)], size=8, width=1)
         self.expect(model("kl_div"), "vocabulary-copies", 100, 190)
         self.expect_none(model("distance"), "vocabulary-copies")
 
