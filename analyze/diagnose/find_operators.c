@@ -6,6 +6,7 @@
 #include "analyze/diagnose/rules.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { SHIFTED = 50 /* a fiftieth */ };
 
@@ -72,6 +73,7 @@ enum {
     PAIRS_OF_LAYERS = 5, /* but that is known where layers with a weight are modules */
     ALIKE = 4,
     LAYERS = 2,
+    SIZES = 8, /* that are tried */
     MOST_IN_ROW = 8
 };
 enum { TINY = 512 /* parts of the size */, BRIEF = 2 /* events: a workspace */ };
@@ -296,22 +298,34 @@ static bool are_of_layers(const struct gm_lives *l, uint64_t size, const bool *m
     return calls_layers(l) || (has_weights && is_used);
 }
 
-/* The largest size of which there are two at the peak, if they are such matrices. 0: there is none. `makes` as above.
- */
-static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
+/* The largest size below another one that is there at the peak and goes. 0: there is none. `*count`: how many are. */
+static uint64_t size_below(const struct gm_lives *l, uint64_t below, size_t *count)
 {
     uint64_t size = 0;
-    size_t count = 0;
+    *count = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size &&
-            !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
+            gm_requested(l->h, a) < below && !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE) &&
+            (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
             size = gm_requested(l->h, a);
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size);
-    return count >= 2 && gm_is_share(count * size, l->at_peak, 0.06) && are_matrices(l, size, makes) &&
-                   !are_rows(l, size, makes) && are_of_layers(l, size, makes) && !are_multiplied(l, size)
-               ? size
-               : 0;
+        *count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size);
+    return size;
+}
+
+/* The largest size of which there are two at the peak, if they are such matrices: logits may be larger. 0: there is
+ * none. `makes` as above. */
+static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
+{
+    size_t count = 0;
+    uint64_t size = size_below(l, UINT64_MAX, &count);
+    for (unsigned i = 0; i < SIZES && size > 0; i++, size = size_below(l, size, &count)) {
+        memset(makes, 0, ((size_t)l->snapshot->stacks.count + 1) * sizeof *makes);
+        if (count >= 2 && gm_is_share(count * size, l->at_peak, 0.06) && are_matrices(l, size, makes) &&
+            !are_rows(l, size, makes) && are_of_layers(l, size, makes) && !are_multiplied(l, size))
+            return size;
+    }
+    return 0;
 }
 
 /* Rounds of other lengths have other sizes: for each round the largest that lines make which somewhere make one of that
@@ -985,11 +999,11 @@ static const struct gm_rule rules[] = {
          "largest size, at least twice at the peak, is 4 times its other sizes of that round (or has no other, but "
          "stands in two layers) and larger than what was made before, but for casts of weights, two in a row (a fused "
          "kernel makes one, its output), and no sum of each number with each other one of what is made just before, "
-         "nor a softmax that adds up by scatter(); or, of any code, two blocks of the largest size in a row, which no "
-         "layer with a weight and no resizing makes, 8 times as large as those before and after them, or 5 times "
-         "between modules, twice, if most of that very size stands so, there are weights, and a backward pass of what "
-         "is trained uses them and does not go on with a weight's gradient; between layers with weights also with a "
-         "bias or a mask of a quarter in the row; what the same lines make for other lengths counts, too",
+         "nor a softmax that adds up by scatter(); or, of any code, two blocks of one of the 8 largest sizes in a row, "
+         "which no layer with a weight and no resizing makes, 8 times as large as those before and after them, or 5 "
+         "times between modules, twice, if most of that very size stands so, there are weights, and a backward pass of "
+         "what is trained uses them and does not go on with a weight's gradient; between layers with weights also with "
+         "a bias or a mask of a quarter in the row; what the same lines make for other lengths counts, too",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",
