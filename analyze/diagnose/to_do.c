@@ -204,7 +204,8 @@ static void rank_judged(struct gm_case *c, struct gm_finding *list)
     for (size_t i = 0; i < diagnosis->finding_count; i++) {
         const struct gm_finding *f = &diagnosis->findings[i];
         const bool is_fact =
-            f->rank == GM_RANK_OTHERS && f->severity == GM_INFO && (has_choice || strcmp(f->id, "healthy") != 0);
+            f->severity == GM_INFO && ((f->rank == GM_RANK_CACHE && diagnosis->is_healthy) ||
+                                       (f->rank == GM_RANK_OTHERS && (has_choice || strcmp(f->id, "healthy") != 0)));
         if (is_fact || !is_worth_it(f) ||
             (has_mistake && f->rank == GM_RANK_OUT_OF_MEMORY) || /* the headline has that */
             is_growth_told(diagnosis, f))

@@ -1783,6 +1783,26 @@ class Mistakes(unittest.TestCase):
         self.expect(run(4), "unfused-attention", 500, 520, "net.py:10")
         self.expect_none(run(1), "unfused-attention")
 
+    def test_growth_despite_a_cache_is_nothing_to_do_where_nothing_is_wrong(self):
+        """Which line is to blame nobody knows: what has a price comes first."""
+        def forward(t, r):
+            lines = [[("forward", f"net{n % 11}.py", n), *FORWARD[1:]] for n in range(44)]
+            held.extend(t.alloc(100 + n, line) for n, line in enumerate(lines))
+            brief = []
+            for line in lines[:2]:
+                brief.append(t.alloc(600, line))
+                held.append(t.alloc(20, line))
+            t.free(*brief)
+            held.append(t.alloc(1100, lines[2]))
+            return []
+
+        held = []
+        t = train(4, forward, gives_up(held), size=8, width=1)
+        found = analysed(t)
+        self.assertIn("growth-despite-cache", [row["id"] for row in found["findings"]])
+        self.assertIn("healthy", [row["id"] for row in found["findings"]])
+        self.assertNotIn("growth-despite-cache", [row["finding"] for row in found["to_do"]])
+
     def test_attention_without_a_name_beside_larger_logits(self):
         def run(scores):
             t, mix = Trace(), [("mix", "net.py", 7), *FORWARD]
