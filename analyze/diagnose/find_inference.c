@@ -19,7 +19,8 @@ enum {
     WORKSPACE = 2,     /* events */
     GRAPH_PARTS = 4,   /* a graph has a quarter of what is made, or more */
     USED_UP_PARTS = 8, /* an eighth of the layers */
-    FEW_LINES = 2      /* keys and values: a graph has more operators */
+    LAYERS_OF_GRAPH = 8,
+    FEW_LINES = 2 /* keys and values: a graph has more operators */
 };
 
 /* The large allocations, by birth; and for each of all allocations how many of them were made before it. */
@@ -134,6 +135,8 @@ struct group {
     uint32_t layers, used_up;  /* layers with a weight that ran until it went; those that read what went then: a graph
                                   keeps it for the weight's gradient */
     bool has_backward;         /* there is one */
+    bool
+        is_sure; /* of its own pass it has a quarter, and as many as layers in it, none of which used up what it read */
 };
 
 static bool is_backward(const struct gm_lives *l, uint32_t e)
@@ -186,6 +189,7 @@ static void count_layers(struct group *found, const struct gm_lives *l, const st
 {
     const struct gm_history *h = l->h;
     uint32_t before = GM_NEVER, layer = GM_NEVER;
+    found->layers = found->used_up = 0;
     for (uint32_t i = born_before(large, l, first); i < large->n && h->born[large->v[i]] <= end; i++) {
         const uint32_t a = large->v[i];
         if (h->freed[a] <= h->born[a] + WORKSPACE)
@@ -219,6 +223,9 @@ static struct group look_at_group(const struct gm_lives *l, const struct large *
         found.own += h->freed[a] != GM_NEVER && h->freed[a] <= end && is_backward(l, h->freed[a] - 1);
     }
     look_after(&found, l, first, last, end);
+    count_layers(&found, l, large, first, last);
+    found.is_sure = found.layers >= LAYERS_OF_GRAPH && found.used_up == 0 && found.n >= found.layers &&
+                    found.n * GRAPH_PARTS >= found.passing;
     count_layers(&found, l, large, first, end);
     return found;
 }
@@ -251,13 +258,19 @@ static void trim_group(const struct gm_lives *l, struct gm_set *set, size_t from
     set->n = kept + 1 < from + AT_ONCE ? from : kept; /* its output is none of them */
 }
 
+/* How many of a set are a graph's for sure, and no graph's for sure: most layers used up what they read. */
+struct sure {
+    size_t kept, held;
+};
+
 /* Groups that go at once: of graphs, or, if most are those of one layer, what its function has of its own, which goes
- * when it returns. Returns how many of them are no graph's for sure: most layers used up what they read. */
-static size_t collect_groups(struct gm_case *c, struct gm_set *set, const struct large *large,
-                             const struct gm_sizes *weights, bool may_be_held)
+ * when it returns. */
+static struct sure collect_groups(struct gm_case *c, struct gm_set *set, const struct large *large,
+                                  const struct gm_sizes *weights, bool may_be_held)
 {
     const struct gm_lives *l = c->lives;
-    size_t groups = 0, inside = 0, held = 0;
+    size_t groups = 0, inside = 0;
+    struct sure sure = {0};
     uint32_t round = 0, stack = GM_NEVER; /* of the group before */
     bool is_inside = false;               /* since then nothing was made but by modules */
     for (uint32_t e = 0, from = 0; !c->failed && e <= l->h->count; e++) {
@@ -271,11 +284,13 @@ static size_t collect_groups(struct gm_case *c, struct gm_set *set, const struct
             trim_group(l, set, before);
         if (set->n > before) {
             const struct group group = look_at_group(l, large, weights, set, before, e);
-            const bool is_used_up =
-                !may_be_held && (group.used_up * USED_UP_PARTS > group.layers ||
-                                 (!gm_lives_has_modules(l) && !l->has_backward && 2 * group.n < group.passing));
+            const bool is_used_up = !may_be_held && !group.is_sure &&
+                                    (group.used_up * USED_UP_PARTS > group.layers ||
+                                     (!gm_lives_has_modules(l) && !l->has_backward && 2 * group.n < group.passing));
             set->n = is_graph(l, &group) && !is_used_up ? set->n : before;
-            held += group.layers >= AT_ONCE && 2 * group.used_up > group.layers ? set->n - before : 0;
+            sure.kept += group.is_sure ? set->n - before : 0;
+            sure.held +=
+                !group.is_sure && group.layers >= AT_ONCE && 2 * group.used_up > group.layers ? set->n - before : 0;
         }
         if (set->n > before) {
             const uint32_t of = gm_lives_stack(l, set->v[before].allocation);
@@ -290,7 +305,7 @@ static size_t collect_groups(struct gm_case *c, struct gm_set *set, const struct
     }
     if (inside * 2 >= groups)
         set->n = 0;
-    return held;
+    return sure;
 }
 
 static bool may_go_at_once(const struct gm_lives *l, size_t a)
@@ -342,7 +357,7 @@ static void add_last(struct gm_case *c, struct gm_set *set, const struct large *
     }
 }
 
-/* Returns whether it is graphs, which have most of what the forward pass makes: features are few. `may_be_held`: also
+/* Returns whether it is graphs, which have most of what forward passes make: features are few. `may_be_held`: also
  * while layers use up what they read, or functions most of it, as no graph lets them; then a function's variables hold
  * it, or a list. */
 static bool collect_graphs(struct gm_case *c, struct gm_set *set, bool may_be_held)
@@ -350,16 +365,18 @@ static bool collect_graphs(struct gm_case *c, struct gm_set *set, bool may_be_he
     const struct gm_lives *l = c->lives;
     GM_FREED struct large large = {.v = NULL};
     GM_FREED struct gm_sizes weights = {.v = NULL};
-    size_t passing = 0, held = 0;
+    size_t passing = 0;
+    struct sure sure = {0};
     if (l->has_oom || (l->has_backward ? l->phase == NULL : l->has_optimizer))
         return false;
     c->failed |= !find_large(l, &large);
     c->failed |= !gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER);
     if (!c->failed)
-        held = collect_groups(c, set, &large, &weights, may_be_held);
+        sure = collect_groups(c, set, &large, &weights, may_be_held);
     for (uint32_t i = 0; !c->failed && i < large.n; i++)
         passing += l->h->freed[large.v[i]] != GM_NEVER && l->h->freed[large.v[i]] > l->h->born[large.v[i]] + WORKSPACE;
-    const bool are_graphs = l->has_backward || (set->n * GRAPH_PARTS >= passing && 2 * held <= set->n);
+    const bool are_graphs =
+        l->has_backward || ((set->n * GRAPH_PARTS >= passing || 2 * sure.kept >= set->n) && 2 * sure.held <= set->n);
     if (!c->failed && are_graphs && !may_be_held) {
         add_small(c, set, &large);
         add_last(c, set, &large);
@@ -778,14 +795,15 @@ static const struct gm_rule rules[] = {
                 "+ with torch.inference_mode():\n"
                 "+     out = model(x)",
      .means = "A forward pass whose result is only looked at keeps all that a backward pass would need.",
-     .when =
-         "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
-         "each are freed at once, not by one layer after the other; not lists of the sizes of weights, nor what no "
-         "module made, where there are some, nor what two lines made for many later passes to read, nor while an "
-         "eighth of the layers with a weight give up what they "
-         "read, nor, without modules or training, less than half of what is made in between; in training most of what "
-         "that forward pass kept, and the next backward pass, if one came, freed others; with what the same "
-         "lines made and nobody frees, before the last backward pass, if there is one",
+     .when = "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
+             "each are freed at once, not by one layer after the other; not lists of the sizes of weights, nor what no "
+             "module made, where there are some, nor what two lines made for many later passes to read, nor while an "
+             "eighth of the layers with a weight give up what they read (until it goes; not counted where none of 8 "
+             "layers or "
+             "more of its own pass does, and it has as many tensors, a quarter of that pass), nor, without modules or "
+             "training, less than half of what is made in between; in training most of what "
+             "that forward pass kept, and the next backward pass, if one came, freed others; with what the same "
+             "lines made and nobody frees, before the last backward pass, if there is one",
      .what_to_do = "`with torch.inference_mode():`"},
     {.id = "forward-only",
      .title = "Activations are kept, and the trace ends before a backward pass",

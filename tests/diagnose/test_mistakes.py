@@ -3648,6 +3648,30 @@ class Mistakes(unittest.TestCase):
         self.expect(flow(True), "no-inference-mode", 400, 720)
         self.expect_none(flow(False), "no-inference-mode")
 
+        def segmented(is_graph, prompts=20):
+            """An encoder's graph is there while a decoder, under no_grad(), answers many prompts."""
+            def layers(n, lines, mib, file, is_kept):
+                made = []
+                for _ in range(n):
+                    for line in lines:
+                        made.append(t.alloc(mib, [("forward", TORCH + "nn/modules/linear.py", 5), FORWARD[1], ("forward", file, line), *FORWARD[1:]]))
+                        if not is_kept:
+                            t.free(*made[:-1])
+                            del made[:-1]
+                        t.free(t.alloc(mib, [("forward", file, line + 1), *FORWARD[1:]]))
+                return made
+            t = Trace()
+            t.alloc(64, WEIGHTS)
+            for _ in range(3):
+                made = layers(8, (10, 20, 30), 20, "encoder.py", is_graph)
+                for _ in range(prompts):
+                    t.free(*layers(2, (10, 20, 30), 8, "decoder.py", False))
+                t.free(*made)
+            return t
+        self.expect(segmented(True), "no-inference-mode", 400, 480)
+        self.expect_none(segmented(True), "hooks-keep-features")
+        self.expect_none(segmented(False), "no-inference-mode")
+
         def answers(words, inside=FORWARD[1:]):
             """Keys and values of what a decoder looks at, word by word."""
             t = Trace()
