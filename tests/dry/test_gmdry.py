@@ -340,13 +340,13 @@ class Gmdry(unittest.TestCase):
         """The stand-in is found by every name, and the user's own settings stay behind it."""
         code = ("import ctypes, os\n"
                 "n = ctypes.c_int()\n"
-                "for name in ('libcuda.so.1', 'libcudart.so.12', 'libnccl.so.2', 'libnvToolsExt.so.1'):\n"
+                "for name in ('libcuda.so.1', 'libcudart.so', 'libcudart.so.12', 'libnccl.so.2', 'libnvToolsExt.so.1'):\n"
                 "    ctypes.CDLL(name).cudaGetDeviceCount(ctypes.byref(n))\n"
                 "    print(n.value, end=' ')\n"
                 "print(os.environ['LD_LIBRARY_PATH'].split(':')[-1], os.environ['CUDA_VISIBLE_DEVICES'])\n")
         done = self.run_it(["-q", "--devices", "3"], [sys.executable, "-c", code], LD_LIBRARY_PATH="/users/own",
                            CUDA_VISIBLE_DEVICES="0,2")
-        self.assertEqual(done.stdout.splitlines()[0], "2 2 2 2 /users/own 0,2", done.stderr)
+        self.assertEqual(done.stdout.splitlines()[0], "2 2 2 2 2 /users/own 0,2", done.stderr)
 
     def make_torch(self, cuda, more=()):
         """A package that is to the hook what torch is, with one device of which 2 MiB are in use."""

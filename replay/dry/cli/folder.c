@@ -22,14 +22,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of CUDA 12 and 13. */
+/* Of CUDA 12 and 13; without a version, as programs load them that call the driver or the runtime through ctypes. */
 static const char *const names[] = {
     "libcuda.so.1",       "libnvidia-ml.so.1", "libcudart.so.12",   "libcudart.so.13",   "libcublas.so.12",
     "libcublas.so.13",    "libcublasLt.so.12", "libcublasLt.so.13", "libcudnn.so.8",     "libcudnn.so.9",
     "libcufft.so.11",     "libcufft.so.12",    "libcurand.so.10",   "libcupti.so.12",    "libcupti.so.13",
     "libcusolver.so.11",  "libcusolver.so.12", "libcusparse.so.12", "libcusparse.so.13", "libcusparseLt.so.0",
     "libnvrtc.so.12",     "libnvrtc.so.13",    "libnccl.so.2",      "libcufile.so.0",    "libnvshmem_host.so.3",
-    "libnvToolsExt.so.1",
+    "libnvToolsExt.so.1", "libcuda.so",        "libcudart.so",      "libnvidia-ml.so",
 };
 
 static const char hook[] = {
