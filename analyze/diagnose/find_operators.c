@@ -636,6 +636,8 @@ enum { CASTS = 4 /* fewer may be there by chance */, AT_USE = 4 /* allocations: 
 struct pair {
     uint64_t weight;
     uint32_t weights, casts;
+    uint32_t from, to, passing; /* births of the first and the last cast; in training, what was made in between and is
+                                   not there: then activations have that size */
     size_t halves, uses;
     bool is_trained;
 };
@@ -652,7 +654,7 @@ static struct pair *find_pair(const struct pairs *pairs, uint64_t weight)
 /* As many as weights, and few others of that size. */
 static bool are_casts(const struct pair *pair)
 {
-    return pair->casts > 0 && pair->casts <= pair->weights + pair->weights / 8 + 1;
+    return pair->casts > 0 && pair->casts + pair->passing <= pair->weights + pair->weights / 8 + 1;
 }
 
 static bool is_cast(const struct gm_lives *l, size_t a)
@@ -675,8 +677,18 @@ static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         struct pair *pair =
             is_cast(l, a) && gm_lives_at_peak(l, a) ? find_pair(pairs, 2 * gm_requested(l->h, a)) : NULL;
+        if (pair == NULL)
+            continue;
+        pair->from = pair->casts == 0 || l->h->born[a] < pair->from ? l->h->born[a] : pair->from;
+        pair->to = gm_max(pair->to, l->h->born[a]);
+        pair->casts++;
+    }
+    for (size_t a = 0; l->has_backward && a < l->h->allocation_count; a++) {
+        struct pair *pair = is_cast(l, a) && !gm_lives_at_peak(l, a) && !gm_lives_is_of_engine(l, a)
+                                ? find_pair(pairs, 2 * gm_requested(l->h, a))
+                                : NULL;
         if (pair != NULL)
-            pair->casts++;
+            pair->passing += l->h->born[a] > pair->from && l->h->born[a] < pair->to;
     }
     return true;
 }
@@ -1061,7 +1073,8 @@ static const struct gm_rule rules[] = {
               "the weights, once more.",
      .severity = "warning, or info where something is trained and the backward pass lets go of them",
      .when = "at the peak there are at least 4 tensors half as large as the weights, hardly more than one for each, of "
-             "60 % of their bytes; or of 60 % of the weights without gradients each is read by way of a tensor half as "
+             "60 % of their bytes, and in training hardly any that the forward pass made and gave up among them; or of "
+             "60 % of the weights without gradients each is read by way of a tensor half as "
              "large, which goes when something of another size has been made of it, or in the backward pass, and three "
              "quarters of all tensors of that size are such: then the weights themselves are told, and their half",
      .what_to_do = "`model.bfloat16()`, `cache_enabled=False`; in training `loss.backward()` after the region's end; "
