@@ -728,6 +728,62 @@ static bool is_one_store(const struct gm_lives *l, const struct members *m, cons
            (one->by & (GM_BY_LOADING | GM_BY_COPYING | GM_BY_MOVING)) == 0;
 }
 
+/* What a model made before the program trains anything, and is there to the end. */
+static bool is_made_once(const struct gm_lives *l, size_t a)
+{
+    const uint8_t role = l->role[a];
+    return !l->taken[a] && gm_lives_at_peak(l, a) && gm_lives_is_left(l, a) && l->h->born[a] > 0 &&
+           l->h->born[a] <= l->first_backward && gm_requested(l->h, a) >= l->at_peak / 5000 &&
+           (gm_lives_by(l, a) & GM_BY_MODULE) != 0 &&
+           (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER | GM_BY_COPYING | GM_BY_LOADING)) == 0 &&
+           !gm_lives_is_of_weights(l, a) && role != GM_ROLE_WORKSPACE && role != GM_ROLE_COMMUNICATION &&
+           role != GM_ROLE_KV_CACHE && !gm_is_private_pool(l->h, gm_pool_number(l->h, (uint32_t)a));
+}
+
+/* Whether the program still calls a model when it trains, and not by that line. */
+static bool is_called_once(const struct gm_lives *l, uint64_t call)
+{
+    bool has_others = false;
+    for (uint32_t e = gm_next_made(l->h, l->first_backward); e < l->h->count; e = gm_next_made(l->h, e + 1)) {
+        const uint64_t other = gm_lives_module_call(l, gm_lives_stack(l, gm_made_by(l->h, e)), 1);
+        if (other == call)
+            return false;
+        has_others |= other != 0;
+    }
+    return has_others;
+}
+
+/* Features of a line that calls a model before the loop: most likely something smaller was made of them. */
+static void find_features_before(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    struct gm_rule of_features = *rule;
+    uint64_t last = 0;
+    bool is_once = false;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        const uint64_t call = is_made_once(l, a) ? gm_lives_module_call(l, gm_lives_stack(l, a), 1) : 0;
+        is_once = call == last ? is_once : call != 0 && is_called_once(l, call);
+        last = call;
+        if (call != 0 && is_once)
+            gm_set_drop(&set, a);
+    }
+    if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.05))
+        set.n = 0;
+    of_features.title = "What a model made before the first step stays for the whole run";
+    of_features.brief = "del what is not read later";
+    of_features.fix = "Let go of them when what the steps read has been made of them, or keep them on the host";
+    of_features.snippet = "  targets = summary(features)\n"
+                          "+ del features";
+    of_features.cost = "none, or a copy where a step reads it";
+    const char *caller = gm_lives_caller(c->lives, &set, true);
+    struct gm_finding *f = gm_case_accuse(c, &of_features, &set, false,
+                                          "a line that calls a model before the first step, and never again, made "
+                                          "them, and they are there to the end");
+    if (f != NULL && caller != NULL)
+        f->site = caller;
+}
+
 static void find_data(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -735,6 +791,8 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
     GM_FREED struct gm_sizes gradients = {.v = NULL}, older = {.v = NULL};
     if (!l->has_backward && (c->has_oom || l->rounds.n < LEAST_READS))
         return;
+    if (l->has_backward && gm_case_may_accuse(c, is_made_once))
+        find_features_before(c, rule);
     if (!gm_case_may_accuse(c, is_of_program))
         return;
     GM_FREED struct members m = list_members(c, is_of_program);
@@ -808,13 +866,16 @@ static const struct gm_rule rules[] = {
      .cost = "a copy for each batch, which overlaps",
      .means = "All data were moved to the device before the first step, of which a step reads a batch.",
      .severity = "warning, or info where nothing is trained",
-     .when = "in training, what a line makes before the first backward pass and in no later round, in no module, is "
-             "never freed, and holds 5 % of the peak, less than an eighth of it with gradients of its sizes in that "
-             "round: larger tensors than all that a round makes and gives up, or, with 10 %, at least 4 of which none "
-             "holds half, not some of a size for each layer, nor weights, as their stack says, that are older than the "
-             "trace; not one as large as all weights, and no more of them than lookups in tables by a "
-             "function alone. Info: where nothing is trained, one tensor that a line makes before the first of 3 "
-             "rounds or more, half of the peak and larger than all that a round makes",
+     .when =
+         "in training, what a line makes before the first backward pass and in no later round, in no module, is "
+         "never freed, and holds 5 % of the peak, less than an eighth of it with gradients of its sizes in that "
+         "round: larger tensors than all that a round makes and gives up, or, with 10 %, at least 4 of which none "
+         "holds half, not some of a size for each layer, nor weights, as their stack says, that are older than the "
+         "trace; not one as large as all weights, and no more of them than lookups in tables by a "
+         "function alone. Info: where nothing is trained, one tensor that a line makes before the first of 3 "
+         "rounds or more, half of the peak and larger than all that a round makes. Told as what a model made: 5 % of "
+         "the peak that a module made in training before the first backward pass, called by a line from which "
+         "none is called later, though others are, not in a private pool",
      .what_to_do = "`pin_memory()`, and `batch.to(\"cuda\", non_blocking=True)`"},
 };
 const struct gm_theme gm_theme_weights = GM_THEME(rules);

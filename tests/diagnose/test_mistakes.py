@@ -3784,6 +3784,20 @@ class Mistakes(unittest.TestCase):
         self.expect(mlp(1), "vocabulary-copies", 10, 40)
         self.expect_none(mlp(3), "vocabulary-copies")
 
+    def test_features_of_before_the_loop(self):
+        """Targets were made of them; what a cache in the model keeps of its first pass, or a table of the program, is none."""
+        def styled(size, line=12, module=FORWARD[1:2], lets_go=False):
+            t = Trace()
+            t.alloc(4, WEIGHTS)
+            features = [t.alloc(size, [("forward", "vgg.py", 28 + n), *module, ("<module>", "train.py", line)]) for n in range(3)]
+            t.alloc(1, [("<module>", "train.py", 13)])
+            if lets_go:
+                t.free(*features)
+            return train(4, t=t)
+        self.expect(styled(40), "data-set-on-gpu", 110, 120, "<module>  train.py:12")
+        for other in styled(40, lets_go=True), styled(4), styled(40, line=20), styled(40, module=[]):
+            self.expect_none(other, "data-set-on-gpu")
+
     def test_casts_are_a_choice_where_something_is_trained(self):
         cast = [("forward", TORCH + "nn/modules/linear.py", 134), *FORWARD]
         casts = []
