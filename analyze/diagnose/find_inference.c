@@ -283,7 +283,9 @@ static struct sure collect_groups(struct gm_case *c, struct gm_set *set, const s
         if (set->n > before && l->has_backward)
             trim_group(l, set, before);
         if (set->n > before) {
-            const struct group group = look_at_group(l, large, weights, set, before, e);
+            struct group group = look_at_group(l, large, weights, set, before, e);
+            group.is_sure &=
+                e <= l->last_made || sure.kept > 0; /* not only that the run ended, in the midst of a pass */
             const bool is_used_up = !may_be_held && !group.is_sure &&
                                     (group.used_up * USED_UP_PARTS > group.layers ||
                                      (!gm_lives_has_modules(l) && !l->has_backward && 2 * group.n < group.passing));

@@ -6,7 +6,6 @@
 #include "analyze/diagnose/rules.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { SHIFTED = 50 /* a fiftieth */ };
 
@@ -16,13 +15,28 @@ static bool is_size_of(uint64_t bytes, uint64_t of)
     return of > 0 && (bytes == of || bytes == 2 * of || 2 * bytes == of || 4 * bytes == of);
 }
 
-/* The same of logits, which may be there without their last position, too. */
+/* Logits may be there without their last position, too. */
+static bool is_about(uint64_t bytes, uint64_t wanted)
+{
+    return (bytes > wanted ? bytes - wanted : wanted - bytes) <= wanted / SHIFTED;
+}
+
 static bool is_logits_of(uint64_t bytes, uint64_t of)
 {
     for (uint64_t wanted = 2 * of; wanted >= of / 4 && wanted > 0; wanted /= 2)
-        if ((bytes > wanted ? bytes - wanted : wanted - bytes) <= wanted / SHIFTED)
+        if (is_about(bytes, wanted))
             return true;
     return false;
+}
+
+/* The largest that code makes which is named a loss; 0: there is none. */
+static uint64_t largest_of_loss(const struct gm_lives *l)
+{
+    uint64_t size = 0;
+    for (size_t a = 0; a < l->h->allocation_count && (l->by_any & GM_BY_LOSS) != 0; a++)
+        if (gm_requested(l->h, a) > size && (gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0)
+            size = gm_requested(l->h, a);
+    return size;
 }
 
 /* Not what a forward pass keeps that the trace ends in. */
@@ -73,7 +87,6 @@ enum {
     PAIRS_OF_LAYERS = 5, /* but that is known where layers with a weight are modules */
     ALIKE = 4,
     LAYERS = 2,
-    SIZES = 8, /* that are tried */
     MOST_IN_ROW = 8
 };
 enum { TINY = 512 /* parts of the size */, BRIEF = 2 /* events: a workspace */ };
@@ -91,7 +104,7 @@ struct row {
     uint32_t blocks;
     uint32_t from, named;         /* of code whose name tells: its first event; how many are by the marked code */
     uint32_t stacks[MOST_IN_ROW]; /* of other code; likewise the next */
-    uint32_t masks;               /* of a quarter of the size */
+    uint32_t masks, between;      /* of a quarter of the size; and smaller ones, as a bias */
     bool is_counted;
 };
 
@@ -105,9 +118,9 @@ static void add_to_row(struct row *row, uint64_t bytes, uint64_t before, uint64_
 static bool is_matrix(const struct row *row, uint64_t after, uint64_t pairs)
 {
     return !row->is_counted && !is_sum_of_pairs(row->vector, row->least) && row->blocks >= 2 &&
-           row->blocks <= MOST_IN_ROW && 3 * row->masks <= row->blocks && row->before > 0 &&
-           row->least / pairs >= row->before && row->least / pairs >= after && row->before / ALIKE <= after &&
-           after / ALIKE <= row->before;
+           row->blocks <= MOST_IN_ROW && row->between <= MOST_IN_ROW && 3 * row->masks <= row->blocks &&
+           row->before > 0 && row->least / pairs >= row->before && row->least / pairs >= after &&
+           row->before / ALIKE <= after && after / ALIKE <= row->before;
 }
 
 /* Whether it says nothing of what follows what. */
@@ -244,6 +257,7 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
             if (row.blocks == 0 || bytes > row.least / ALIKE || !has_layers ||
                 (gm_lives_by(l, a) & GM_BY_LINEAR) != 0) /* else a bias, a mask: up to the next layer with a weight */
                 row = (struct row){.before = bytes, .least = size};
+            row.between += row.blocks > 0;
         }
     }
     return found >= LAYERS;
@@ -298,34 +312,24 @@ static bool are_of_layers(const struct gm_lives *l, uint64_t size, const bool *m
     return calls_layers(l) || (has_weights && is_used);
 }
 
-/* The largest size below another one that is there at the peak and goes. 0: there is none. `*count`: how many are. */
-static uint64_t size_below(const struct gm_lives *l, uint64_t below, size_t *count)
-{
-    uint64_t size = 0;
-    *count = 0;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size &&
-            gm_requested(l->h, a) < below && !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE) &&
-            (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
-            size = gm_requested(l->h, a);
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        *count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size);
-    return size;
-}
-
-/* The largest size of which there are two at the peak, if they are such matrices: logits may be larger. 0: there is
- * none. `makes` as above. */
+/* The largest size of which there are two at the peak, if they are such matrices; not that of what a loss makes, or
+ * of what it was cast from, which may be larger. 0: there is none. `makes` as above. */
 static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
 {
+    const uint64_t logits = largest_of_loss(l);
+    uint64_t size = 0;
     size_t count = 0;
-    uint64_t size = size_below(l, UINT64_MAX, &count);
-    for (unsigned i = 0; i < SIZES && size > 0; i++, size = size_below(l, size, &count)) {
-        memset(makes, 0, ((size_t)l->snapshot->stacks.count + 1) * sizeof *makes);
-        if (count >= 2 && gm_is_share(count * size, l->at_peak, 0.06) && are_matrices(l, size, makes) &&
-            !are_rows(l, size, makes) && are_of_layers(l, size, makes) && !are_multiplied(l, size))
-            return size;
-    }
-    return 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size &&
+            !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 &&
+            !is_about(gm_requested(l->h, a), logits) && !is_about(2 * gm_requested(l->h, a), logits))
+            size = gm_requested(l->h, a);
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size);
+    return count >= 2 && gm_is_share(count * size, l->at_peak, 0.06) && are_matrices(l, size, makes) &&
+                   !are_rows(l, size, makes) && are_of_layers(l, size, makes) && !are_multiplied(l, size)
+               ? size
+               : 0;
 }
 
 /* Rounds of other lengths have other sizes: for each round the largest that lines make which somewhere make one of that
@@ -590,12 +594,9 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     const uint64_t refused = refused_copy(l);
-    uint64_t size = refused;
+    uint64_t size = gm_max(refused, largest_of_loss(l));
     const uint32_t round = gm_lives_round(l, l->peak);
     size_t copies = refused > 0, of_forward = copies, of_loss = copies;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_requested(l->h, a) > size && (gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0)
-            size = gm_requested(l->h, a);
     /* What is named a loss may make no more than numbers; without layers there is none of which it is the end. */
     const bool is_named = gm_is_share(size, l->at_peak, LEAST_LOGITS);
     if (!is_named && (gm_lives_has_modules(l) || l->first_backward < l->h->count))
@@ -680,7 +681,7 @@ static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
         if (pair == NULL)
             continue;
         pair->from = pair->casts == 0 || l->h->born[a] < pair->from ? l->h->born[a] : pair->from;
-        pair->to = gm_max(pair->to, l->h->born[a]);
+        pair->to = (uint32_t)gm_max(pair->to, l->h->born[a]);
         pair->casts++;
     }
     for (size_t a = 0; l->has_backward && a < l->h->allocation_count; a++) {
@@ -1011,7 +1012,8 @@ static const struct gm_rule rules[] = {
          "largest size, at least twice at the peak, is 4 times its other sizes of that round (or has no other, but "
          "stands in two layers) and larger than what was made before, but for casts of weights, two in a row (a fused "
          "kernel makes one, its output), and no sum of each number with each other one of what is made just before, "
-         "nor a softmax that adds up by scatter(); or, of any code, two blocks of one of the 8 largest sizes in a row, "
+         "nor a softmax that adds up by scatter(); or, of any code, two blocks of the largest size, that of a loss "
+         "aside, in a row, "
          "which no layer with a weight and no resizing makes, 8 times as large as those before and after them, or 5 "
          "times between modules, twice, if most of that very size stands so, there are weights, and a backward pass of "
          "what is trained uses them and does not go on with a weight's gradient; between layers with weights also with "
