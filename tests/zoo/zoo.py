@@ -14,6 +14,7 @@ import argparse
 import ast
 import concurrent.futures
 import functools
+import gc
 import glob
 import hashlib
 import json
@@ -276,9 +277,9 @@ def kept(names):
     return recordings
 
 
-def pickled(path, out, *options):
-    """The snapshot of a kept recording, written there, too."""
-    subprocess.run([tool("gmtrace"), "cut", "-q", "--from", "0", *options, "-o", out, path], check=True)
+def pickled(path, out, begin=0, *options):
+    """The snapshot of a kept recording, or its end, written there, too."""
+    subprocess.run([tool("gmtrace"), "cut", "-q", "--from", str(begin), *options, "-o", out, path], check=True)
     with open(out, "rb") as file:
         return pickle.load(file)
 
@@ -291,15 +292,20 @@ def write(snapshot, out):
 def begun_late(path, late):
     """Writes it as if recording had begun when three tenths of the events were over, and had ended with the last
     allocation; older blocks keep their stacks, as PyTorch's ring leaves them. False: the peak is not in it."""
-    snapshot = pickled(path, late)
-    traces = [trace for trace in snapshot["device_traces"] if trace]
-    if len(traces) == 1:
-        end = max(i for i, event in enumerate(traces[0]) if event["action"] in ("alloc", "oom"))
-        snapshot = pickled(path, late, "--to", str(end))
+    devices = devices_of(path)
+    traced = [device["events"] for device in devices if device["events"] > 0]
+    options = []
+    for begin in (max(traced[0] - 1000, 0), 0) if len(traced) == 1 else ():
+        (trace,) = filter(None, pickled(path, late, begin)["device_traces"])
+        ends = [begin + i for i, event in enumerate(trace) if event["action"] in ("alloc", "oom")]
+        if ends:
+            options = ["--to", str(ends[-1])]
+            break
+    snapshot = pickled(path, late, 0, *options)
     for trace in snapshot["device_traces"]:
         del trace[:len(trace) * 3 // 10]
     write(snapshot, late)
-    return peaks_of(late) == peaks_of(path)
+    return peaks_of(devices_of(late)) == peaks_of(devices)
 
 
 def with_frames(path, out):
@@ -367,9 +373,13 @@ def analysis_of(path):
             return json.load(file)
 
 
-def peaks_of(path):
+def devices_of(path):
     done = subprocess.run([tool("gmtrace"), "info", "--json", "-", path], capture_output=True, check=True)
-    return [device["peak_requested_bytes"] for device in json.loads(done.stdout)["devices"]]
+    return json.loads(done.stdout)["devices"]
+
+
+def peaks_of(devices):
+    return [device["peak_requested_bytes"] for device in devices]
 
 
 def analyse(path):
@@ -489,6 +499,7 @@ def main():
     else:
         recordings = kept(options.names)
     accepted = classes()
+    gc.disable()  # of snapshots it looks at millions of objects, and there are no cycles
     forms = [(way, changed) for way, changed in (("late", begun_late), ("frames", with_frames), ("unnamed", without_annotations))
              if getattr(options, way)]
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
