@@ -59,11 +59,11 @@ def write(path, value):
         pickle.dump(value, file, protocol=4)
 
 
-def write_long(job):
-    """300 ranks, which take far longer than the beginning of a run, of which nothing is kept."""
+def write_long(job, ranks=300):
+    """Ranks that take far longer than the beginning of a run, of which nothing is kept."""
     for rank in range(5):
         write(f"{job}/rank{rank}.pickle", snapshot({f"site{i}": 1 + (rank + i) % 5 for i in range(2000)}))
-    for rank in range(5, 300):
+    for rank in range(5, ranks):
         shutil.copyfile(f"{job}/rank{rank % 5}.pickle", f"{job}/rank{rank}.pickle")
 
 
