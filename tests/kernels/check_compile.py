@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every .cu compiles for every major architecture, with warnings as errors. usage: check_compile.py NVCC [FLAGS...]
+"""Every .cu compiles for every major architecture, with warnings as errors. usage: check_compile.py NVCC BUILT [FLAGS...]
 
-What NVCC does not know is left out. All files are one translation unit, since most of the time goes into CUDA's own
+BUILT, as in 75,80: the build has done those. What NVCC does not know is left out. All files are one translation unit, since most of the time goes into CUDA's own
 headers; if that has errors, each is compiled by itself, and that counts. (The build compiles each by itself, too.)
 """
 import glob
@@ -22,12 +22,12 @@ def complaints(command, path, folder):
 
 
 def main():
-    if len(sys.argv) < 2 or not os.path.exists(sys.argv[1]):
+    if len(sys.argv) < 3 or not os.path.exists(sys.argv[1]):
         print("skipped: no nvcc")
         sys.exit(77)
-    nvcc, flags = sys.argv[1], sys.argv[2:]
+    nvcc, built, flags = sys.argv[1], sys.argv[2].split(","), sys.argv[3:]
     known = subprocess.run([nvcc, "--list-gpu-code"], capture_output=True, text=True, check=True).stdout.split()
-    archs = [arch for arch in ARCHS if "sm_" + arch in known]
+    archs = [arch for arch in ARCHS if "sm_" + arch in known and arch not in built]
     codes = [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in archs]
     command = [nvcc, *flags, *codes, "--threads", str(os.cpu_count() or 1)]
     sources = sorted(glob.glob(os.path.join(SOURCE, "**", "*.cu"), recursive=True))
@@ -41,7 +41,7 @@ def main():
             wrong = [complaints(command, path, folder) for path in sources]
     wrong = [text for text in wrong if text]
     print(f"{len(sources)} files for {', '.join('sm_' + arch for arch in archs)}, {len(wrong)} with errors or warnings")
-    sys.exit("\n".join(wrong) or (0 if sources and archs else "there is no .cu, or no architecture"))
+    sys.exit("\n".join(wrong) or (0 if sources and known else "there is no .cu, or no architecture"))
 
 
 main()
