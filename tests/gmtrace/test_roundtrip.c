@@ -96,8 +96,8 @@ TEST(padding)
 {
     struct gm_snapshot s;
     GM_FREED struct gm_text file = {0};
-    gm_regular_snapshot(&s, 1700000);
-    assert_true(s.events.count > 4 * GM_GMTRACE_CHUNK_ROWS);
+    gm_regular_snapshot(&s, 1100000);
+    assert_true(s.events.count > 3 * GM_GMTRACE_CHUNK_ROWS);
     assert_int_equal(gm_write_gmtrace(&s, &file, NULL), GM_OK);
     assert_non_null(memmem(file.data, file.length, GM_GMTRACE_PAD, 4));
     assert_true(file.length < 100000);

@@ -418,7 +418,7 @@ class Outputs(unittest.TestCase):
 
     def test_a_stack_for_each_event(self):
         """Each event lies in one span more than that before it: the stacks together would be the square of the file."""
-        n = 30000
+        n = 20000
         events = [{"ph": "X", "name": f"f{i}", "ts": i, "dur": 2 * n - 2 * i} for i in range(n)]
         events += [{"ph": "i", "name": "[memory]", "ts": i + 0.5, "args": {"Bytes": 512, "Device Type": 1, "Device Id": 0,
                                                                          "Addr": i * 512}} for i in range(n)]
