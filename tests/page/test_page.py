@@ -356,23 +356,21 @@ class Demo(unittest.TestCase):
         )
         self.assertTrue(page.js("return document.documentElement.classList.contains('dark')"))
 
-    def test_every_control_has_a_name(self):
-        for view in ("moment", "space", "stacks", "allocations", "events", "heat", "whatif", "findings", "compare"):
-            page = self.open(f"#view={view}")
-            nameless = page.js("""return [...document.querySelectorAll('button, select, input:not([type=file]), canvas, [role=table]')]
-                .filter(e => !(e.getAttribute('aria-label') || e.innerText?.trim() || e.closest('label')?.innerText.trim() || e.labels?.length || e.title || e.ariaHidden)).map(e => e.outerHTML.slice(0, 80))""")
-            self.assertEqual(nameless, [], view)
-
-    def test_nothing_is_wider_than_a_phone(self):
-        self.page.resize(400, 800)
+    def test_every_control_has_a_name_and_nothing_is_wider_than_a_phone(self):
         self.addCleanup(self.page.resize, 1280, 800)
         for view in ("moment", "space", "stacks", "allocations", "events", "heat", "whatif", "findings", "compare"):
+            self.page.resize(400, 800)
             page = self.open(f"#view={view}")
             if view == "findings":
                 page.wait("document.querySelector('#findings-body table')")
             self.assertLessEqual(
                 page.js("return document.documentElement.scrollWidth"), page.js("return innerWidth"), view
             )
+            for width in (400, 1280):
+                page.resize(width, 800)
+                nameless = page.js("""return [...document.querySelectorAll('button, select, input:not([type=file]), canvas, [role=table]')]
+                    .filter(e => !(e.getAttribute('aria-label') || e.innerText?.trim() || e.closest('label')?.innerText.trim() || e.labels?.length || e.title || e.ariaHidden)).map(e => e.outerHTML.slice(0, 80))""")
+                self.assertEqual(nameless, [], (view, width))
 
     def test_tables_are_copied(self):
         page = self.open("#group=role")
