@@ -76,7 +76,7 @@ def analysed(trace):
         path, out = os.path.join(folder, "t.pickle"), os.path.join(folder, "a.json")
         with open(path, "wb") as file:
             pickle.dump(trace.snapshot(), file)
-        subprocess.run([os.environ["GMANALYZE"], "-q", "--no-charts", "-o", folder, "--json", out, path], check=True)
+        subprocess.run([os.environ["GMANALYZE"], "-q", "--no-charts", "--no-page", "-o", folder, "--json", out, path], check=True)
         with open(out, encoding="utf-8") as file:
             return json.load(file)
 
@@ -91,7 +91,7 @@ def fixes(trace):
         path = os.path.join(folder, "t.json")
         with open(path, "w", encoding="utf-8") as file:
             file.write(json.dumps(trace.snapshot()))
-        subprocess.run([os.environ["GMANALYZE"], "-q", "--no-charts", "-o", folder, path], check=True)
+        subprocess.run([os.environ["GMANALYZE"], "-q", "--no-charts", "--no-page", "-o", folder, path], check=True)
         with open(os.path.join(folder, "latest", "README.md"), encoding="utf-8") as file:
             text = file.read()
     rows = {}
@@ -1746,7 +1746,7 @@ class Mistakes(unittest.TestCase):
             path = os.path.join(folder, "t.json")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(json.dumps(snapshot))
-            subprocess.run([os.environ["GMANALYZE"], "-q", "--no-charts", "-o", folder, path], check=True)
+            subprocess.run([os.environ["GMANALYZE"], "-q", "--no-charts", "--no-page", "-o", folder, path], check=True)
             with open(os.path.join(folder, "latest", "analysis_report.txt"), encoding="utf-8") as file:
                 self.assertIn("What would be saved is not known: the model of the allocator chose", " ".join(file.read().split()))
 
