@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "data"), str(TESTS / "state")]
 from caching_allocator import Allocator, round_size, segment_size  # noqa: E402
-from snapshots import snapshot_paths  # noqa: E402
+from snapshots import random_runs, snapshot_paths  # noqa: E402
 from test_handover import GMREPLAY, MIB, Clock, gmtrace, load, state_at  # noqa: E402
 
 
@@ -160,8 +160,7 @@ class Shrink(unittest.TestCase):
         return len(places)
 
     def test_fragmentation(self):
-        """With GM_SAMPLE=N, one seed in N / 3."""
-        for seed in range(0, 6, max(1, int(os.environ.get("GM_SAMPLE", "1")) // 3)):
+        for seed in random_runs(6):
             allocator = fragmented(seed)
             snapshot = allocator.snapshot()
             self.assertEqual(snapshot["device_traces"][0][-1]["action"], "oom")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real snapshots beside the checkout, read by Python without executing anything, and what gmanalyze says of them.
 
-GM_SHARED names the folder that has them. With GM_SAMPLE=N a test takes every Nth only, and each test others."""
+GM_SHARED names the folder that has them. With GM_SAMPLE=N a test takes every Nth only, and each test others; of random
+runs every (N / 3)rd: sanitizers every second."""
 import base64
 import csv
 import io
@@ -55,6 +56,10 @@ def snapshots():
         found = load(path)
         if found is not None:
             yield path, found
+
+
+def random_runs(count):
+    return range(0, count, max(1, int(os.environ.get("GM_SAMPLE", "1")) // 3))
 
 
 def program():

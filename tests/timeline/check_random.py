@@ -16,7 +16,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path += [os.path.join(os.path.dirname(HERE), folder) for folder in ("data", "state")]
 import caching_allocator as model  # noqa: E402
-from snapshots import program, timelines, with_curves  # noqa: E402
+from snapshots import program, random_runs, timelines, with_curves  # noqa: E402
 
 RUNS, STEPS = 40, 700
 
@@ -123,13 +123,13 @@ def check(allocator, cut, binary, folder):
 def main():
     exact = moments = 0
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(RUNS):
+        for seed in random_runs(RUNS):
             allocator = run(seed)
             r = random.Random(seed)
             for cut in (0, r.randrange(len(allocator.trace)), len(allocator.trace) * 3 // 4):
                 e, n = check(allocator, cut, program(), folder)
                 exact, moments = exact + e, moments + n
-    print(f"{RUNS} random runs, each whole and cut twice: books right at {moments} moments, to the byte at {exact}")
+    print(f"{len(random_runs(RUNS))} random runs, each whole and cut twice: books right at {moments} moments, to the byte at {exact}")
 
 
 main()
