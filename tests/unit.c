@@ -2,6 +2,7 @@
 #include "tests/unit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct unit_file *files, **last = &files, *running;
@@ -21,6 +22,13 @@ void unit_add(struct unit_file *file, const char *name, CMUnitTestFunction test)
 void unit_end_with(void (*end)(void))
 {
     end_of_each = end;
+}
+
+unsigned unit_sampled(void)
+{
+    const char *sample = getenv("GM_SAMPLE");
+    const unsigned every = sample != NULL ? (unsigned)strtoul(sample, NULL, 10) / 3 : 1;
+    return every > 1 ? every : 1;
 }
 
 static int after_each(void **state)

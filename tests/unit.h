@@ -35,6 +35,8 @@ struct unit_file {
 void unit_add(struct unit_file *file, const char *name, CMUnitTestFunction test);
 /* `end` is called behind every test of the program: it frees what a fixture that tests share has made for them. */
 void unit_end_with(void (*end)(void));
+/* With GM_SAMPLE=N in the environment, N / 3: of random cases and the like one in so many is enough. Else 1. */
+unsigned unit_sampled(void);
 
 __attribute__((unused)) static struct unit_file unit_here = {.path = __BASE_FILE__};
 

@@ -312,17 +312,9 @@ static const char *const small_files[] = {
 };
 enum { SMALL_FILES = sizeof small_files / sizeof *small_files };
 
-/* With GM_SAMPLE=N, of what is tried in two ways or more, one in N / 3. */
-static size_t sampled(void)
-{
-    const char *sample = getenv("GM_SAMPLE");
-    const size_t every = sample != NULL ? strtoul(sample, NULL, 10) / 3 : 1;
-    return every > 1 ? every : 1;
-}
-
 TEST(cut_everywhere)
 {
-    const size_t every = sampled(); /* more than 1: each piece with salvage or without */
+    const unsigned every = unit_sampled(); /* more than 1: each piece with salvage or without */
     for (size_t i = 0; i < SMALL_FILES; i++) {
         struct bytes b = read_fixture(small_files[i]);
         size_t last_ok = 0;
@@ -391,7 +383,7 @@ TEST(salvage)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct bytes b = read_fixture(files[i]);
         size_t segments = 0, events = 0;
-        for (size_t n = 0; n < b.n; n++) {
+        for (size_t n = (b.n - 1) % unit_sampled(); n < b.n; n += unit_sampled()) {
             struct gm_snapshot s;
             struct gm_error err;
             if (load((struct bytes){b.p, n}, true, &s, &err) != GM_OK) {
@@ -428,7 +420,7 @@ TEST(checksum)
 TEST(bit_flips)
 {
     uint32_t x = 12345;
-    const int rounds = 1500 / (int)sampled();
+    const int rounds = 1500 / (int)unit_sampled();
     for (size_t i = 0; i < SMALL_FILES; i++) {
         struct bytes b = read_fixture(small_files[i]);
         for (int round = 0; round < rounds; round++) {
