@@ -218,6 +218,16 @@ static bool grows_evenly(const struct series *s)
     return low >= 0.9 * high && low >= 0.01 * s->median_peak;
 }
 
+/* Whether one step gives back half of all that steps differ by: what grows is of one answer, or of one epoch. */
+static bool falls_back(const double *end, size_t n)
+{
+    double low, high, fall = 0;
+    range_of(end, n, &low, &high);
+    for (size_t i = 1; i < n; i++)
+        fall = fmax(fall, end[i - 1] - end[i]);
+    return fall >= (high - low) / 2;
+}
+
 /* Least squares over the ends of the steady steps. Growth: four times its own standard error, a thousandth of the peak
  * in all, and it goes on: each third of the run is above the one before, by similar amounts. */
 static bool find_growth(struct series *s)
@@ -241,7 +251,7 @@ static bool find_growth(struct series *s)
     double error = sqrt(errors / (double)(m - 2) / xx);
     double low = mean(end, third), between = mean(end + third, m - 2 * third), high = mean(end + m - third, third);
     return s->slope >= 1 && s->slope >= 4 * error && s->slope * (double)(m - 1) >= s->median_peak / 1000 &&
-           between - low > 0.25 * (high - between) && high - between > 0.25 * (between - low);
+           between - low > 0.25 * (high - between) && high - between > 0.25 * (between - low) && !falls_back(end, m);
 }
 
 /* The steady step whose peak stands out most; s->n if none stands out, or too many do. */
