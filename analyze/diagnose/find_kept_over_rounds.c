@@ -14,6 +14,7 @@ enum {
     LEAST_ROUNDS = 3, /* of which something is left, or it does not pile up */
     LEAST_STALE = 2,  /* rounds that end with something of theirs in use, or it is no habit */
     LEAST_AFTER = 3,  /* of a call: then it made no output */
+    MANY_STACKS = 8,  /* of a graph: outputs and features are of fewer */
     LEAK_ROUNDS = 10, /* of which little is left each: a slow leak */
     LEAK_SHARE = 20,  /* parts of what a round needs else, */
     BEGINNING = 3,    /* parts of a round: what is made before the last one of them is used in it */
@@ -699,6 +700,21 @@ static struct left look_at_left(const struct gm_lives *l, const struct gm_set *s
     return left;
 }
 
+/* Whether nobody trains, and most of the set are what a model made: a graph, which has of many lines what they made. */
+static bool is_of_inference(const struct gm_lives *l, const struct gm_set *set, enum shape shape)
+{
+    GM_FREED bool *is_met = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_met);
+    size_t inside = 0, stacks = 0;
+    for (size_t i = 0; is_met != NULL && !l->has_backward && shape == GRAPH && i < set->n; i++) {
+        const uint32_t stack = gm_lives_stack(l, set->v[i].allocation);
+        const bool is_inside = (gm_lives_by(l, set->v[i].allocation) & GM_BY_MODULE) != 0;
+        inside += is_inside;
+        stacks += is_inside && !is_met[stack];
+        is_met[stack] = true;
+    }
+    return stacks >= MANY_STACKS && inside * 2 > set->n;
+}
+
 /* A leak is small; or nobody wants what is kept: in training it was made in the midst of the model, or it is of rounds
  * here and there, as if some key was new to a cache; or its own round uses it, and nothing does later. */
 static void find_leak(struct gm_case *c, const struct gm_rule *rule)
@@ -731,13 +747,26 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
         bounded.snippet = "  cache[key] = make(key)\n"
                           "+ if len(cache) > 16: cache.pop(next(iter(cache)))";
     }
+    const bool is_graph = is_of_inference(l, &set, shape);
+    if (is_graph) {
+        bounded.title = "Graphs of past rounds are kept";
+        bounded.brief = "torch.inference_mode()";
+        bounded.fix = "Run it under torch.inference_mode()";
+        bounded.snippet = "- out = model(x)\n"
+                          "+ with torch.inference_mode():\n"
+                          "+     out = model(x)";
+    }
     if (bytes / l->rounds.n > of_round && !is_inside && !is_cache)
         set.n = 0;
     add_older(c, &set);
     gm_case_accuse(c, &bounded, &set, false,
                    is_cache ? "it is left of rounds of the loop, to its end, and is used in its own, like a cache "
                               "that nothing bounds"
-                            : "a little more is left of every round of the loop, to its end");
+                   : is_graph
+                       ? "what many lines of a model made is left of every round of the loop, to its end, and no "
+                         "backward pass is in the trace, so something that lives on, as a cache that is written "
+                         "in place, has its graph"
+                       : "a little more is left of every round of the loop, to its end");
 }
 
 /* ---- the rules --------------------------------------------------------------------------------------------------- */
@@ -800,7 +829,9 @@ static const struct gm_rule rules[] = {
          "nothing is made of all of it; if these are single tensors; what is older than the trace and there to the "
          "end, "
          "of the same stacks, or, without one, of their sizes, counts, too",
-     .what_to_do = "`history.append(value.item())`; a bound for caches"},
+     .what_to_do =
+         "`history.append(value.item())`; a bound for caches; `torch.inference_mode()` where nothing is trained "
+         "and 8 stacks or more of a model made most of it"},
     {.id = "loss-keeps-graph",
      .grows = true,
      .title = "Graphs of past rounds are kept",

@@ -1783,6 +1783,19 @@ class Mistakes(unittest.TestCase):
         self.expect(run(4), "unfused-attention", 500, 520, "net.py:10")
         self.expect_none(run(1), "unfused-attention")
 
+    def test_graph_of_a_cache_that_is_written_in_place(self):
+        """Words that nobody trains on: each leaves what all lines of the model made, not what a list has of it."""
+        def answer(lines):
+            t, root = Trace(), [("decode", "serve.py", 8), ("<module>", "serve.py", 20)]
+            for _ in range(24):
+                t.alloc(64, WEIGHTS)
+            for _ in range(24):
+                made = [t.alloc(0.5, [("forward", "net.py", 10 + n % lines), FORWARD[1], *root]) for n in range(48)]
+                t.free(t.alloc(1, root), *made[:4])
+            return diagnosed(t)["slow-leak"]["fix"]
+        self.assertIn("inference_mode", answer(12))
+        self.assertNotIn("inference_mode", answer(2))
+
     def test_growth_despite_a_cache_is_nothing_to_do_where_nothing_is_wrong(self):
         """Which line is to blame nobody knows: what has a price comes first."""
         def forward(t, r):
