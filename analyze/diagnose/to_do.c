@@ -145,6 +145,21 @@ static bool has_large_choice(const struct gm_case *c)
     return has;
 }
 
+/* Whether a setting would do where memory ran out in pieces, but a mistake makes most of what there is too much of. */
+static bool is_outweighed(const struct gm_case *c, const struct gm_finding *f)
+{
+    bool is = false;
+    for (size_t i = 0; f->remedy != NULL && f->remedy->settings != NULL && is_replayed(f) &&
+                       i < c->report->diagnosis.finding_count && !is;
+         i++) {
+        const struct gm_finding *other = &c->report->diagnosis.findings[i];
+        is = other->rank == GM_RANK_MISTAKE && is_replayed(other) && other->remedy->settings == NULL &&
+             gm_remedy_place(other->remedy) == GM_STANDS_MISTAKE &&
+             other->remedy->saving.alone / 2 >= f->remedy->saving.alone;
+    }
+    return is;
+}
+
 /* Mistakes, by what they save, then what has a price, and settings that save much; what saves little for its price
  * comes after that nothing is wrong. */
 static int place_of(const struct gm_case *c, const struct gm_finding *f)
@@ -154,7 +169,7 @@ static int place_of(const struct gm_case *c, const struct gm_finding *f)
     const int place = is_late          ? GM_STANDS_CHOICE
                       : is_replayed(f) ? (int)gm_remedy_place(f->remedy)
                                        : f->severity == GM_INFO;
-    const bool is_of_list = f->rank == GM_RANK_MISTAKE || (is_setting(f) && is_replayed(f));
+    const bool is_of_list = f->rank == GM_RANK_MISTAKE || (is_setting(f) && is_replayed(f)) || is_outweighed(c, f);
     if (c->report->diagnosis.is_healthy && gm_is_choice(f) && !gm_is_large_choice(f))
         return PLACES * GM_RANK_OTHERS + 1;
     if (is_of_list && place < PLACES)
