@@ -178,7 +178,9 @@ static uint32_t rows_of_scores(const struct gm_lives *l, const struct gm_sizes *
         if (is_new && (is_aside(l, a, size) || is_cast_of(weights, gm_requested(l->h, a)) ||
                        (row.blocks > 0 && gm_requested(h, a) <= size / OF_ROWS)))
             continue;
-        const bool is_one = are_scores(&row, is_mixed);
+        /* What a layer with a weight makes of what is there at once is rows, as it is: a fused kernel's output. */
+        const bool is_read = is_new && (gm_lives_by(l, a) & GM_BY_LINEAR) != 0 && is_size_of(gm_requested(h, a), size);
+        const bool is_one = !is_read && are_scores(&row, is_mixed);
         for (uint32_t i = row.from; is_one && i < e; i++) {
             const uint32_t of = gm_made_by(h, i);
             if (of != GM_NEVER && is_in_row(l, of, size, by, is_mixed))
@@ -661,7 +663,8 @@ static bool are_casts(const struct pair *pair)
 static bool is_cast(const struct gm_lives *l, size_t a)
 {
     return !l->taken[a] && l->h->born[a] > 0 && !gm_lives_is_of_weights(l, a) &&
-           (l->h->freed[a] != GM_NEVER || !gm_lives_is_lasting(l, a)) && gm_requested(l->h, a) > 0;
+           (gm_lives_by(l, a) & GM_BY_DROPOUT) == 0 && (l->h->freed[a] != GM_NEVER || !gm_lives_is_lasting(l, a)) &&
+           gm_requested(l->h, a) > 0;
 }
 
 static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
@@ -1007,17 +1010,17 @@ static const struct gm_rule rules[] = {
      .cost = "none; it is faster, too",
      .means = "Softmax(QKᵀ) is written out, or the fused kernel was refused, so that scores of sequence times sequence "
               "are in memory, and with gradients stay there until the backward pass. A fused kernel never has them.",
-     .when =
-         "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
-         "largest size, at least twice at the peak, is 4 times its other sizes of that round (or has no other, but "
-         "stands in two layers) and larger than what was made before, but for casts of weights, two in a row (a fused "
-         "kernel makes one, its output), and no sum of each number with each other one of what is made just before, "
-         "nor a softmax that adds up by scatter(); or, of any code, two blocks of the largest size, that of a loss "
-         "aside, in a row, "
-         "which no layer with a weight and no resizing makes, 8 times as large as those before and after them, or 5 "
-         "times between modules, twice, if most of that very size stands so, there are weights, and a backward pass of "
-         "what is trained uses them and does not go on with a weight's gradient; between layers with weights also with "
-         "a bias or a mask of a quarter in the row; what the same lines make for other lengths counts, too",
+     .when = "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
+             "largest size, at least twice at the peak, is 4 times its other sizes of that round (or has no other, but "
+             "stands in two layers) and larger than what was made before, but for casts of weights, two in a row (a "
+             "fused kernel makes one, its output) of which no layer with a weight makes as much at once, and no sum of "
+             "each number with each other one of what is made just before, nor a softmax that adds up by scatter(); "
+             "or, of any code, two blocks of the largest size, that of a loss aside, in a row, which no layer with a "
+             "weight and no "
+             "resizing makes, 8 times as large as those before and after them, or 5 times between modules, twice, if "
+             "most of that very size stands so, there are weights, and a backward pass of what is trained uses them "
+             "and does not go on with a weight's gradient; between layers with weights also with a bias or a mask of a "
+             "quarter in the row; what the same lines make for other lengths counts, too",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",

@@ -28,6 +28,7 @@ static const struct {
     {"softmax", GM_BY_SOFTMAX},
     {"/softmax.py", GM_BY_SOFTMAX},
     {"scatter", GM_BY_SCATTER},
+    {"dropout", GM_BY_DROPOUT},
     {"torch/serialization.py", GM_BY_LOADING},
     {"safetensors/", GM_BY_LOADING},
     {"load_file", GM_BY_LOADING},

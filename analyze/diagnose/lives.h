@@ -47,7 +47,8 @@ enum {
         4194304, /* a torch.autograd.Function, which autograd's threads run, or a transform of torch.func */
     GM_BY_SEQUENCE = 8388608, /* runs modules one after the other */
     GM_BY_TORCH = 16777216,   /* the innermost line of Python is PyTorch's own */
-    GM_BY_SCATTER = 33554432  /* adds up by groups */
+    GM_BY_SCATTER = 33554432, /* adds up by groups */
+    GM_BY_DROPOUT = 67108864  /* makes a mask, which is kept as the cast of a weight is */
 };
 
 /* What mistakes that were found have of an allocation: nothing; a part of its bytes, so that it may be kept for too

@@ -1829,6 +1829,39 @@ class Mistakes(unittest.TestCase):
         self.expect(run(70), "unfused-attention", 500, 580, "net.py:7")
         self.expect_none(run(20), "unfused-attention")
 
+    def test_fused_attention_that_casts_queries(self):
+        """Keys of fewer heads are smaller than queries, and their cast and the output stand in a row; a projection reads it."""
+        linear = [("forward", TORCH + "nn/modules/linear.py", 9), *FORWARD[1:]]
+
+        def layers(after):
+            t = Trace()
+            t.alloc(16, WEIGHTS)
+            for _ in range(3):
+                kept = []
+                for _ in range(6):
+                    kept += [t.alloc(mib, FORWARD) for mib in (32, 4)]
+                    kept += [t.alloc(mib, [("sdpa_attention_forward", "net.py", 7), *FORWARD]) for mib in (2, 16, 16, 0.5)]
+                    kept += [t.alloc(16, after), t.alloc(32, FORWARD)]
+                for block in reversed(kept):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+            return t
+        self.expect_none(layers(linear), "unfused-attention")
+        self.expect(layers(FORWARD), "unfused-attention", 150, 210)
+
+    def test_masks_of_dropout_are_no_casts_of_weights(self):
+        """As large as half a weight in 16 bits, made just before what they are for, and kept with it."""
+        def tuned(name):
+            def forward(t, r):
+                for _ in range(8):
+                    held.extend(t.alloc(mib, [(name, TORCH + "nn/functional.py", 9), *FORWARD]) for mib in (16, 24))
+                return []
+            held, t = [], Trace()
+            for _ in range(8):
+                t.alloc(32, WEIGHTS)
+            return train(4, forward, gives_up(held), size=1, width=1, t=t)
+        self.expect(tuned("linear"), "autocast-weight-casts", 120, 260)
+        self.expect_none(tuned("dropout"), "autocast-weight-casts")
+
     def test_attention_of_other_lengths(self):
         """What the same lines make in another round is scores, too, though of other lengths."""
         t = Trace()
