@@ -591,6 +591,31 @@ static uint64_t refused_copy(const struct gm_lives *l)
                : 0;
 }
 
+/* Marks the stacks that make about that size before the last layer of another size that leads to the loss of the peak's
+ * round: layers may be as wide. */
+static void mark_layers(const struct gm_lives *l, uint64_t size, bool *is_layer)
+{
+    const struct gm_history *h = l->h;
+    const uint32_t round = gm_lives_round(l, l->peak);
+    uint32_t from = GM_NEVER, last = 0;
+    for (uint32_t e = gm_next_made(h, 0); e < h->count && gm_lives_round(l, e + 1) <= round;
+         e = gm_next_made(h, e + 1)) {
+        const uint32_t a = gm_made_by(h, e);
+        const bool is_wide = is_logits_of(gm_requested(h, a), size);
+        if (gm_lives_round(l, e + 1) < round)
+            continue;
+        if ((gm_lives_by(l, a) & GM_BY_LOSS) != 0 && is_wide)
+            break;
+        from = e < from ? e : from;
+        last = is_call(l, a) && gm_requested(h, a) >= size / WIDER && !is_wide ? e : last;
+    }
+    for (uint32_t e = from; e < last; e = gm_next_made(h, e + 1)) {
+        const uint32_t a = gm_made_by(h, e);
+        if (a != GM_NEVER && is_logits_of(gm_requested(h, a), size) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
+            is_layer[gm_lives_stack(l, a)] = true;
+    }
+}
+
 static void find_logits(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -603,8 +628,13 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     const bool is_named = gm_is_share(size, l->at_peak, LEAST_LOGITS);
     if (!is_named && (gm_lives_has_modules(l) || l->first_backward < l->h->count))
         size = wide_end_of(c->lives);
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) &&
+    GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
+    GM_FREED bool *is_layer = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_layer);
+    c->failed |= makes == NULL || is_layer == NULL;
+    if (!c->failed && is_named)
+        mark_layers(l, size, is_layer);
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+        if (l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) && !is_layer[gm_lives_stack(l, a)] &&
             is_logits_of(gm_requested(l->h, a), size)) {
             copies++;
             of_loss += !is_named || (gm_lives_by(l, a) & GM_BY_LOSS) != 0;
@@ -613,13 +643,11 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     const size_t least = refused > 0 ? PLAIN : COPIES; /* the backward pass makes one more, which nobody came to */
     if (copies < least || of_loss == 0 || !gm_is_share(size, l->at_peak, LEAST_LOGITS) || is_of_pairs(l, size))
         return;
-    GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
-    for (size_t i = 0; makes != NULL && i < l->snapshot->stacks.count; i++)
-        makes[i] = (l->by[i] & GM_BY_NOBODY) == 0;
-    c->failed |= makes == NULL;
-    GM_FREED uint64_t *sizes = makes == NULL ? NULL : sizes_of_rounds(c, size, is_logits_of, makes);
+    for (size_t i = 0; i < l->snapshot->stacks.count; i++)
+        makes[i] = (l->by[i] & GM_BY_NOBODY) == 0 && !is_layer[i];
+    GM_FREED uint64_t *sizes = sizes_of_rounds(c, size, is_logits_of, makes);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        if (l->h->born[a] > 0 && !is_for_good(l, a) &&
+        if (l->h->born[a] > 0 && !is_for_good(l, a) && !is_layer[gm_lives_stack(l, a)] &&
             is_logits_of(gm_requested(l->h, a), sizes[gm_lives_round(l, l->h->born[a])]))
             gm_set_shrink(&set, a, gm_requested(l->h, a) / CHUNKS);
     struct gm_finding *f =
@@ -684,7 +712,7 @@ static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
         if (pair == NULL)
             continue;
         pair->from = pair->casts == 0 || l->h->born[a] < pair->from ? l->h->born[a] : pair->from;
-        pair->to = (uint32_t)gm_max(pair->to, l->h->born[a]);
+        pair->to = l->h->born[a] > pair->to ? l->h->born[a] : pair->to;
         pair->casts++;
     }
     for (size_t a = 0; l->has_backward && a < l->h->allocation_count; a++) {
@@ -1038,7 +1066,8 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info where the forward pass makes no more than logits and their logarithms",
      .when =
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
-         "each, of which the loss made one; 2, where memory ran out for one of them in the forward pass's loss; where "
+         "each, of which the loss made one, without what layers before it make as large; 2, where memory ran out for "
+         "one of them in the forward pass's loss; where "
          "no name tells of a loss, or what is named so makes less, of the largest size, if the forward pass ends in "
          "it, but for more than 16 in a "
          "row, after something 32 times smaller, and the last layer with weights makes it, or one of the largest "

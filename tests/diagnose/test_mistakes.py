@@ -3765,6 +3765,17 @@ class Mistakes(unittest.TestCase):
         self.expect_none(chunked(True), "vocabulary-copies")
         self.expect(chunked(False), "vocabulary-copies", 400, 600)
 
+    def test_layers_half_as_wide_as_a_chunk_of_logits_are_no_copies(self):
+        """Of a chunk what the loss makes at the peak counts, and its gradient; not what each layer made for its own."""
+        loss = [("cross_entropy", TORCH + "nn/functional.py", 9), ("chunk_loss", "net.py", 53), *FORWARD[1:]]
+        layer = [("forward", TORCH + "nn/modules/linear.py", 134), FORWARD[1], ("forward", "net.py", 30), *FORWARD[1:]]
+
+        def forward(t, r):
+            made = [t.alloc(mib, layer) for _ in range(6) for mib in (64, 64, 16)]
+            return made + [t.alloc(130, layer), t.alloc(130, loss)]
+        found = diagnosed(train(5, forward, lambda t, r: [t.alloc(130, AUTOGRAD)], weights=2))["vocabulary-copies"]
+        self.assertLessEqual(found["bytes"], 3 * 130 * MIB)
+
     def test_copy_of_logits_that_memory_ran_out_for(self):
         """It is in no peak, and smaller batches are no cure that is needed."""
         def fails_in(stack, copies):
