@@ -15,7 +15,8 @@ struct member {
     uint64_t bytes, address;
     uint32_t allocation, born;
     unsigned by;
-    bool goes; /* it is freed later, for good */
+    size_t shared; /* frames, with the one that was made before: add_call */
+    bool goes;     /* it is freed later, for good */
 };
 struct members GM_VEC(struct member);
 
@@ -96,7 +97,7 @@ static struct members list_members(struct gm_case *c, bool (*is_wanted)(const st
         c->failed |=
             site == NULL ||
             !GM_VEC_PUSH(&found, ((struct member){site, gm_requested(l->h, a), gm_history_address(l->h, a), (uint32_t)a,
-                                                  l->h->born[a], gm_lives_by(l, a), goes && !is_again}));
+                                                  l->h->born[a], gm_lives_by(l, a), 0, goes && !is_again}));
     }
     GM_SORT(found.v, found.n, by_site);
     bool is_again = false;
@@ -271,9 +272,25 @@ static bool is_like_all_others(struct gm_case *c, const struct members *m, const
                        gm_lives_is_role(c->lives, m->v[i].allocation, GM_ROLE_PARAMETER)))
             c->failed |= is_own ? !GM_VEC_PUSH(&own, m->v[i]) : !GM_VEC_PUSH(&others, m->v[i]);
     }
+    GM_SORT(own.v, own.n, by_size);
     GM_SORT(others.v, others.n, by_size);
     const double alike = own.n < 2 ? 0 : (double)match(&own, &others, 1), all = (double)sum_of(&others);
     return alike >= 0.9 * (double)a->bytes && alike >= 0.8 * all && all > 0;
+}
+
+GM_ORDERING(by_birth, struct member, GM_UP(allocation));
+
+/* What a call of the program made from m[from] on that did not make the one before: all calls may make it at the same
+ * lines, as of a function that builds a model. By birth; m[i].shared with the one before; so many frames deep. */
+static struct part call_at(const struct members *m, size_t from, size_t depth)
+{
+    struct part part = {.from = from, .to = from, .born = m->v[from].born, .lowest = m->v[from].address};
+    do {
+        part.bytes += m->v[part.to].bytes;
+        part.by |= m->v[part.to].by;
+        part.to++;
+    } while (part.to < m->n && m->v[part.to].shared >= depth);
+    return part;
 }
 
 /* Whether gradients are as many as weights of its sizes, its own among them: no copy of what is trained. */
@@ -434,7 +451,58 @@ static bool is_state(const struct gm_case *c, const struct members *m, const str
            (!gm_lives_is_by_torch(c->lives, a) && gm_lives_is_beside_step(c->lives, gm_lives_stack(c->lives, a)));
 }
 
-static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *set)
+/* A part that is as all weights were by then. */
+static void add_if_spare(struct gm_case *c, const struct members *m, const struct part *a, enum twice wanted,
+                         struct gm_sizes *gradients, struct gm_set *set)
+{
+    if (is_like_all_others(c, m, a) && !is_trained_beside(c->lives, m, a, gradients) && !is_wrapped(c, m, a) &&
+        wanted == (is_of_read(c->lives, a)               ? OF_FILE
+                   : is_state(c, m, a, may_be_states(c)) ? OWN_STATES
+                                                         : SECOND_COPY))
+        drop_part(c, m, a, set);
+}
+
+/* Whether it has the sizes of most that is trained. */
+static bool is_like_trained(const struct members *m, const struct part *a, struct gm_sizes *gradients)
+{
+    uint64_t all = 0, alike = 0;
+    gm_sizes_begin_anew(gradients);
+    for (size_t i = 0; i < gradients->n; i++)
+        all += gradients->v[i].bytes * gradients->v[i].there;
+    for (size_t i = a->from; i < a->to; i++)
+        alike += gm_sizes_has_another(gradients, m->v[i].bytes) ? m->v[i].bytes : 0;
+    return alike >= 0.8 * (double)all && alike >= 0.9 * (double)a->bytes;
+}
+
+/* What one call made that is as all weights were by then, and as what is trained. Returns its line, and where it parts
+ * from what was made before; NULL: there is none. */
+static const char *add_call(struct gm_case *c, struct members *m, enum twice wanted, struct gm_sizes *gradients,
+                            struct gm_set *set)
+{
+    struct gm_lives *l = c->lives;
+    uint32_t last = GM_STACK_EMPTY;
+    GM_SORT(m->v, m->n, by_birth);
+    for (size_t i = 0; i < m->n; i++) {
+        const uint32_t stack = gm_lives_stack(l, m->v[i].allocation);
+        m->v[i].shared = gm_lives_shared(l, last, stack);
+        last = stack;
+    }
+    for (size_t i = 1; !c->failed && i < m->n; i++) {
+        const uint32_t stack = gm_lives_stack(l, m->v[i].allocation);
+        const size_t depth = gm_lives_shared(l, stack, stack);
+        for (size_t d = m->v[i].shared + 1; d <= depth && !c->failed && set->n == 0; d++) {
+            const struct part a = call_at(m, i, d);
+            if (is_like_trained(m, &a, gradients))
+                add_if_spare(c, m, &a, wanted, gradients, set);
+        }
+        if (set->n > 0)
+            return gm_lives_parting(l, stack, gm_lives_stack(l, m->v[i - 1].allocation));
+    }
+    return NULL;
+}
+
+/* `*site`: left alone where the line of most of them tells. */
+static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *set, const char **site)
 {
     GM_FREED struct members m = list_members(c, is_set_up);
     GM_FREED struct gm_sizes gradients = {.v = NULL};
@@ -461,12 +529,11 @@ static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *s
             }
             k = b.to;
         }
-        const enum twice other = is_state(c, &m, &a, may_be_own) ? OWN_STATES : SECOND_COPY;
-        if (wanted == (is_of_read(c->lives, &a) ? OF_FILE : other) && is_like_all_others(c, &m, &a) &&
-            !is_trained_beside(c->lives, &m, &a, &gradients) && !is_wrapped(c, &m, &a))
-            drop_part(c, &m, &a, set);
+        add_if_spare(c, &m, &a, wanted, &gradients, set);
         i = a.to;
     }
+    if (set->n == 0 && c->lives->has_backward)
+        *site = add_call(c, &m, wanted, &gradients, set);
     for (size_t i = 0; i < m.n; i++)
         all += gm_lives_is_role(c->lives, m.v[i].allocation, GM_ROLE_PARAMETER) ? m.v[i].bytes : 0;
     c->failed |= !gm_lives_blame(c->lives, set, &blame);
@@ -477,19 +544,22 @@ static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *s
 void gm_hand_states(struct gm_case *c, struct gm_set *set)
 {
     if (may_be_states(c))
-        collect_twice(c, OWN_STATES, set);
+        collect_twice(c, OWN_STATES, set, &(const char *){NULL});
 }
 
 static void find_twice(struct gm_case *c, const struct gm_rule *rule, enum twice wanted, const char *evidence)
 {
     struct gm_set set = {.v = NULL};
+    const char *site = NULL;
     if (wanted == OF_FILE)
         collect_read(c, &set);
     if (set.n == 0)
-        collect_twice(c, wanted, &set);
+        collect_twice(c, wanted, &set, &site);
     if (wanted == OF_FILE)
         add_made_of_file(c, &set);
-    gm_case_accuse(c, rule, &set, false, evidence);
+    struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
+    if (f != NULL && site != NULL)
+        f->site = site;
 }
 
 static void find_checkpoint(struct gm_case *c, const struct gm_rule *rule)
@@ -847,7 +917,9 @@ static const struct gm_rule rules[] = {
      .means = "An average, a teacher, a reference model or a backup has every weight once more.",
      .when =
          "the same, of two lines that stay, and not by turns, of a copy that is made at any time, or "
-         "of one line and most weights that were made before; a third of all weights and without gradients of "
+         "of one line and most weights that were made before, or of one call of the program, of any lines, if they are "
+         "most "
+         "of what is trained, too; a third of all weights and without gradients of "
          "their own, unless one copies by its name; in training without code of `torch.optim`, where one does, or a "
          "line of the forward pass runs a second time without keeping anything: else they may be states of an "
          "optimizer; the later one, but for a line that wraps the model for communication, too; or of what one line "

@@ -939,6 +939,13 @@ bool gm_lives_is_line_elsewhere(struct gm_lives *l, uint32_t stack, uint32_t oth
     return n != m || gm_shared_frames(frames, n, others, m) < n;
 }
 
+size_t gm_lives_shared(const struct gm_lives *l, uint32_t stack, uint32_t other)
+{
+    uint32_t frames[DEPTH_MOST], others[DEPTH_MOST];
+    const size_t n = python_frames(l, stack, frames);
+    return gm_shared_frames(frames, n, others, python_frames(l, other, others));
+}
+
 bool gm_lives_mark_lines(struct gm_lives *l, bool *marked)
 {
     const size_t stacks = l->snapshot->stacks.count;

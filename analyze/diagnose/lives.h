@@ -270,6 +270,9 @@ const char *gm_lives_parting(struct gm_lives *l, uint32_t stack, uint32_t other)
 /* Whether the same line of the program tells of both, and other frames called it. */
 bool gm_lives_is_line_elsewhere(struct gm_lives *l, uint32_t stack, uint32_t other);
 
+/* How many frames of Python two stacks have in common, from the outermost on. */
+size_t gm_lives_shared(const struct gm_lives *l, uint32_t stack, uint32_t other);
+
 /* Marks all stacks of which the same line of the program tells as of a marked one. false: no memory. */
 bool gm_lives_mark_lines(struct gm_lives *l, bool *marked);
 

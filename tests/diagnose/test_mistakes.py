@@ -2454,6 +2454,15 @@ class Mistakes(unittest.TestCase):
         self.train_weights(t, STEP)
         self.expect(t, "second-copy-of-weights", 178, 182, "train.py:7")
 
+    def test_copy_that_the_same_function_builds(self):
+        """The same lines make both models, called from two."""
+        t = Trace()
+        for line in (6, 7):
+            for layer, size in enumerate((64, 48, 32, 16)):
+                t.alloc(size, [("__init__", "net.py", layer), ("build", "train.py", 3), ("<module>", "train.py", line)])
+        self.train_weights(t, STEP)
+        self.expect(t, "second-copy-of-weights", 158, 162, "train.py:7")
+
     def test_copy_that_is_moved_before_the_model(self):
         """The line that wraps a model for communication has the one that is trained."""
         def moved(*wrapped):
