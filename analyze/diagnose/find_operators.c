@@ -633,13 +633,25 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     c->failed |= makes == NULL || is_layer == NULL;
     if (!c->failed && is_named)
         mark_layers(l, size, is_layer);
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        if (l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) && !is_layer[gm_lives_stack(l, a)] &&
-            is_logits_of(gm_requested(l->h, a), size)) {
+    size_t behind = 0; /* the layer that made logits, and no later one: what comes before the loss may copy them, too */
+    bool is_behind = false;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count && l->h->born[a] <= l->peak; a++) {
+        const bool is_forward = !gm_lives_is_of_backward(l, a) && gm_lives_round(l, l->h->born[a]) == round;
+        const bool is_alike =
+            l->h->born[a] > 0 && !is_layer[gm_lives_stack(l, a)] && is_logits_of(gm_requested(l->h, a), size);
+        if (is_forward && is_call(l, a)) {
+            is_behind = is_alike;
+            behind = 0;
+        } else if (is_forward && is_behind && is_alike) {
+            behind += gm_lives_at_peak(l, a);
+        }
+        if (is_alike && gm_lives_at_peak(l, a) && !is_for_good(l, a)) {
             copies++;
             of_loss += !is_named || (gm_lives_by(l, a) & GM_BY_LOSS) != 0;
-            of_forward += !gm_lives_is_of_backward(l, a) && gm_lives_round(l, l->h->born[a]) == round;
+            of_forward += is_forward;
         }
+    }
+    of_loss += behind;
     const size_t least = refused > 0 ? PLAIN : COPIES; /* the backward pass makes one more, which nobody came to */
     if (copies < least || of_loss == 0 || !gm_is_share(size, l->at_peak, LEAST_LOGITS) || is_of_pairs(l, size))
         return;
@@ -1066,8 +1078,9 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info where the forward pass makes no more than logits and their logarithms",
      .when =
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
-         "each, of which the loss made one, without what layers before it make as large; 2, where memory ran out for "
-         "one of them in the forward pass's loss; where "
+         "each, of which the loss made one, without what layers before it make as large, or the forward pass behind "
+         "the "
+         "layer that made logits, its last; 2, where memory ran out for one of them in the forward pass's loss; where "
          "no name tells of a loss, or what is named so makes less, of the largest size, if the forward pass ends in "
          "it, but for more than 16 in a "
          "row, after something 32 times smaller, and the last layer with weights makes it, or one of the largest "

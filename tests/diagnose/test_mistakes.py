@@ -3785,6 +3785,19 @@ class Mistakes(unittest.TestCase):
         found = diagnosed(train(5, forward, lambda t, r: [t.alloc(130, AUTOGRAD)], weights=2))["vocabulary-copies"]
         self.assertLessEqual(found["bytes"], 3 * 130 * MIB)
 
+    def test_copies_of_logits_before_the_loss(self):
+        """A metric makes them, and they are gone when the loss makes its own; layers as large are none."""
+        head = [("forward", TORCH + "nn/modules/linear.py", 1), *FORWARD]
+
+        def model(*stacks):
+            def forward(t, r):
+                made = [t.alloc(128, head)]
+                t.free(*[t.alloc(128, stack) for stack in stacks])
+                return made + [t.alloc(128, [("cross_entropy", TORCH + "nn/functional.py", 9), ("<module>", "train.py", 21)])]
+            return train(5, forward, weights=2)
+        self.expect(model(*[[("see", "train.py", 3), ("<module>", "train.py", 20)]] * 4), "vocabulary-copies", 400, 600)
+        self.expect_none(model(*[head] * 4), "vocabulary-copies")
+
     def test_copy_of_logits_that_memory_ran_out_for(self):
         """It is in no peak, and smaller batches are no cure that is needed."""
         def fails_in(stack, copies):
