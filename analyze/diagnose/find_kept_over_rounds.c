@@ -556,6 +556,18 @@ static void add_held(struct gm_case *c, struct gm_set *set)
     gm_case_free_set(c, &held);
 }
 
+/* When a backward pass that goes on from there has made something as large as what a forward pass made: its gradient;
+ * `otherwise`: it makes none soon. */
+static uint32_t after_gradient_of(const struct gm_lives *l, uint32_t of, uint32_t from, uint32_t to, uint32_t otherwise)
+{
+    enum { LOOKED_AT = 64 /* allocations */ };
+    size_t n = 0;
+    for (uint32_t e = gm_next_made(l->h, from); e < to && n < LOOKED_AT; e = gm_next_made(l->h, e + 1), n++)
+        if (gm_requested(l->h, gm_made_by(l->h, e)) == gm_requested(l->h, of))
+            return e + 1;
+    return otherwise;
+}
+
 uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set)
 {
     const struct gm_history *h = c->lives->h;
@@ -566,8 +578,12 @@ uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set)
         next = i + 1;
         while (next < set->n && h->born[set->v[next].allocation] < pass.from && pass.from != GM_NEVER)
             next++;
-        for (size_t k = i; k < next && pass.to < set->v[k].gone; k++)
-            set->v[k].gone = pass.from + (uint32_t)((uint64_t)(pass.to - pass.from) * (next - k) / (next - i));
+        uint32_t at = pass.from;
+        for (size_t k = next; pass.from != GM_NEVER && k-- > i;) {
+            at = after_gradient_of(c->lives, set->v[k].allocation, at, pass.to,
+                                   at + (pass.to - at) / (uint32_t)(k - i + 1));
+            set->v[k].gone = at < set->v[k].gone ? at : set->v[k].gone;
+        }
     }
     return passes == NULL || set->n == 0 ? GM_NEVER : passes[0].to;
 }

@@ -598,6 +598,22 @@ class Mistakes(unittest.TestCase):
         self.expect(adversary(True), "retain-graph", 225, 260, "train.py:22")
         self.expect_none(adversary(False), "retain-graph")
 
+    def test_graph_goes_where_its_gradients_are_made(self):
+        """A backward pass that walks a critic goes on through the generator, with more: the critic's graph would be gone by then."""
+        t, (critic, generator) = Trace(), ([("forward", "net.py", line), *FORWARD[1:]] for line in (11, 12))
+        t.alloc(64, WEIGHTS)
+        for _ in range(4):
+            fake, graph = [t.alloc(48, generator) for _ in range(8)], [t.alloc(32, critic) for _ in range(8)]
+            t.free(t.alloc(1 / 1024, ROOT))
+            for blocks in [1] * 8 + [6] * 8:
+                t.free(*[t.alloc(32, AUTOGRAD) for _ in range(blocks)])
+            second = [t.alloc(32, critic) for _ in range(8)]
+            t.free(t.alloc(1 / 1024, ROOT))
+            for block in reversed(fake + second):
+                t.free(t.alloc(1, AUTOGRAD), block)
+            t.free(t.alloc(1, STEP), *graph)
+        self.expect(t, "retain-graph", 220, 260, "train.py:22")
+
     def test_gradients_that_have_no_state(self):
         """model.zero_grad() gives them up in every step; the optimizer has the adapters only, and states as large as these."""
         def tuned(all_have, states_mib=2):
