@@ -310,8 +310,8 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
     }
 }
 
-/* A sum that is added to in its place is made once, after the first that it holds, and is there when the last is made:
- * its stack; 0: there is none. The set is in the order of birth. */
+/* A sum that is added to in its place is made in the first round, after the first that it holds, as are others of its
+ * line, and is there when the last is made: its stack; 0: there is none. The set is in the order of birth. */
 static uint32_t sum_of(const struct gm_lives *l, const struct gm_set *set)
 {
     const struct gm_history *h = l->h;
@@ -321,10 +321,10 @@ static uint32_t sum_of(const struct gm_lives *l, const struct gm_set *set)
         const uint32_t stack = gm_lives_stack(l, a);
         if (!gm_is_made(h, a) || gm_requested(h, a) > SUM_BYTES || (l->by[stack] & NO_NUMBER) != 0)
             continue;
-        if (sum == 0 && gm_lives_round(l, h->born[a]) == gm_lives_round(l, h->born[first]) &&
-            h->freed[a] > h->born[last])
+        const bool is_first = gm_lives_round_of(l, a) == gm_lives_round_of(l, first);
+        if (sum == 0 && is_first && h->freed[a] > h->born[last])
             sum = stack;
-        else if (stack == sum)
+        else if (stack == sum && !is_first)
             return 0;
     }
     return sum;

@@ -2783,14 +2783,15 @@ class Mistakes(unittest.TestCase):
         self.assertRegex(diagnosed(kept)["Do this"], r": <module>  train\.py:26$")
 
     def test_sum_that_is_added_to_in_its_place(self):
-        """It is made once, in the first round; later rounds make nothing in its line."""
-        def summed(size):
+        """It is made once, in the first round, or several are; later rounds make nothing in its line."""
+        def summed(size, terms=1):
             def left(t, r):
                 for k in range(4):
                     t.alloc(48, [("linear", TORCH + "nn/functional.py", 2 + k), ("<module>", "train.py", 26)])
-                if r == 0:
+                for _ in range(terms if r == 0 else 0):
                     t.alloc(size / MIB, [("update", "meter.py", 8), ("<module>", "train.py", 27)])
             return diagnosed(train(8, after=left))["loss-keeps-graph"]["site"]
+        self.assertEqual(summed(4), summed(4, 2))
         self.assertRegex(summed(4), r"^.*meter\.py:8, from train\.py:27, which keeps what is made in .*train\.py:26")
         self.assertNotRegex(summed(8), r"^.*meter\.py:8, ")  # a count
 
