@@ -753,7 +753,7 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
         gm_sat_sub(l->at_peak, gm_set_at_peak(l, &set)) / (l->has_backward ? LEAK_SHARE : LEAK_OUTPUT);
     const struct left left = look_at_left(l, &set, bytes);
     const bool is_odd = left.rounds * 2 < left.last - left.first && left.alike * 2 < left.rounds;
-    const bool is_used = !l->has_backward && left.used * 2 > left.rounds && at_end > bytes / 2 && !left.is_joined;
+    const bool is_used = !l->has_backward && left.used * 2 > left.rounds && !left.is_joined;
     const bool is_cache = left.rounds >= LEAK_ROUNDS && shape != GRAPH && (is_used || (is_odd && shape == SINGLE));
     const bool is_inside = left.rounds >= LEAK_ROUNDS && shape == SINGLE && inside > bytes / 2;
     struct gm_rule bounded = *rule;
@@ -772,7 +772,7 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
                           "+ with torch.inference_mode():\n"
                           "+     out = model(x)";
     }
-    if (bytes / l->rounds.n > of_round && !is_inside && !is_cache)
+    if (at_end < bytes / 2 || (bytes / l->rounds.n > of_round && !is_inside && !is_cache))
         set.n = 0;
     add_older(c, &set);
     gm_case_accuse(c, &bounded, &set, false,
@@ -839,12 +839,11 @@ static const struct gm_rule rules[] = {
      .means = "Every round leaves a little behind: little enough for hours, and then memory runs out.",
      .when =
          "what was made in a round of the loop is there three rounds later, or two at the end, of at least 10 rounds, "
-         "at most a 20th of what a round needs else (a 50th where nothing is trained); or of at least 10: here and "
-         "there, of less than every second one, or, in training, made in the midst of a call of a model, or, where "
-         "nothing is trained, before modules make a third or more of what the round makes, if it stays to the end, and "
-         "nothing is made of all of it; if these are single tensors; what is older than the trace and there to the "
-         "end, "
-         "of the same stacks, or, without one, of their sizes, counts, too",
+         "most of it to the end of the run, at most a 20th of what a round needs else (a 50th where nothing is "
+         "trained); or of at least 10: here and there, of less than every second one, or, in training, made in the "
+         "midst of a call of a model, or, where nothing is trained, before modules make a third or more of what the "
+         "round makes, and nothing is made of all of it; if these are single tensors; what is older than the trace and "
+         "there to the end, of the same stacks, or, without one, of their sizes, counts, too",
      .what_to_do =
          "`history.append(value.item())`; a bound for caches; `torch.inference_mode()` where nothing is trained "
          "and 8 stacks or more of a model made most of it"},

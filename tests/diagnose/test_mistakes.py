@@ -314,6 +314,22 @@ class Mistakes(unittest.TestCase):
         self.expect(serve(1), "slow-leak", 140, 160, "serve.py:11")  # the model works after it: a cache of what it needs
         self.assertIn("bound that cache", diagnosed(serve(1))["Do this"])
 
+    def test_what_goes_in_the_midst_of_a_run_is_no_leak(self):
+        """A call fills a list in a loop, and lets go of it when it returns; the same, and nothing goes."""
+        def simulate(goes):
+            t = Trace()
+            t.alloc(16, WEIGHTS)
+            for _ in range(4):
+                fields = []
+                for _ in range(12):
+                    t.free(*[t.alloc(32, FORWARD) for _ in range(4)])
+                    fields.append(t.alloc(1, [("simulate", "train.py", 8), ("<module>", "train.py", 19)]))
+                t.free(*(fields if goes else []))
+                t.free(t.alloc(16, [("report", "train.py", 30), ("<module>", "train.py", 21)]))
+            return t
+        self.expect(simulate(False), "slow-leak", 30, 50, "train.py:8")
+        self.expect_none(simulate(True), "slow-leak")
+
     def test_leak_of_three_steps(self):
         """Each leaves as much, and all of it is there at the end: it comes before what is there for a moment only."""
         def trained(rounds, sizes):
