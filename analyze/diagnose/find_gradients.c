@@ -107,6 +107,63 @@ static bool is_for_nobody(const struct gm_lives *l, size_t a, const uint32_t *la
            gm_lives_round(l, h->freed[a] == GM_NEVER ? (uint32_t)h->count : h->freed[a]) == round;
 }
 
+/* Of a round: the births of the first gradient that is made anew, and of the first that is as large as those that are
+ * left behind; how much is made of these before that one. */
+struct frozen_first {
+    uint32_t trained, begin;
+    uint64_t bytes;
+};
+
+/* Whether it goes between the two, and most that is left behind is made then: a model that is not trained ran after the
+ * one that is, as a reference does. */
+static bool is_before_trained(const struct gm_lives *l, size_t a, const struct frozen_first *r, uint64_t left)
+{
+    return r->trained != GM_NEVER && r->bytes >= left / 2 && l->h->born[a] < r->begin && l->h->freed[a] > r->begin &&
+           l->h->freed[a] < r->trained;
+}
+
+/* [gm_stack_id] Those whose activations go so, wherever a round tells. NULL: no memory. */
+static bool *stacks_of_frozen(const struct gm_lives *l, uint64_t left)
+{
+    const struct gm_history *h = l->h;
+    const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
+    bool *are = calloc(stacks, sizeof *are);
+    GM_FREED struct frozen_first *rounds = calloc(l->rounds.n + 1, sizeof *rounds);
+    GM_FREED uint32_t *ends = ends_of_backward(l);
+    GM_FREED struct gm_sizes behind = {.v = NULL};
+    GM_FREED struct {
+        uint64_t all, before;
+    } *bytes = calloc(stacks, sizeof *bytes);
+    if (are == NULL || rounds == NULL || ends == NULL || bytes == NULL ||
+        !gm_sizes_of_those(&behind, l, is_left_behind)) {
+        free(are);
+        return NULL;
+    }
+    for (size_t r = 0; r <= l->rounds.n; r++)
+        rounds[r] = (struct frozen_first){GM_NEVER, GM_NEVER, 0};
+    for (size_t a = h->allocation_count; a-- > 0;)
+        if (is_of_trained(l, a, ends))
+            rounds[gm_lives_round_of(l, a)].trained = h->born[a];
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        struct frozen_first *r = &rounds[gm_lives_round_of(l, a)];
+        if (h->born[a] > 0 && h->born[a] < r->trained && gm_lives_is_of_backward(l, a) &&
+            gm_sizes_has(&behind, gm_requested(h, a))) {
+            r->begin = r->bytes == 0 ? h->born[a] : r->begin;
+            r->bytes += gm_requested(h, a);
+        }
+    }
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        const struct frozen_first *r = &rounds[gm_lives_round_of(l, a)];
+        if (h->born[a] == 0 || !gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) || h->born[a] > r->trained)
+            continue;
+        bytes[gm_lives_stack(l, a)].all += gm_requested(h, a);
+        bytes[gm_lives_stack(l, a)].before += is_before_trained(l, a, r, left) ? gm_requested(h, a) : 0;
+    }
+    for (size_t s = 0; s < stacks; s++)
+        are[s] = bytes[s].before > 0 && bytes[s].before >= bytes[s].all - bytes[s].all / 10;
+    return are;
+}
+
 /* Whether all that is made while it is there goes before it does: a bias is summed up in more than one. */
 static bool is_workspace(const struct gm_lives *l, size_t a)
 {
@@ -283,7 +340,7 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
-    struct gm_set set = {.v = NULL};
+    struct gm_set set = {.v = NULL}, kept = {.v = NULL}; /* `kept`: by passes of a model of which nothing is trained */
     uint32_t first = GM_NEVER;
     uint64_t left = 0;
     size_t anew;
@@ -296,25 +353,35 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
     if (!are_older_ones(c))
         return;
     GM_FREED uint32_t *last = last_of_trained(l, &anew);
-    c->failed |= last == NULL;
+    GM_FREED bool *is_frozen = stacks_of_frozen(l, left);
+    c->failed |= last == NULL || is_frozen == NULL;
     for (size_t a = 0; !c->failed && anew > 0 && a < h->allocation_count; a++) {
-        const bool is_left = is_left_behind(l, a), is_done_for = is_left || is_for_nobody(l, a, last);
+        const bool is_left = is_left_behind(l, a),
+                   is_kept = gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && is_frozen[gm_lives_stack(l, a)] &&
+                             gm_lives_goes_in_backward(l, a),
+                   is_done_for = is_left || is_kept || is_for_nobody(l, a, last);
         first = is_left && h->born[a] < first ? h->born[a] : first;
         if (is_left || (is_done_for && gm_lives_is_of_backward(l, a)))
             gm_set_drop(&set, a);
         else if (is_done_for)
             gm_set_end(&set, a, gm_lives_after_others(l, a, 2));
+        if (is_kept && (gm_lives_by(l, a) & GM_BY_MODULE) != 0)
+            gm_set_drop(&kept, a);
     }
+    const char *caller = kept.n > 0 ? gm_lives_caller(c->lives, &kept, true) : NULL;
+    gm_case_free_set(c, &kept);
     GM_FREED struct gm_sizes behind = {.v = NULL};
     c->failed |= set.n > 0 && !gm_sizes_of_those(&behind, l, is_left_behind);
-    if (behind.n > 0)
+    if (behind.n > 0 && caller == NULL)
         add_inputs(&set, l, &behind);
     if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.02))
         set.n = 0;
-    gm_case_accuse_backward(
+    struct gm_finding *f = gm_case_accuse_backward(
         c, rule, &set, first,
         "gradients of the first backward pass that are never given up, with all that is kept or made for them, while "
         "others are made anew in every step: no optimizer has their parameters");
+    if (f != NULL && caller != NULL)
+        f->site = caller;
 }
 
 /* ---- buckets ----------------------------------------------------------------------------------------------------- */
@@ -904,7 +971,8 @@ static const struct gm_rule rules[] = {
          "gradients (not where SGD runs, something is looked up for every second of them, or weights are older "
          "than the trace); what a backward pass gives up right after such a gradient is the input of its layer, which "
          "only that needs, unless one of what is trained came in "
-         "between",
+         "between; where most of them are made before any of what is trained, stacks of which activations go meanwhile "
+         "are of a model that is not trained, and told as its call",
      .what_to_do = "`base.requires_grad_(False)`"},
     {.id = "flat-gradient-buckets",
      .title = "Gradients are there twice: by themselves, and in flat buffers",

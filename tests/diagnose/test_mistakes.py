@@ -4028,6 +4028,36 @@ class Mistakes(unittest.TestCase):
         self.assertEqual([row["id"] for row in analysis["to_do"]][:2], ["plain-capacity", "replayed-settings"])
         self.assertIn("train.py:22", analysis["to_do"][0]["site"])
 
+    def test_gradients_of_a_reference_that_runs_after_the_policy(self):
+        """Its backward pass comes first: what its forward pass keeps is for nobody, in each part of a step, and its call is told."""
+        def layers(t, line):
+            call = [FORWARD[1], ("concatenated", "dpo.py", 16), ("metrics", "dpo.py", line), ("<module>", "train.py", 20)]
+            return [t.alloc(64, [("forward", "net.py", 10 + n), *call]) for n in range(4)]
+
+        t, states, reference = Trace(), [], []
+        for _ in range(8):
+            t.alloc(32, WEIGHTS)
+        for r in range(5):
+            gradients = []
+            for part in range(2):
+                policy, other = layers(t, 30), layers(t, 31)
+                root = t.alloc(1 / 1024, ROOT)
+                for held, of in ((other, reference), (policy, gradients)):
+                    is_first = not of
+                    while held:
+                        made = t.alloc(32, AUTOGRAD)
+                        t.free(held.pop())
+                        if is_first:
+                            of.append(made)
+                        else:
+                            t.free(made)
+                t.free(root)
+            states = states or [t.alloc(32, STEP) for _ in range(8)]
+            t.free(t.alloc(1 / 1024, STEP), *gradients)
+        found = diagnosed(t)["frozen-gradients"]
+        self.assertAlmostEqual(found["saves_bytes"] / MIB, 4 * 32 + 4 * 64 - 2.5 * 64, delta=32)  # it runs 2 or 3 layers at a time
+        self.assertRegex(found["site"], r"dpo\.py:16, from dpo\.py:31$")
+
     def test_capacity_of_a_first_pass(self):
         """Activations fill the device: the line that calls the model is told, and smaller batches. Steps of a recurrent network are
         no rounds that leave something, where memory runs out in what comes after them."""
