@@ -75,8 +75,8 @@ static uint64_t scores_of(const struct gm_lives *l, unsigned by, bool is_for_pea
             gm_lives_round(l, l->h->born[a]) == round)
             others = bytes;
     }
-    *has_others = others > 0;
-    return count >= 2 && largest / SCORES >= others ? largest : 0;
+    *has_others = others > 0; /* else, where nothing is trained, one of each layer may be wanted */
+    return count >= 2 && (others > 0 || l->has_backward) && largest / SCORES >= others ? largest : 0;
 }
 
 /* Of no code whose name tells: a few blocks of one size in a row, much larger than those before and after, which are
