@@ -625,9 +625,15 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     const uint32_t round = gm_lives_round(l, l->peak);
     size_t copies = refused > 0, of_forward = copies, of_loss = copies;
     /* What is named a loss may make no more than numbers; without layers there is none of which it is the end. */
-    const bool is_named = gm_is_share(size, l->at_peak, LEAST_LOGITS);
+    const uint64_t named = size;
+    bool is_named = gm_is_share(size, l->at_peak, LEAST_LOGITS);
     if (!is_named && (gm_lives_has_modules(l) || l->first_backward < l->h->count))
         size = wide_end_of(c->lives);
+    if (size == 0 && gm_is_share(named, l->at_peak, LEAST_LOGITS / 2) && !is_of_layers(c->lives, named)) {
+        size = named; /* of several copies none need be large */
+        is_named = true;
+    }
+    const bool is_small = !gm_is_share(size, l->at_peak, LEAST_LOGITS);
     GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
     GM_FREED bool *is_layer = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_layer);
     c->failed |= makes == NULL || is_layer == NULL;
@@ -653,7 +659,8 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     }
     of_loss += behind;
     const size_t least = refused > 0 ? PLAIN : COPIES; /* the backward pass makes one more, which nobody came to */
-    if (copies < least || of_loss == 0 || !gm_is_share(size, l->at_peak, LEAST_LOGITS) || is_of_pairs(l, size))
+    if (copies < least || (is_small && copies > MOST_OF_LOSS) || of_loss == 0 ||
+        !gm_is_share(copies * size, l->at_peak, (double)least * LEAST_LOGITS) || is_of_pairs(l, size))
         return;
     for (size_t i = 0; i < l->snapshot->stacks.count; i++)
         makes[i] = (l->by[i] & GM_BY_NOBODY) == 0 && !is_layer[i];
@@ -1077,16 +1084,14 @@ static const struct gm_rule rules[] = {
               "logarithms, shifted and contiguous, and the gradient of each.",
      .severity = "warning, or info where the forward pass makes no more than logits and their logarithms",
      .when =
-         "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
-         "each, of which the loss made one, without what layers before it make as large, or the forward pass behind "
-         "the "
-         "layer that made logits, its last; 2, where memory ran out for one of them in the forward pass's loss; where "
-         "no name tells of a loss, or what is named so makes less, of the largest size, if the forward pass ends in "
-         "it, but for more than 16 in a "
-         "row, after something 32 times smaller, and the last layer with weights makes it, or one of the largest "
-         "weights has the first gradient, or a part of it, and nothing of that size is made after it, twice; not "
-         "where the first two gradients made of it are equally large and none stays, nor its cast "
-         "(similarities of a batch with a batch); the saving is that of chunks of an eighth",
+         "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 9 % of the peak "
+         "together, of which the loss made one (at most 16, where one is less than 3 %, and not where layers with a "
+         "weight make as much in several lines); 2, where memory ran out for one of them in the forward pass's loss; "
+         "where no name tells of a loss, or what is named so makes less, of the largest size, if the forward pass ends "
+         "in it, but for more than 16 in a row, after something 32 times smaller, and the last layer with weights "
+         "makes it, or one of the largest weights has the first gradient, or a part of it, and nothing of that size is "
+         "made after it, twice; not where the first two gradients made of it are equally large and none stays, nor its "
+         "cast (similarities of a batch with a batch); the saving is that of chunks of an eighth",
      .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},
     {.id = "unfused-elementwise",
      .title = "A function written by hand keeps several results of one size",

@@ -3786,6 +3786,18 @@ class Mistakes(unittest.TestCase):
         plain = diagnosed(model(600, 600))["vocabulary-copies"]  # every such loss has them
         self.assertEqual(plain["severity"], "info")
 
+    def test_many_small_copies_of_logits(self):
+        """Six of a fiftieth of the peak each; not where layers make as much in several lines."""
+        def model(line, copies=3, hidden=33):
+            loss = [("log_softmax", TORCH + "nn/functional.py", 9)] + FORWARD[1:]
+            linear = [("forward", TORCH + "nn/modules/linear.py", 9), FORWARD[1], ("forward", "net.py", line), *FORWARD[1:]]
+            return train(5, lambda t, r: [t.alloc(m, FORWARD) for m in [hidden] * 24] + [t.alloc(20, linear), t.alloc(20, [*linear[:2], ("forward", "net.py", 50), *FORWARD[1:]])] +
+                         [t.alloc(20, loss) for _ in range(copies)], lambda t, r: [t.alloc(20, AUTOGRAD)], size=8, width=1)
+        self.expect(model(50), "vocabulary-copies", 80, 130)
+        self.expect_none(model(51), "vocabulary-copies")
+        self.expect_none(model(50, 1), "vocabulary-copies")
+        self.expect_none(model(50, hidden=40), "vocabulary-copies")  # layers' own
+
     def test_copies_of_logits_that_are_distilled(self):
         """What is learned from another model's logits makes the largest ones, in 32 bits."""
         def model(name):
