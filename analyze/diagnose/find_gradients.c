@@ -735,7 +735,8 @@ static struct table table_of(const struct gm_lives *l, uint64_t bytes)
         const bool is_alike = gm_requested(l->h, a) == bytes;
         table.has_states |= is_alike && gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE);
         table.count += is_alike && !gm_lives_is_of_backward(l, a) && gm_lives_is_lasting(l, a) &&
-                       !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) && !gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE);
+                       !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) && !gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE) &&
+                       !gm_lives_is_role(l, a, GM_ROLE_ACTIVATION); /* of a graph that is kept */
     }
     return table;
 }

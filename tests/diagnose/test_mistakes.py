@@ -3786,6 +3786,22 @@ class Mistakes(unittest.TestCase):
         plain = diagnosed(model(600, 600))["vocabulary-copies"]  # every such loss has them
         self.assertEqual(plain["severity"], "info")
 
+    def test_gradients_of_logits_are_of_no_table(self):
+        """A graph that somebody keeps has logits as large to the end of the trace."""
+        t = Trace()
+        for _ in range(4):
+            t.alloc(8, WEIGHTS)
+        for r in range(6):
+            kept = [t.alloc(1, LOOKUP)] + [t.alloc(8, FORWARD) for _ in range(8)] + [t.alloc(200, FORWARD)]
+            if r == 0:
+                continue
+            kept.append(t.alloc(1 / 1024, ROOT))
+            t.free(t.alloc(200, AUTOGRAD), kept.pop(-2))
+            for block in reversed(kept):
+                t.free(t.alloc(1, AUTOGRAD), block)
+            t.free(t.alloc(1 / 1024, STEP))
+        self.expect_none(t, "dense-embedding-gradients")
+
     def test_many_small_copies_of_logits(self):
         """Six of a fiftieth of the peak each; not where layers make as much in several lines."""
         def model(line, copies=3, hidden=33):
