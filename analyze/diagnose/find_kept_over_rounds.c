@@ -590,6 +590,15 @@ uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set)
 
 GM_ORDERING(by_allocation, struct gm_remedy_change, GM_UP(allocation));
 
+/* Whether backward passes give up as much as them of what was made between them: then they need these, too. */
+static bool are_in_graph(const struct gm_lives *l, const struct gm_set *set)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < set->n; i++)
+        bytes += gm_requested(l->h, set->v[i].allocation);
+    return look_beside(l, set, l->kinds).used >= bytes;
+}
+
 void gm_kept_features(struct gm_case *c, struct gm_set *set)
 {
     for (uint8_t kind = PILED; kind >= STALE; kind--) {
@@ -598,10 +607,11 @@ void gm_kept_features(struct gm_case *c, struct gm_set *set)
             continue;
         add_held(c, set);
         GM_SORT(set->v, set->n, by_allocation);
-        if (kind == PILED)
+        if (kind == PILED || are_in_graph(c->lives, set))
             gm_go_with_backward(c, set);
-        for (size_t i = 0; kind == STALE && i < set->n; i++)
-            set->v[i].gone = gm_lives_after_others(c->lives, set->v[i].allocation, 2);
+        else
+            for (size_t i = 0; i < set->n; i++)
+                set->v[i].gone = gm_lives_after_others(c->lives, set->v[i].allocation, 2);
         return;
     }
     set->n = 0;

@@ -2954,6 +2954,25 @@ class Mistakes(unittest.TestCase):
             return []
         self.expect(train(6, forward, weights=2, size=4, width=1), "hooks-keep-features", 120, 200, "probe.py:35")
 
+    def test_outputs_of_layers_that_the_next_call_replaces(self):
+        """Those of the round of the peak are a part of its graph: only those of the last round are saved."""
+        features = []
+
+        def forward(t, r):
+            made, new = [], []
+            for _ in range(6):
+                new.append(t.alloc(32, [("leaky_relu", TORCH + "nn/functional.py", 7), ("forward", "net.py", 30)] + FORWARD[1:]))
+                made += [t.alloc(32, [("forward", TORCH + "nn/modules/conv.py", 9 + n)] + FORWARD[1:]) for n in range(2)]
+            for old in features:  # each in its own list
+                t.free(old, t.alloc(1, FORWARD))
+            features[:] = new
+            made.append(t.alloc(96, FORWARD))
+            t.alloc(1 / 1024, ROOT)
+            for block in reversed(made):
+                t.free(t.alloc(8, AUTOGRAD), block)
+            return []
+        self.expect(train(6, forward, weights=2, size=4, width=1), "hooks-keep-features", 60, 130, "net.py:30")
+
     def test_outputs_of_layers_that_pile_up(self):
         """Those of the round of the peak are needed until its backward pass: only older ones are saved."""
         def forward(t, r):
