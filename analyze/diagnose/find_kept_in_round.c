@@ -119,14 +119,43 @@ static void find_passes(struct gm_case *c, struct passes *p)
     end_pass(p, l, begun, n, before, GM_REMEDY_NEVER);
 }
 
-void gm_find_sum(struct gm_case *c, const struct gm_rule *rule)
+/* Those of several passes; none, if there are fewer. */
+static struct passes several_passes(struct gm_case *c)
 {
     struct passes passes = {0};
-    struct gm_rule of_sum = *rule;
     if (c->lives->has_backward)
         find_passes(c, &passes);
     if (passes.at_peak < LEAST_PASSES || !passes.are_alike)
         passes.set.n = 0;
+    return passes;
+}
+
+static bool may_be_unused(const struct gm_lives *l, size_t a)
+{
+    return is_kept_by_pass(l, a) && !gm_lives_goes_in_backward(l, a) && !gm_lives_is_cut_off(l, a);
+}
+
+void gm_unused_passes(struct gm_case *c, struct gm_set *set)
+{
+    const struct gm_lives *l = c->lives;
+    bool is_used = false;
+    *set = (struct gm_set){.v = NULL};
+    if (l->phase == NULL || l->has_oom || !gm_case_may_accuse(c, may_be_unused))
+        return;
+    *set = several_passes(c).set;
+    for (size_t i = 0; i < set->n; i++) {
+        const uint32_t a = set->v[i].allocation;
+        const bool is_unused = may_be_unused(l, a);
+        is_used |= !is_unused && gm_lives_at_peak(l, a);
+        set->v[i].gone = is_unused ? gm_lives_after_others(l, a, 2) : GM_REMEDY_NEVER;
+    }
+    set->n = is_used ? 0 : set->n;
+}
+
+void gm_find_sum(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct passes passes = several_passes(c);
+    struct gm_rule of_sum = *rule;
     of_sum.title = "Graphs of several forward passes wait for one backward pass";
     of_sum.brief = "backward() after each loss";
     of_sum.fix =

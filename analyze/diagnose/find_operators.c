@@ -1085,7 +1085,9 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info where the forward pass makes no more than logits and their logarithms",
      .when =
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 9 % of the peak "
-         "together, of which the loss made one (at most 16, where one is less than 3 %, and not where layers with a "
+         "together, of which the loss made one, without what layers before it make as large, or the forward pass "
+         "behind "
+         "the layer that made logits, its last (at most 16, where one is less than 3 %, and not where layers with a "
          "weight make as much in several lines); 2, where memory ran out for one of them in the forward pass's loss; "
          "where no name tells of a loss, or what is named so makes less, of the largest size, if the forward pass ends "
          "in it, but for more than 16 in a row, after something 32 times smaller, and the last layer with weights "

@@ -27,6 +27,8 @@ uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set);
 
 /* Losses of several batches are added up before one backward pass: a choice, as they may hang together. */
 void gm_find_sum(struct gm_case *c, const struct gm_rule *rule);
+/* The same, if no backward pass ever uses what those keep that are there at the peak. */
+void gm_unused_passes(struct gm_case *c, struct gm_set *set);
 /* Something is collected in a loop inside of a round: a rollout. Each would go when the next one is made. */
 void gm_find_collected(struct gm_case *c, const struct gm_rule *rule);
 /* Graphs that stay in their own round: what backward() has used is there while another forward pass runs. */

@@ -2730,6 +2730,25 @@ class Mistakes(unittest.TestCase):
         self.expect_none(steps(False), "loss-keeps-graph")
         self.assertIn("backward() after each loss", diagnosed(steps(True))["Do this"])
 
+    def test_graphs_that_wait_for_no_backward_pass(self):
+        """A rollout after training, of which each step works on the one before: nobody walks that graph. Where somebody does, it waits."""
+        layers = [[("forward", "net.py", 10 + n)] + FORWARD[1:2] + [("roll", "train.py", 30), ("<module>", "train.py", 40)] for n in range(3)]
+
+        def rollouts(is_used):
+            t, kept = train(4), []
+            for _ in range(5):
+                kept += [t.alloc(48, stack) for stack in layers]
+                t.free(t.alloc(4 / MIB, [("roll", "train.py", 31), ("<module>", "train.py", 40)]))
+            if is_used:
+                t.free(t.alloc(1 / 1024, ROOT))
+                for block in reversed(kept):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+            return t
+        self.expect(rollouts(False), "no-inference-mode", 500, 560, "net.py:10")
+        self.expect_none(rollouts(False), "loss-keeps-graph")
+        self.expect(rollouts(True), "loss-keeps-graph", 400, 560, "train.py:31")
+        self.expect_none(rollouts(True), "no-inference-mode")
+
     def test_graphs_of_tasks_that_wait_for_one_backward_pass(self):
         """Each task has gradients of its own on the way, and a module is the whole step; what waits is no list. Where the gradients use the same graph, it waits for nothing."""
         meta = [("_call_impl", TORCH + "nn/modules/module.py", 1), ("<module>", "train.py", 20)]
