@@ -128,7 +128,7 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
             habit->stale_round = round;
         } else if (rounds == 1 || (rounds == 2 && !gm_lives_is_left(l, a))) { /* always two: a chain, no pile */
             kinds[a] = LEFT;
-        } else if (rounds > 1) {
+        } else if (rounds > 1 && !gm_lives_goes_in_backward(l, a)) {
             kinds[a] = PILED;
             habit->piled += habit->piled_round != round;
             habit->piled_round = round;
@@ -869,7 +869,8 @@ static const struct gm_rule rules[] = {
               "and so those of all steps are there.",
      .severity = "warning, or info of batches that wait for one backward pass",
      .when = "what was made in a round of the loop (a step, or a pass of a loop of Python) is there three rounds "
-             "later, or two at the end, of at least 3 rounds, or is left in as many bytes by each of 3 that all train, "
+             "later, or two at the end, and no backward pass gives it up, of at least 3 rounds, or is left in as many "
+             "bytes by each of 3 that all train, "
              "and, with what is older, holds 1 % of the peak; by several stacks, or by 3 a round of which one stack "
              "makes 2, or by 2 of "
              "modules in rounds with a backward pass; if that is a fifth of what the same calls of the model made (in "

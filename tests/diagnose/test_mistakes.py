@@ -314,6 +314,19 @@ class Mistakes(unittest.TestCase):
         self.expect(serve(1), "slow-leak", 140, 160, "serve.py:11")  # the model works after it: a cache of what it needs
         self.assertIn("bound that cache", diagnosed(serve(1))["Do this"])
 
+    def test_what_a_backward_pass_uses_is_no_pile(self):
+        """A loss of many parts, in a loop of its own, which is all there is of a run that begins."""
+        t, part = Trace(), [("part", "train.py", 8), ("<module>", "train.py", 19)]
+        t.alloc(16, WEIGHTS)
+        kept = [t.alloc(32, FORWARD) for _ in range(4)]
+        for _ in range(12):
+            t.free(*[t.alloc(2, [("part", "train.py", 6), part[1]]) for _ in range(2)])
+            kept += [t.alloc(1, part), t.alloc(1, [("part", "train.py", 9), part[1]])]
+        t.free(t.alloc(1 / 1024, ROOT))
+        for block in reversed(kept):
+            t.free(t.alloc(1, AUTOGRAD), block)
+        self.assertEqual(set(diagnosed(t)) & {"slow-leak", "tensors-in-a-list", "loss-keeps-graph"}, set())
+
     def test_what_goes_in_the_midst_of_a_run_is_no_leak(self):
         """A call fills a list in a loop, and lets go of it when it returns; the same, and nothing goes."""
         def simulate(goes):
