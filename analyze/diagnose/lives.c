@@ -183,6 +183,14 @@ static bool is_in_module(const struct gm_lives *l, const uint32_t *frames, size_
     return false;
 }
 
+/* Whether all from that depth on is PyTorch's own code of optimizers: its loops are over parameters. */
+static bool is_of_optimizer(const struct gm_lives *l, const uint32_t *frames, size_t n, size_t depth)
+{
+    while (depth < n && (l->frame_by[frames[depth]] & GM_BY_OPTIMIZER) != 0)
+        depth++;
+    return depth == n;
+}
+
 struct loop_backs GM_VEC(struct loop_back);
 
 static uint32_t stack_at(const struct gm_lives *l, uint32_t event)
@@ -208,7 +216,7 @@ static bool find_loop_backs(const struct gm_lives *l, struct loop_backs *found)
         if (pair->last != last || pair->stack != stack) {
             const size_t n = python_frames(l, last, from), m = python_frames(l, stack, to);
             const size_t d = gm_steps_back_at(&l->snapshot->frames, from, n, to, m);
-            if (d == SIZE_MAX || is_in_module(l, to, d))
+            if (d == SIZE_MAX || is_in_module(l, to, d) || is_of_optimizer(l, to, m, d))
                 *pair = (struct pair){last, stack};
             else
                 ok = GM_VEC_PUSH(found, ((struct loop_back){l->h->born[a] - 1, (uint32_t)d, hash_above(l, to, d),

@@ -4137,6 +4137,27 @@ class Mistakes(unittest.TestCase):
         self.assertAlmostEqual(found["saves_bytes"] / MIB, 4 * 32 + 4 * 64 - 2.5 * 64, delta=32)  # it runs 2 or 3 layers at a time
         self.assertRegex(found["site"], r"dpo\.py:16, from dpo\.py:31$")
 
+    def test_loops_of_an_optimizer_are_no_rounds(self):
+        """It makes states, parameter by parameter, when memory runs out: nothing of the last step lives through a forward pass."""
+        t = Trace()
+        for _ in range(6):
+            t.alloc(256, WEIGHTS)
+        hidden = [t.alloc(16, FORWARD) for _ in range(6)]
+        t.alloc(1 / 1024, ROOT)
+        gradients = []
+        for block in reversed(hidden):
+            gradients.append(t.alloc(256, AUTOGRAD))
+            t.free(block)
+        for _ in range(5):
+            for line in (3, 4, 5):
+                t.alloc(200 if line > 3 else 1 / 1024, [("_init_group", TORCH + "optim/adam.py", line), *STEP[1:]])
+        t.trace.append({"action": "oom", "device_free": 100 * MIB, "size": 256 * MIB, "stream": 0, "time_us": t.clock(), "frames": [
+            {"name": name, "filename": file, "line": line} for name, file, line in STEP]})
+        t.free(*gradients)
+        found = diagnosed(t)
+        self.assertNotIn("gradients-through-forward", found)
+        self.assertIn("plain-capacity", found)
+
     def test_capacity_of_a_first_pass(self):
         """Activations fill the device: the line that calls the model is told, and smaller batches. Steps of a recurrent network are
         no rounds that leave something, where memory runs out in what comes after them."""
