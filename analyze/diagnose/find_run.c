@@ -338,7 +338,7 @@ static const struct gm_rule rules[] = {
          "if there are modules, or the largest sets up none, have run for the last time; a tenth of peak reserved or "
          "more is cached, and most is reserved later, or three passes follow (after training three quarters of what is "
          "reserved, and twice as many passes as there were steps); a replay that gives it back then has a peak of "
-         "reserved memory a 20th lower, or, where as many passes follow as were before, a quarter less reserved when "
+         "reserved memory a tenth lower, or, where as many passes follow as were before, a quarter less reserved when "
          "the trace ends",
      .what_to_do = "`torch.cuda.empty_cache()` once, after the phase that needed it"},
     {.id = "plain-capacity",

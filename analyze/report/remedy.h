@@ -89,7 +89,7 @@ struct gm_remedy {
 enum { GM_MUCH_OF_SETTING = 10, GM_LEAST_OF_SETTING = 20 };
 
 /* Of the peak: what saves less is no mistake worth a word; nor is what an empty cache may save by chance. */
-enum { GM_LEAST_OF_REMEDY = 100, GM_LEAST_OF_CACHE = 20, GM_LEAST_REMEDY_MIB = 8 };
+enum { GM_LEAST_OF_REMEDY = 100, GM_LEAST_OF_CACHE = 10, GM_LEAST_REMEDY_MIB = 8 };
 
 /* Of what is reserved to the end: a cache that nothing uses any more is no harm but to others who share the card. */
 enum { GM_LEAST_OF_LEFT = 4 };

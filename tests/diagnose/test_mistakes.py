@@ -1749,6 +1749,7 @@ class Mistakes(unittest.TestCase):
             return t
         self.expect(job(150), "cache-of-finished-phase", 500, 740, "train.py:20")
         self.expect_none(job(4), "cache-of-finished-phase")  # little is cached
+        self.expect_none(job(12), "cache-of-finished-phase")  # giving it back saves less than a tenth
 
     def test_who_calls_all_layers_is_no_attention(self):
         """A function that runs the whole model may be called after attention; so may be the one that makes scores."""
