@@ -716,7 +716,8 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
         set.n = 0;
     struct gm_rule of_pass = *rule;
     enum gm_runs_parts runs;
-    const char *other, *site = gm_lives_caller_of_parts(c->lives, &set, &runs, &other);
+    size_t more;
+    const char *other, *site = gm_lives_caller_of_parts(c->lives, &set, &runs, &other, &more);
     char all[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
     if (runs == GM_RUNS_IN_PASSES && site != NULL) {
         of_pass.fix = gm_case_printf(
@@ -730,9 +731,12 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
     struct gm_finding *f = gm_case_accuse_line(
         c, &of_pass, &set, site,
         gm_case_printf(c,
-                       "activations of layers%s%s, kept from the forward to the backward pass, of %s that all "
+                       "activations of layers%s%s%s, kept from the forward to the backward pass, of %s that all "
                        "activations make (%s %%)",
                        other != NULL ? ", also of those at " : "", other != NULL ? other : "",
+                       other == NULL || more == 0 ? ""
+                       : more == 1                ? " and one more line"
+                                                  : gm_case_printf(c, " and %zu more lines", more),
                        gm_size_format(all, all_bytes), gm_share_format(share, all_bytes, l->at_peak)));
     if (f != NULL)
         f->bytes = all_bytes;

@@ -1287,19 +1287,25 @@ static const char *label_of(struct gm_lives *l, uint32_t frame)
     return gm_names_label(l->names.arena, &row);
 }
 
-/* The line with most but one, if it has a quarter as much. NULL: there is none. */
-static const char *next_line(struct gm_lives *l, const uint64_t *bytes, uint32_t line)
+/* The line with most but one, if it has a quarter as much. NULL: there is none. `*more`: lines beside these that have a
+ * 32nd of the first one's. */
+static const char *next_line(struct gm_lives *l, const uint64_t *bytes, uint32_t line, size_t *more)
 {
+    enum { WORTH_A_WORD = 32 };
     const size_t count = l->snapshot->frames.count;
     uint32_t next = line;
-    for (uint32_t f = 0; f < count; f++)
+    *more = 0;
+    for (uint32_t f = 0; f < count; f++) {
         if (f != line && (next == line || bytes[f] > bytes[next]))
             next = f;
+        *more += bytes[f] > 0 && bytes[f] >= bytes[line] / WORTH_A_WORD;
+    }
+    *more -= gm_min(*more, 2);
     return next != line && bytes[next] > 0 && bytes[next] >= bytes[line] / 4 ? label_of(l, next) : NULL;
 }
 
 const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set, enum gm_runs_parts *runs,
-                                     const char **other)
+                                     const char **other, size_t *more)
 {
     GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->frames.count + 1, sizeof *bytes);
     uint64_t most = 0;
@@ -1309,6 +1315,7 @@ const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *se
     bool is_library;
     *runs = GM_RUNS_BY_LINE;
     *other = NULL;
+    *more = 0;
     for (size_t from = 0, to; bytes != NULL && from < set->n; from = to) {
         uint64_t part = 0;
         for (to = from; to < set->n && set->v[to].gone == set->v[from].gone; to++)
@@ -1335,7 +1342,7 @@ const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *se
     if (most == 0)
         return NULL;
     n = common_from_to(l, set->v[first].allocation, set->v[next - 1].allocation, frames, &all);
-    *other = next_line(l, bytes, line);
+    *other = next_line(l, bytes, line, more);
     *runs = is_in_sequence(l, frames, n) ? GM_RUNS_IN_SEQUENCE : GM_RUNS_BY_LINE;
     n = n < all && next < end && *runs == GM_RUNS_BY_LINE ? with_loop(l, set, first, end, frames, n, runs) : n;
     const char *label = line_of(l, frames, all, &n, false, &is_library);

@@ -365,6 +365,7 @@ const char *gm_lives_function(struct gm_lives *l, const struct gm_set *set);
 enum gm_runs_parts { GM_RUNS_BY_LINE, GM_RUNS_IN_PASSES, GM_RUNS_IN_SEQUENCE };
 
 /* Of parts of a set that go at one moment each, as layers do: the line that most of them (by bytes) were called from;
- * `*other`: the next one, if it has a quarter as much, or NULL. NULL: there is none. */
+ * `*other`: the next one, if it has a quarter as much, or NULL; `*more`: how many more there are, but for tiny ones.
+ * NULL: there is none. */
 const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set, enum gm_runs_parts *runs,
-                                     const char **other);
+                                     const char **other, size_t *more);

@@ -3298,12 +3298,12 @@ class Mistakes(unittest.TestCase):
 
     def test_layers_of_two_loops(self):
         """Layers of an encoder and, behind it, of a decoder; a library's option only where its own code runs them."""
-        def trained(file):
+        def trained(file, *loops):
             def call(line, at):
                 return [("forward", "site-packages/timm/models/block.py", line), FORWARD[1], ("forward", file, at), *FORWARD[1:]]
 
             def forward(t, r):
-                for at, layers, scale in ((30, 8, 1), (40, 4, 3)):
+                for at, layers, scale in ((30, 8, 1), (40, 4, 3), *loops):
                     for _ in range(layers):
                         held.extend(t.alloc(mib * scale, call(line, at)) for mib, line in ((8, 10), (8, 10), (16, 11), (4, 12)))
                 return []
@@ -3311,7 +3311,9 @@ class Mistakes(unittest.TestCase):
             return train(5, forward, gives_up(held), weights=4, size=8, width=1)
         self.expect(trained("net.py"), "activations-dominate", 530, 600, "forward  net.py:40")
         row = diagnosed(trained("net.py"))["activations-dominate"]
-        self.assertIn("also of those at forward net.py:30", re.sub(r"\s+", " ", row["detail"]))
+        self.assertIn("also of those at forward net.py:30,", re.sub(r"\s+", " ", row["detail"]))
+        more = diagnosed(trained("net.py", (50, 4, 2)))["activations-dominate"]
+        self.assertIn("also of those at forward net.py:30 and one more line,", re.sub(r"\s+", " ", more["detail"]))
         self.assertNotIn("set_grad_checkpointing", row["detail"])
         self.assertIn("set_grad_checkpointing", diagnosed(trained("site-packages/timm/models/vit.py"))["activations-dominate"]["detail"])
 
