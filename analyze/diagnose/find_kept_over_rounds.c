@@ -199,16 +199,18 @@ static void note_other(const struct gm_lives *l, size_t a, bool is_large, bool i
 }
 
 /* The set is in the order of birth. Small ones say nothing of what was made before their call. */
-static struct beside look_beside(const struct gm_lives *l, const struct gm_set *set, const uint8_t *kinds)
+static struct beside look_beside(const struct gm_lives *l, const struct gm_set *set, const uint8_t *kinds, uint8_t kind)
 {
     const struct gm_history *h = l->h;
     struct beside all = {.kept = 0}, call = {.kept = 0};
     uint64_t largest = 0, now = 0;
     uint32_t round = 0;
     size_t i = 0;
-    bool is_open = false;
-    for (size_t k = 0; k < set->n; k++)
+    bool is_open = false, is_of_modules = false;
+    for (size_t k = 0; k < set->n; k++) {
         largest = gm_max(largest, gm_requested(h, set->v[k].allocation));
+        is_of_modules |= kind == PILED && gm_lives_module_call(l, gm_lives_stack(l, set->v[k].allocation), 1) != 0;
+    }
     for (uint32_t e = gm_next_made(h, 0); e < h->count && i < set->n; e = gm_next_made(h, e + 1)) {
         const uint32_t a = gm_made_by(h, e);
         const bool is_backward = gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a);
@@ -222,13 +224,14 @@ static struct beside look_beside(const struct gm_lives *l, const struct gm_set *
         round = gm_lives_round(l, e + 1);
         now = in != 0 ? in : now;
         if (set->v[i].allocation == a) {
+            const bool is_input = in == 0 && is_of_modules; /* or so: there before the call */
             i++;
             call.kept += is_large;
             call.used += is_open && (is_large || call.kept > 0) ? call.later : 0;
             call.later = is_large || call.kept > 0 ? 0 : call.later;
             call.between += is_open && is_large ? call.open : 0;
             call.open = is_large ? 0 : call.open;
-            is_open |= is_large;
+            is_open |= is_large && !is_input;
         } else if (!is_backward && kinds[a] == 0) {
             note_other(l, a, is_large, is_open, &call);
         }
@@ -371,7 +374,7 @@ static enum shape shape_of(struct gm_case *c, const struct gm_set *set, const st
                            const uint8_t *kinds, uint8_t kind)
 {
     const struct gm_lives *l = c->lives;
-    const struct beside beside = look_beside(l, set, kinds);
+    const struct beside beside = look_beside(l, set, kinds, kind);
     const bool is_branch = kind == PILED && l->has_backward && spread->stacks >= GRAPH_STACKS &&
                            (spread->is_of_number || spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds) &&
                            (sum_of(l, set) != 0 || number_of(c, set) != 0);

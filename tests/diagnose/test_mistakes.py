@@ -2811,6 +2811,24 @@ class Mistakes(unittest.TestCase):
         kept = train(8, after=watch)
         self.expect(kept, "loss-keeps-graph", 880, 920)  # none is there in the next forward pass
 
+    def test_kept_graph_beside_one_that_is_used(self):
+        """Of a second call of the model, whose input is there before the first one, which is trained."""
+        def rounds():
+            t, (main, other) = Trace(), ([*FORWARD[:2], ("<module>", "train.py", n)] for n in (20, 21))
+            for _ in range(4):
+                t.alloc(16, WEIGHTS)
+            for _ in range(6):
+                held = [t.alloc(48, [("<module>", "train.py", 19)])]
+                graph = [t.alloc(48, main) for _ in range(4)]
+                held += [t.alloc(48, [("forward", "net.py", 10 + n % 2), *other[1:]]) for n in range(4)]
+                t.alloc(4 / MIB, [("<module>", "train.py", 22)])
+                t.free(t.alloc(1 / 1024, ROOT))
+                for block in reversed(graph):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+                t.free(t.alloc(1 / 1024, STEP))
+            return t
+        self.expect(rounds(), "loss-keeps-graph", 900, 1300, "train.py:22")
+
     def test_kept_graph_is_not_of_the_line_that_ends_a_round(self):
         """A validation after the optimizer keeps its graph; the loss of training is the last that a round makes, and its
         graph goes."""
