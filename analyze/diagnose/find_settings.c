@@ -95,10 +95,11 @@ static struct gm_remedy *remedy_of(struct gm_case *c, const struct gm_settings_a
 enum {
     LEAST_VARIED = 2 /* parts of what is made again in a later round */,
     LEAST_OF_ALL = 4 /* of what all make again: a shape may serve for some rounds */,
-    LEAST_ROUNDS = 3
+    LEAST_ROUNDS = 3,
+    LOOKED_BACK = 8 /* rounds */
 };
 
-/* What rounds make again: all of it, and what has another size than in the round before. */
+/* What rounds make again: all of it, and what has another size than in the rounds before. */
 struct variety {
     uint64_t all, varied;
     uint32_t rounds, most; /* in which most is varied; the stack of Python that makes most of it */
@@ -139,6 +140,19 @@ static uint32_t pad(const struct gm_lives *l, const struct gm_roster *roster, ui
     return first;
 }
 
+/* Whether it had that size in one of the rounds before, too: where few lengths come again and again, each finds the
+ * holes of its like. */
+static bool was_as_large(const struct gm_lives *l, const struct gm_roster *roster, uint32_t row, uint32_t round)
+{
+    const uint64_t bytes = gm_requested(l->h, roster->v[row]);
+    bool was = false;
+    for (uint32_t r = round; r-- > 1 && !was && round - r <= LOOKED_BACK;) {
+        const uint32_t like = gm_roster_like(l, row, r);
+        was = like != GM_NEVER && gm_requested(l->h, roster->v[like]) == bytes;
+    }
+    return was;
+}
+
 /* false: no memory. */
 static bool look_at_shapes(struct gm_lives *l, struct variety *found)
 {
@@ -152,11 +166,10 @@ static bool look_at_shapes(struct gm_lives *l, struct variety *found)
         const uint64_t bytes = gm_requested(l->h, roster->v[i]);
         const uint32_t stack = gm_lives_stack(l, roster->v[i]), round = gm_lives_round_of(l, roster->v[i]);
         const bool is_of_nobody = (l->by[stack] & GM_BY_NOBODY) != 0;
-        const uint32_t before = round > 1 ? gm_roster_like(l, i, round - 1) : GM_NEVER;
-        if (before == GM_NEVER)
+        if (round <= 1 || gm_roster_like(l, i, round - 1) == GM_NEVER)
             continue;
         of_round[round][is_of_nobody][0] += bytes;
-        if (gm_requested(l->h, roster->v[before]) == bytes)
+        if (was_as_large(l, roster, i, round))
             continue;
         of_round[round][is_of_nobody][1] += bytes;
         of_stack[stack] += bytes;
@@ -193,12 +206,12 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
     if (c->failed || shapes.rounds < LEAST_ROUNDS || shapes.varied < shapes.all / LEAST_OF_ALL ||
         shapes.varied / LEAST_ROUNDS < best->saved) /* no round leaves larger holes than what it made */
         return;
-    struct gm_finding *f =
-        gm_case_say(c, rule, GM_WARNING, best->saved,
-                    "%s %% of what the rounds of the loop make again has another size than in the round before, so new "
-                    "sizes fit no hole that old ones left. %s. With %s: %s reserved.",
-                    gm_share_format(share, shapes.varied, shapes.all), rule->fix, gm_settings_name(best->settings),
-                    gm_size_format_change(change, before, best->roomy.peak));
+    struct gm_finding *f = gm_case_say(
+        c, rule, GM_WARNING, best->saved,
+        "%s %% of what the rounds of the loop make again has another size than in the rounds before, so new "
+        "sizes fit no hole that old ones left. %s. With %s: %s reserved.",
+        gm_share_format(share, shapes.varied, shapes.all), rule->fix, gm_settings_name(best->settings),
+        gm_size_format_change(change, before, best->roomy.peak));
     gm_case_is_mistake(f, rule, NULL);
     f->brief = gm_case_printf(c, "%s, or %s", rule->brief, gm_settings_name(best->settings));
     const uint32_t first = pad(c->lives, gm_lives_roster(c->lives), shapes.largest, &set),
@@ -272,7 +285,7 @@ static const struct gm_rule rules[] = {
      .means = "Each round asks for other sizes than the one before, so that what it frees does not serve the next, and "
               "reserved memory grows beyond what is live.",
      .when =
-         "of what a round makes again half has another size than in the round before, in at least 3 rounds; that is "
+         "of what a round makes again half has another size than in any of the 8 rounds before, in at least 3 rounds; that is "
          "a quarter of what all make again, and 3 times what a replay with another setting saves, a tenth of peak "
          "reserved memory at least. The saving is that of sizes of all rounds as in the one that makes most, or of the "
          "setting where that is nearly as much, or more than twice",

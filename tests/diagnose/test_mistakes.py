@@ -3580,6 +3580,7 @@ class Mistakes(unittest.TestCase):
         self.expect_none(model([424] * 8), "variable-shapes")
         twice = [length for length in (200, 232, 264, 296, 328, 360, 392, 424) for _ in range(2)]
         self.expect(model(twice), "variable-shapes", 700, 4000, "net.py:10")  # two rounds of each
+        self.expect_none(model([300, 400, 350, 424] * 3), "variable-shapes")  # few lengths, as is advised
 
         def batches(lengths):
             """The line at which the sizes come is told, and the one that uses them; replayed as if all were as long as the longest."""
