@@ -471,7 +471,7 @@ static bool is_like_trained(const struct members *m, const struct part *a, struc
         all += gradients->v[i].bytes * gradients->v[i].there;
     for (size_t i = a->from; i < a->to; i++)
         alike += gm_sizes_has_another(gradients, m->v[i].bytes) ? m->v[i].bytes : 0;
-    return alike >= 0.8 * (double)all && alike >= 0.9 * (double)a->bytes;
+    return gm_is_share(alike, all, 0.8) && gm_is_share(alike, a->bytes, 0.9);
 }
 
 /* What one call made that is as all weights were by then, and as what is trained. Returns its line, and where it parts
