@@ -595,12 +595,12 @@ uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set)
 GM_ORDERING(by_allocation, struct gm_remedy_change, GM_UP(allocation));
 
 /* Whether backward passes give up as much as them of what was made between them: then they need these, too. */
-static bool are_in_graph(const struct gm_lives *l, const struct gm_set *set)
+static bool are_in_graph(const struct gm_lives *l, const struct gm_set *set, uint8_t kind)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < set->n; i++)
         bytes += gm_requested(l->h, set->v[i].allocation);
-    return look_beside(l, set, l->kinds).used >= bytes;
+    return look_beside(l, set, l->kinds, kind).used >= bytes;
 }
 
 void gm_kept_features(struct gm_case *c, struct gm_set *set)
@@ -611,7 +611,7 @@ void gm_kept_features(struct gm_case *c, struct gm_set *set)
             continue;
         add_held(c, set);
         GM_SORT(set->v, set->n, by_allocation);
-        if (kind == PILED || are_in_graph(c->lives, set))
+        if (kind == PILED || are_in_graph(c->lives, set, kind))
             gm_go_with_backward(c, set);
         else
             for (size_t i = 0; i < set->n; i++)

@@ -285,7 +285,8 @@ static const struct gm_rule rules[] = {
      .means = "Each round asks for other sizes than the one before, so that what it frees does not serve the next, and "
               "reserved memory grows beyond what is live.",
      .when =
-         "of what a round makes again half has another size than in any of the 8 rounds before, in at least 3 rounds; that is "
+         "of what a round makes again half has another size than in any of the 8 rounds before, in at least 3 rounds; "
+         "that is "
          "a quarter of what all make again, and 3 times what a replay with another setting saves, a tenth of peak "
          "reserved memory at least. The saving is that of sizes of all rounds as in the one that makes most, or of the "
          "setting where that is nearly as much, or more than twice",
