@@ -74,8 +74,8 @@ static bool has_backward_node(struct text t)
 
 static bool is_backward(struct text t)
 {
-    static const char *const names[] = {"backward",     "_engine_run_backward", "run_backward", "unpack_hook",
-                                        "recompute_fn", "unpack_from_cpu",      NULL};
+    static const char *const names[] = {
+        "backward", "_engine_run_backward", "run_backward", "unpack_hook", "recompute_fn", "unpack_from_cpu", NULL};
     return is_one_of(t, names) || starts(t, "_post_backward") || starts(t, "post_backward") ||
            starts(t, "_pre_backward") || starts(t, "pre_backward") || has(t, "autograd::Engine::") ||
            has(t, "AccumulateGrad") || has(t, "PyNode::apply") || has(t, "THPEngine_run_backward") ||
