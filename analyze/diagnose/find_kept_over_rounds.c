@@ -381,8 +381,7 @@ static enum shape shape_of(struct gm_case *c, const struct gm_set *set, const st
     const bool are_few = kind == STALE && spread->blocks < GM_LEAST_FEATURES * (size_t)spread->most_rounds;
     if (beside.used + (are_few ? beside.ended : 0) < spread->bytes / CONSUMED &&
         beside.kept * DENSE >= (is_branch ? beside.between : beside.passing) && is_graph(spread) &&
-        (kind == PILED ? l->has_backward || gm_lives_has_modules(l)
-                       : l->has_backward && (spread->module_blocks > 0 || !gm_lives_has_modules(l))))
+        (kind == PILED || (l->has_backward && (spread->module_blocks > 0 || !gm_lives_has_modules(l)))))
         return GRAPH;
     return gm_max(spread->module_blocks, kind == PILED ? 0 : spread->most_blocks) >=
                        GM_LEAST_FEATURES * (size_t)spread->most_rounds &&
@@ -877,8 +876,7 @@ static const struct gm_rule rules[] = {
              "bytes by each of 3 that all train, "
              "and, with what is older, holds 1 % of the peak; by several stacks, or by 3 a round of which one stack "
              "makes 2, or by 2 of "
-             "modules in rounds with a backward pass; if there are modules or a backward pass, that is a fifth of what "
-             "the same calls of the model made (in "
+             "modules in rounds with a backward pass; if that is a fifth of what the same calls of the model made (in "
              "training, where a number made after it is held, too: a fifth of what they made from its first to its "
              "last), and backward passes use little between. Info: at least 3 forward passes, each with a loss, are "
              "there at the peak, and no backward pass since has used what they made before it",

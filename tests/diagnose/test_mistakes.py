@@ -2811,16 +2811,6 @@ class Mistakes(unittest.TestCase):
         kept = train(8, after=watch)
         self.expect(kept, "loss-keeps-graph", 880, 920)  # none is there in the next forward pass
 
-    def test_lists_of_a_run_without_models_are_no_graph(self):
-        """Nothing has a graph where there is neither a module nor a backward pass; a function makes three for each list."""
-        t = Trace()
-        for _ in range(8):
-            t.free(*[t.alloc(24, [("scene", "train.py", 5), ("<module>", "train.py", 20)]) for _ in range(2)])
-            for line in (6, 7, 8):
-                t.alloc(24, [("scene", "train.py", line), ("<module>", "train.py", 20)])
-        self.expect(t, "tensors-in-a-list", 500, 600)
-        self.expect_none(t, "loss-keeps-graph")
-
     def test_kept_graph_beside_one_that_is_used(self):
         """Of a second call of the model, whose input is there before the first one, which is trained."""
         def rounds():
