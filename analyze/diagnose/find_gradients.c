@@ -427,13 +427,21 @@ static bool is_near(uint64_t a, uint64_t b)
     return (a > b ? a - b : b - a) <= b / BUCKETS_APART;
 }
 
-/* Of communication (DistributedDataParallel's), or made by one line of the program, there for good, and together as
- * large as all gradients. */
+/* Made by a line of the program outside of its model, and not in a forward pass: maybe of gradients, for a moment. */
+static bool may_be_flat(const struct gm_lives *l, size_t a)
+{
+    return l->h->born[a] > 0 && l->phase != NULL && l->phase[l->h->born[a] - 1] != GM_PHASE_FORWARD &&
+           l->h->born[a] > l->first_backward && (gm_lives_by(l, a) & (GM_BY_MODULE | GM_BY_LOSS | GM_BY_BACKWARD)) == 0;
+}
+
+/* Of communication (DistributedDataParallel's), or made by one line of the program, there for good, or a flat copy, and
+ * together as large as all gradients. */
 static bool is_bucket(const struct gm_lives *l, size_t a)
 {
     return gm_lives_at_peak(l, a) && !is_gradient(l, a) &&
            (gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) ||
-            (gm_lives_is_lasting(l, a) && (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0));
+            ((gm_lives_is_lasting(l, a) || may_be_flat(l, a)) &&
+             (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0));
 }
 
 /* The stack whose sum is asked; those of communication are one. */
@@ -527,7 +535,7 @@ static bool find_kept_buckets(struct gm_set *set, struct gm_lives *l, const stru
         }
     }
     for (size_t a = 0; ok && last != SIZE_MAX && a < l->h->allocation_count; a++)
-        if (is_bucket(l, a) && line_of(l, buckets, a) == last)
+        if ((is_bucket(l, a) || (may_be_flat(l, a) && !is_gradient(l, a))) && line_of(l, buckets, a) == last)
             gm_set_drop(set, a);
     return ok;
 }
@@ -985,8 +993,9 @@ static const struct gm_rule rules[] = {
                 "+ model = DistributedDataParallel(model, gradient_as_bucket_view=True)",
      .means = "Communication copies all gradients into flat buffers. If the gradients are not views into these, they "
               "are there twice.",
-     .when = "what lasts of communication, or what one line makes that lasts, where weights lie elsewhere, is as large "
-             "as all gradients at a time (within 2 %); most of it has no gradient's size",
+     .when = "what lasts of communication, or what one line makes that lasts, where weights lie elsewhere, or a line "
+             "outside of the model and not in a forward pass for a moment, is as large as all gradients at a time "
+             "(within 2 %); most of it has no gradient's size",
      .what_to_do = "`DistributedDataParallel(model, gradient_as_bucket_view=True)`"},
     {.id = "dense-embedding-gradients",
      .title = "Gradients of whole tables, of which little was looked up",

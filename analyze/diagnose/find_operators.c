@@ -616,35 +616,37 @@ static void mark_layers(const struct gm_lives *l, uint64_t size, bool *is_layer)
     }
 }
 
-static void find_logits(struct gm_case *c, const struct gm_rule *rule)
+/* Copies of logits at the peak, with the one that memory ran out for: of what size, and how many; of these, of that
+ * round's forward pass, and of the loss. */
+struct logits {
+    uint64_t size;
+    bool is_named; /* by the loss, which makes one of them */
+    size_t copies, of_forward, of_loss;
+};
+
+/* What is named a loss may make no more than numbers; without layers there is none of which it is the end. Of several
+ * copies none need be large. */
+static void find_size(struct logits *f, struct gm_lives *l, uint64_t refused)
 {
-    const struct gm_lives *l = c->lives;
-    struct gm_set set = {.v = NULL};
-    const uint64_t refused = refused_copy(l);
-    uint64_t size = gm_max(refused, largest_of_loss(l));
-    const uint32_t round = gm_lives_round(l, l->peak);
-    size_t copies = refused > 0, of_forward = copies, of_loss = copies;
-    /* What is named a loss may make no more than numbers; without layers there is none of which it is the end. */
-    const uint64_t named = size;
-    bool is_named = gm_is_share(size, l->at_peak, LEAST_LOGITS);
-    if (!is_named && (gm_lives_has_modules(l) || l->first_backward < l->h->count))
-        size = wide_end_of(c->lives);
-    if (size == 0 && gm_is_share(named, l->at_peak, LEAST_LOGITS / 2) && !is_of_layers(c->lives, named)) {
-        size = named; /* of several copies none need be large */
-        is_named = true;
+    const uint64_t named = gm_max(refused, largest_of_loss(l));
+    f->is_named = gm_is_share(named, l->at_peak, LEAST_LOGITS);
+    f->size = !f->is_named && (gm_lives_has_modules(l) || l->first_backward < l->h->count) ? wide_end_of(l) : named;
+    if (f->size == 0 && gm_is_share(named, l->at_peak, LEAST_LOGITS / 2) && !is_of_layers(l, named)) {
+        f->size = named;
+        f->is_named = true;
     }
-    const bool is_small = !gm_is_share(size, l->at_peak, LEAST_LOGITS);
-    GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
-    GM_FREED bool *is_layer = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_layer);
-    c->failed |= makes == NULL || is_layer == NULL;
-    if (!c->failed && is_named)
-        mark_layers(l, size, is_layer);
-    size_t behind = 0; /* the layer that made logits, and no later one: what comes before the loss may copy them, too */
+}
+
+/* Behind the layer that made logits, if no later one runs, what comes before the loss may copy them, too. */
+static void count_copies(struct logits *f, const struct gm_lives *l, const bool *is_layer)
+{
+    const uint32_t round = gm_lives_round(l, l->peak);
+    size_t behind = 0;
     bool is_behind = false;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count && l->h->born[a] <= l->peak; a++) {
+    for (size_t a = 0; a < l->h->allocation_count && l->h->born[a] <= l->peak; a++) {
         const bool is_forward = !gm_lives_is_of_backward(l, a) && gm_lives_round(l, l->h->born[a]) == round;
         const bool is_alike =
-            l->h->born[a] > 0 && !is_layer[gm_lives_stack(l, a)] && is_logits_of(gm_requested(l->h, a), size);
+            l->h->born[a] > 0 && !is_layer[gm_lives_stack(l, a)] && is_logits_of(gm_requested(l->h, a), f->size);
         if (is_forward && is_call(l, a)) {
             is_behind = is_alike;
             behind = 0;
@@ -652,19 +654,42 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
             behind += gm_lives_at_peak(l, a);
         }
         if (is_alike && gm_lives_at_peak(l, a) && !is_for_good(l, a)) {
-            copies++;
-            of_loss += !is_named || (gm_lives_by(l, a) & GM_BY_LOSS) != 0;
-            of_forward += is_forward;
+            f->copies++;
+            f->of_loss += !f->is_named || (gm_lives_by(l, a) & GM_BY_LOSS) != 0;
+            f->of_forward += is_forward;
         }
     }
-    of_loss += behind;
-    const size_t least = refused > 0 ? PLAIN : COPIES; /* the backward pass makes one more, which nobody came to */
-    if (copies < least || (is_small && copies > MOST_OF_LOSS) || of_loss == 0 ||
-        !gm_is_share(copies * size, l->at_peak, (double)least * LEAST_LOGITS) || is_of_pairs(l, size))
+    f->of_loss += behind;
+}
+
+/* `least`: the backward pass makes one more, which nobody came to where memory ran out for one. */
+static bool are_many(const struct logits *f, const struct gm_lives *l, size_t least)
+{
+    const bool is_small = !gm_is_share(f->size, l->at_peak, LEAST_LOGITS);
+    return f->copies >= least && (!is_small || f->copies <= MOST_OF_LOSS) && f->of_loss > 0 &&
+           gm_is_share(f->copies * f->size, l->at_peak, (double)least * LEAST_LOGITS) && !is_of_pairs(l, f->size);
+}
+
+static void find_logits(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    const uint64_t refused = refused_copy(l);
+    struct gm_set set = {.v = NULL};
+    struct logits found = {.copies = refused > 0, .of_forward = refused > 0, .of_loss = refused > 0};
+    GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
+    GM_FREED bool *is_layer = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_layer);
+    c->failed |= makes == NULL || is_layer == NULL;
+    if (c->failed)
+        return;
+    find_size(&found, c->lives, refused);
+    if (found.is_named)
+        mark_layers(l, found.size, is_layer);
+    count_copies(&found, l, is_layer);
+    if (!are_many(&found, l, refused > 0 ? PLAIN : COPIES))
         return;
     for (size_t i = 0; i < l->snapshot->stacks.count; i++)
         makes[i] = (l->by[i] & GM_BY_NOBODY) == 0 && !is_layer[i];
-    GM_FREED uint64_t *sizes = sizes_of_rounds(c, size, is_logits_of, makes);
+    GM_FREED uint64_t *sizes = sizes_of_rounds(c, found.size, is_logits_of, makes);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && !is_for_good(l, a) && !is_layer[gm_lives_stack(l, a)] &&
             is_logits_of(gm_requested(l->h, a), sizes[gm_lives_round(l, l->h->born[a])]))
@@ -673,7 +698,7 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
         gm_case_accuse(c, rule, &set, false,
                        "logits of all positions, their logarithms, casts and gradients are there at once, each as "
                        "large as the vocabulary times the positions");
-    if (of_forward <= PLAIN) /* as every such loss has it */
+    if (found.of_forward <= PLAIN) /* as every such loss has it */
         gm_case_is_choice(f);
 }
 

@@ -4180,6 +4180,29 @@ class Mistakes(unittest.TestCase):
         self.assertNotIn("gradients-through-forward", found)
         self.assertIn("plain-capacity", found)
 
+    def test_gradients_that_are_put_together_for_a_moment(self):
+        """Between the backward pass and the step: one as large as all, by a line of the program; not of a forward pass."""
+        def run(mib, stack, is_early=False):
+            t, states = Trace(), []
+            for _ in range(4):
+                t.alloc(32, WEIGHTS)
+            for r in range(5):
+                early = [t.alloc(mib, stack)] if is_early else []
+                hidden, root = [t.alloc(8, FORWARD) for _ in range(4)], t.alloc(1 / 1024, ROOT)
+                gradients = []
+                for block in reversed(hidden):
+                    gradients.append(t.alloc(32, AUTOGRAD))
+                    t.free(block)
+                flat = [] if is_early else [t.alloc(mib, stack)]
+                t.free(root, t.alloc(1 / 1024, stack), *flat, *early)
+                states = states or [t.alloc(32, STEP) for _ in range(4)]
+                t.free(t.alloc(1 / 1024, STEP), *gradients)
+            return t
+        flat = [("synchronise", "train.py", 26), ("<module>", "train.py", 23)]
+        self.expect(run(128, flat), "flat-gradient-buckets", 60, 130, "train.py:26")  # of holes, some stay
+        self.expect_none(run(128, FORWARD[:2] + flat, True), "flat-gradient-buckets")
+        self.expect_none(run(96, flat), "flat-gradient-buckets")
+
     def test_capacity_of_a_first_pass(self):
         """Activations fill the device: the line that calls the model is told, and smaller batches. Steps of a recurrent network are
         no rounds that leave something, where memory runs out in what comes after them."""
