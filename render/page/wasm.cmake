@@ -72,7 +72,11 @@ foreach(word ${left_out} core/seed.c)
   list(FILTER sources EXCLUDE REGEX "/${word}")
 endforeach()
 list(APPEND sources ${CMAKE_CURRENT_SOURCE_DIR}/core/wasi/platform.c ${CMAKE_SOURCE_DIR}/analyze/run/run_names.c)
+set(once ${sources}) # what runs once in a report: its size is what counts
+list(FILTER once INCLUDE REGEX "/analyze/(compare|diagnose/headline|diagnose/to_do|document|profile|report)")
+list(REMOVE_ITEM sources ${once})
 gm_wasm_objects(FLAGS ${ours} SOURCES ${sources} DEPENDS ${rules_inc} ${role_rules_inc})
+gm_wasm_objects(FLAGS ${ours} -Os SOURCES ${once})
 
 set(decoders adler32 crc32 inffast inflate inftrees zutil)
 list(TRANSFORM decoders REPLACE "(.+)" "${GM_PAGE_SOURCES}/zlib/\\1.c")
