@@ -4203,6 +4203,19 @@ class Mistakes(unittest.TestCase):
         self.expect_none(run(128, FORWARD[:2] + flat, True), "flat-gradient-buckets")
         self.expect_none(run(96, flat), "flat-gradient-buckets")
 
+    def test_hooks_of_a_few_steps_of_layers_that_make_numbers_beside(self):
+        """Each step leaves its layers' outputs to the end; what the same line makes beside them, as a norm does, goes."""
+        norm = [("layer_norm", TORCH + "nn/functional.py", 9), *FORWARD]
+
+        def forward(t, r):
+            for _ in range(6):
+                held.append(t.alloc(48, [("forward", "net.py", 8), *FORWARD[1:]]))
+                t.alloc(24, norm)
+                held.append(t.alloc(1 / 32, norm))
+            return []
+        held = []
+        self.expect(train(4, forward, gives_up(held)), "hooks-keep-features", 200, 600)
+
     def test_capacity_of_a_first_pass(self):
         """Activations fill the device: the line that calls the model is told, and smaller batches. Steps of a recurrent network are
         no rounds that leave something, where memory runs out in what comes after them."""
