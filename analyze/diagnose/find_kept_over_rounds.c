@@ -78,8 +78,8 @@ static bool is_stale(const struct gm_history *h, size_t a, const struct gm_habit
            (rounds == 1 || (rounds == 2 && h->freed[a] < habit->second && habit->second != GM_NEVER));
 }
 
-/* Of a few rounds, each of which trains, a leak is what all leave alike, to the end; not the numbers for each row that a
- * layer makes beside it. */
+/* Of a few rounds, each of which trains, a leak is what all leave alike, to the end; not the numbers for each row that
+ * a layer makes beside it. */
 static void note_left(const struct gm_lives *l, size_t a, uint32_t round, struct gm_habit *habit)
 {
     if (gm_requested(l->h, a) < l->at_peak / 1000 && !gm_lives_is_left(l, a))
