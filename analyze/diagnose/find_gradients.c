@@ -108,18 +108,50 @@ static bool is_for_nobody(const struct gm_lives *l, size_t a, const uint32_t *la
 }
 
 /* Of a round: the births of the first gradient that is made anew, and of the first that is as large as those that are
- * left behind; how much is made of these before that one. */
+ * left behind; how much is made of these before that one; and the activations that go between the two, and later. */
 struct frozen_first {
     uint32_t trained, begin;
-    uint64_t bytes;
+    uint64_t bytes, before, after;
+};
+
+enum {
+    OWN_PASS = 4 /* parts: what is trained behind weights that are not, as a prompt is, has no activations of its own */
 };
 
 /* Whether it goes between the two, and most that is left behind is made then: a model that is not trained ran after the
  * one that is, as a reference does. */
 static bool is_before_trained(const struct gm_lives *l, size_t a, const struct frozen_first *r, uint64_t left)
 {
-    return r->trained != GM_NEVER && r->bytes >= left / 2 && l->h->born[a] < r->begin && l->h->freed[a] > r->begin &&
-           l->h->freed[a] < r->trained;
+    return gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && r->trained != GM_NEVER && r->bytes >= left / 2 &&
+           l->h->born[a] < r->begin && l->h->freed[a] > r->begin && l->h->freed[a] < r->trained;
+}
+
+/* `ends`: of their backward passes; `behind`: the sizes of all that is left behind, `left` bytes. */
+static void look_at_rounds(struct frozen_first *rounds, const struct gm_lives *l, const uint32_t *ends,
+                           const struct gm_sizes *behind, uint64_t left)
+{
+    const struct gm_history *h = l->h;
+    for (size_t r = 0; r <= l->rounds.n; r++)
+        rounds[r] = (struct frozen_first){.trained = GM_NEVER, .begin = GM_NEVER};
+    for (size_t a = h->allocation_count; a-- > 0;)
+        if (is_of_trained(l, a, ends))
+            rounds[gm_lives_round_of(l, a)].trained = h->born[a];
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        struct frozen_first *r = &rounds[gm_lives_round_of(l, a)];
+        if (h->born[a] > 0 && h->born[a] < r->trained && gm_lives_is_of_backward(l, a) &&
+            gm_sizes_has(behind, gm_requested(h, a))) {
+            r->begin = r->bytes == 0 ? h->born[a] : r->begin;
+            r->bytes += gm_requested(h, a);
+        }
+    }
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        struct frozen_first *r = &rounds[gm_lives_round_of(l, a)];
+        if (is_before_trained(l, a, r, left))
+            r->before += gm_requested(h, a);
+        else if (gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && h->born[a] < r->begin && h->freed[a] > r->trained &&
+                 gm_lives_goes_in_backward(l, a))
+            r->after += gm_requested(h, a);
+    }
 }
 
 /* [gm_stack_id] Those whose activations go so, wherever a round tells. NULL: no memory. */
@@ -139,22 +171,11 @@ static bool *stacks_of_frozen(const struct gm_lives *l, uint64_t left)
         free(are);
         return NULL;
     }
-    for (size_t r = 0; r <= l->rounds.n; r++)
-        rounds[r] = (struct frozen_first){GM_NEVER, GM_NEVER, 0};
-    for (size_t a = h->allocation_count; a-- > 0;)
-        if (is_of_trained(l, a, ends))
-            rounds[gm_lives_round_of(l, a)].trained = h->born[a];
-    for (size_t a = 0; a < h->allocation_count; a++) {
-        struct frozen_first *r = &rounds[gm_lives_round_of(l, a)];
-        if (h->born[a] > 0 && h->born[a] < r->trained && gm_lives_is_of_backward(l, a) &&
-            gm_sizes_has(&behind, gm_requested(h, a))) {
-            r->begin = r->bytes == 0 ? h->born[a] : r->begin;
-            r->bytes += gm_requested(h, a);
-        }
-    }
+    look_at_rounds(rounds, l, ends, &behind, left);
     for (size_t a = 0; a < h->allocation_count; a++) {
         const struct frozen_first *r = &rounds[gm_lives_round_of(l, a)];
-        if (h->born[a] == 0 || !gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) || h->born[a] > r->trained)
+        if (h->born[a] == 0 || !gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) || h->born[a] > r->trained ||
+            r->after < r->before / OWN_PASS)
             continue;
         bytes[gm_lives_stack(l, a)].all += gm_requested(h, a);
         bytes[gm_lives_stack(l, a)].before += is_before_trained(l, a, r, left) ? gm_requested(h, a) : 0;

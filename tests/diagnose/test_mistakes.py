@@ -4135,29 +4135,32 @@ class Mistakes(unittest.TestCase):
             call = [FORWARD[1], ("concatenated", "dpo.py", 16), ("metrics", "dpo.py", line), ("<module>", "train.py", 20)]
             return [t.alloc(64, [("forward", "net.py", 10 + n), *call]) for n in range(4)]
 
-        t, states, reference = Trace(), [], []
-        for _ in range(8):
-            t.alloc(32, WEIGHTS)
-        for r in range(5):
-            gradients = []
-            for part in range(2):
-                policy, other = layers(t, 30), layers(t, 31)
-                root = t.alloc(1 / 1024, ROOT)
-                for held, of in ((other, reference), (policy, gradients)):
-                    is_first = not of
-                    while held:
-                        made = t.alloc(32, AUTOGRAD)
-                        t.free(held.pop())
-                        if is_first:
-                            of.append(made)
-                        else:
-                            t.free(made)
-                t.free(root)
-            states = states or [t.alloc(32, STEP) for _ in range(8)]
-            t.free(t.alloc(1 / 1024, STEP), *gradients)
-        found = diagnosed(t)["frozen-gradients"]
+        def tuned(is_reference):
+            t, states, reference = Trace(), [], []
+            for _ in range(8):
+                t.alloc(32, WEIGHTS)
+            for r in range(5):
+                gradients = []
+                for part in range(2):
+                    policy, other = layers(t, 30) if is_reference else [t.alloc(1, FORWARD)], layers(t, 31)
+                    root = t.alloc(1 / 1024, ROOT)
+                    for held, of in ((other, reference), (policy, gradients)):
+                        is_first = not of
+                        while held:
+                            made = t.alloc(32, AUTOGRAD)
+                            t.free(held.pop())
+                            if is_first:
+                                of.append(made)
+                            else:
+                                t.free(made)
+                    t.free(root)
+                states = states or [t.alloc(32, STEP) for _ in range(8)]
+                t.free(t.alloc(1 / 1024, STEP), *gradients)
+            return diagnosed(t)["frozen-gradients"]
+        found = tuned(True)
         self.assertAlmostEqual(found["saves_bytes"] / MIB, 4 * 32 + 4 * 64 - 2.5 * 64, delta=32)  # it runs 2 or 3 layers at a time
         self.assertRegex(found["site"], r"dpo\.py:16, from dpo\.py:31$")
+        self.assertIn("train.py:22", tuned(False)["site"])  # a prompt, whose gradient needs all that is kept
 
     def test_loops_of_an_optimizer_are_no_rounds(self):
         """It makes states, parameter by parameter, when memory runs out: nothing of the last step lives through a forward pass."""
