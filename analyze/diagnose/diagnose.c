@@ -27,6 +27,14 @@ const struct gm_rule *gm_rule_at(size_t i)
     return NULL;
 }
 
+const struct gm_rule *gm_rule_named(const char *id)
+{
+    size_t i = 0;
+    while (gm_rule_at(i) != NULL && strcmp(gm_rule_at(i)->id, id) != 0)
+        i++;
+    return gm_rule_at(i);
+}
+
 /* ---- for the rules ----------------------------------------------------------------------------------------------- */
 
 const char *gm_case_take(struct gm_case *c, struct gm_text *text)
@@ -285,10 +293,8 @@ static enum gm_status end(const struct gm_case *c, struct gm_error *err)
 /* Whether it is found anew each time. */
 static bool is_asked_last(const char *id)
 {
-    size_t i = 0;
-    while (gm_rule_at(i) != NULL && strcmp(gm_rule_at(i)->id, id) != 0)
-        i++;
-    return gm_rule_at(i) != NULL && gm_rule_at(i)->is_last;
+    const struct gm_rule *rule = gm_rule_named(id);
+    return rule != NULL && rule->is_last;
 }
 
 /* Whether a replay has shown that it saves nothing to speak of; without one, whether only a replay could tell, or the

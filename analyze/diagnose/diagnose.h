@@ -40,3 +40,5 @@ uint64_t gm_diagnose_weight(const struct gm_finding *f);
 /* The table of all that can be found, theme by theme, for those who document and check it. NULL: there is no i-th. */
 struct gm_rule;
 const struct gm_rule *gm_rule_at(size_t i);
+/* The one with that id; NULL: there is none. */
+const struct gm_rule *gm_rule_named(const char *id);

@@ -70,13 +70,12 @@ static bool may_be_weight(const struct gm_lives *l, size_t a)
 
 /* In each round the birth of the last gradient that is made anew: what backward does from there on is done for
  * nobody. `anew`: how many of them go, of weights that have none which is left behind: theirs are added to that one. */
-static uint32_t *last_of_trained(const struct gm_lives *l, size_t *anew)
+static uint32_t *last_of_trained(const struct gm_lives *l, const uint32_t *ends, size_t *anew)
 {
     const struct gm_history *h = l->h;
     uint32_t *last = calloc(l->rounds.n + 1, sizeof *last);
-    GM_FREED uint32_t *ends = ends_of_backward(l);
     GM_FREED struct gm_sizes weights = {.v = NULL};
-    const bool ok = gm_sizes_of_those(&weights, l, may_be_weight) && ends != NULL && last != NULL;
+    const bool ok = gm_sizes_of_those(&weights, l, may_be_weight) && last != NULL;
     *anew = 0;
     for (size_t a = 0; ok && a < h->allocation_count; a++)
         if (is_left_behind(l, a))
@@ -155,23 +154,21 @@ static void look_at_rounds(struct frozen_first *rounds, const struct gm_lives *l
 }
 
 /* [gm_stack_id] Those whose activations go so, wherever a round tells. NULL: no memory. */
-static bool *stacks_of_frozen(const struct gm_lives *l, uint64_t left)
+static bool *stacks_of_frozen(const struct gm_lives *l, const uint32_t *ends, const struct gm_sizes *behind,
+                              uint64_t left)
 {
     const struct gm_history *h = l->h;
     const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
     bool *are = calloc(stacks, sizeof *are);
     GM_FREED struct frozen_first *rounds = calloc(l->rounds.n + 1, sizeof *rounds);
-    GM_FREED uint32_t *ends = ends_of_backward(l);
-    GM_FREED struct gm_sizes behind = {.v = NULL};
     GM_FREED struct {
         uint64_t all, before;
     } *bytes = calloc(stacks, sizeof *bytes);
-    if (are == NULL || rounds == NULL || ends == NULL || bytes == NULL ||
-        !gm_sizes_of_those(&behind, l, is_left_behind)) {
+    if (are == NULL || rounds == NULL || bytes == NULL) {
         free(are);
         return NULL;
     }
-    look_at_rounds(rounds, l, ends, &behind, left);
+    look_at_rounds(rounds, l, ends, behind, left);
     for (size_t a = 0; a < h->allocation_count; a++) {
         const struct frozen_first *r = &rounds[gm_lives_round_of(l, a)];
         if (h->born[a] == 0 || !gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) || h->born[a] > r->trained ||
@@ -373,8 +370,13 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
     }
     if (!are_older_ones(c))
         return;
-    GM_FREED uint32_t *last = last_of_trained(l, &anew);
-    GM_FREED bool *is_frozen = stacks_of_frozen(l, left);
+    GM_FREED uint32_t *ends = ends_of_backward(l);
+    GM_FREED struct gm_sizes behind = {.v = NULL};
+    c->failed |= ends == NULL || !gm_sizes_of_those(&behind, l, is_left_behind);
+    if (c->failed)
+        return;
+    GM_FREED uint32_t *last = last_of_trained(l, ends, &anew);
+    GM_FREED bool *is_frozen = stacks_of_frozen(l, ends, &behind, left);
     c->failed |= last == NULL || is_frozen == NULL;
     for (size_t a = 0; !c->failed && anew > 0 && a < h->allocation_count; a++) {
         const bool is_left = is_left_behind(l, a),
@@ -391,9 +393,7 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
     }
     const char *caller = kept.n > 0 ? gm_lives_caller(c->lives, &kept, true) : NULL;
     gm_case_free_set(c, &kept);
-    GM_FREED struct gm_sizes behind = {.v = NULL};
-    c->failed |= set.n > 0 && !gm_sizes_of_those(&behind, l, is_left_behind);
-    if (behind.n > 0 && caller == NULL)
+    if (set.n > 0 && caller == NULL)
         add_inputs(&set, l, &behind);
     if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.02))
         set.n = 0;

@@ -135,8 +135,8 @@ struct group {
     uint32_t layers, used_up;  /* layers with a weight that ran until it went; those that read what went then: a graph
                                   keeps it for the weight's gradient */
     bool has_backward;         /* there is one */
-    bool
-        is_sure; /* of its own pass it has a quarter, and as many as layers in it, none of which used up what it read */
+    bool is_sure;              /* of its own pass it has a quarter, and as many as layers in it, none of which used up
+                                  what it read */
 };
 
 static bool is_backward(const struct gm_lives *l, uint32_t e)

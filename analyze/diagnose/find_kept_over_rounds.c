@@ -6,6 +6,7 @@
 #include "analyze/diagnose/kept.h"
 
 #include "analyze/base/order.h"
+#include "analyze/diagnose/diagnose.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -781,12 +782,11 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
     }
     const bool is_graph = is_of_inference(l, &set, shape);
     if (is_graph) {
-        bounded.title = "Graphs of past rounds are kept";
-        bounded.brief = "torch.inference_mode()";
-        bounded.fix = "Run it under torch.inference_mode()";
-        bounded.snippet = "- out = model(x)\n"
-                          "+ with torch.inference_mode():\n"
-                          "+     out = model(x)";
+        const struct gm_rule *inference = gm_rule_named("no-inference-mode");
+        bounded.title = gm_rule_named("loss-keeps-graph")->title;
+        bounded.brief = inference->brief;
+        bounded.fix = inference->fix;
+        bounded.snippet = inference->snippet;
     }
     if (at_end < bytes / 2 || (bytes / l->rounds.n > of_round && !is_inside && !is_cache))
         set.n = 0;

@@ -451,14 +451,18 @@ static bool is_state(const struct gm_case *c, const struct members *m, const str
            (!gm_lives_is_by_torch(c->lives, a) && gm_lives_is_beside_step(c->lives, gm_lives_stack(c->lives, a)));
 }
 
+static enum twice twice_of(const struct gm_case *c, const struct members *m, const struct part *part, bool is_file,
+                           bool may_be_own)
+{
+    return is_file ? OF_FILE : is_state(c, m, part, may_be_own) ? OWN_STATES : SECOND_COPY;
+}
+
 /* A part that is as all weights were by then. */
 static void add_if_spare(struct gm_case *c, const struct members *m, const struct part *a, enum twice wanted,
-                         struct gm_sizes *gradients, struct gm_set *set)
+                         bool may_be_own, struct gm_sizes *gradients, struct gm_set *set)
 {
-    if (is_like_all_others(c, m, a) && !is_trained_beside(c->lives, m, a, gradients) && !is_wrapped(c, m, a) &&
-        wanted == (is_of_read(c->lives, a)               ? OF_FILE
-                   : is_state(c, m, a, may_be_states(c)) ? OWN_STATES
-                                                         : SECOND_COPY))
+    if (wanted == twice_of(c, m, a, is_of_read(c->lives, a), may_be_own) && is_like_all_others(c, m, a) &&
+        !is_trained_beside(c->lives, m, a, gradients) && !is_wrapped(c, m, a))
         drop_part(c, m, a, set);
 }
 
@@ -476,8 +480,8 @@ static bool is_like_trained(const struct members *m, const struct part *a, struc
 
 /* What one call made that is as all weights were by then, and as what is trained. Returns its line, and where it parts
  * from what was made before; NULL: there is none. */
-static const char *add_call(struct gm_case *c, struct members *m, enum twice wanted, struct gm_sizes *gradients,
-                            struct gm_set *set)
+static const char *add_call(struct gm_case *c, struct members *m, enum twice wanted, bool may_be_own,
+                            struct gm_sizes *gradients, struct gm_set *set)
 {
     struct gm_lives *l = c->lives;
     uint32_t last = GM_STACK_EMPTY;
@@ -493,7 +497,7 @@ static const char *add_call(struct gm_case *c, struct members *m, enum twice wan
         for (size_t d = m->v[i].shared + 1; d <= depth && !c->failed && set->n == 0; d++) {
             const struct part a = call_at(m, i, d);
             if (is_like_trained(m, &a, gradients))
-                add_if_spare(c, m, &a, wanted, gradients, set);
+                add_if_spare(c, m, &a, wanted, may_be_own, gradients, set);
         }
         if (set->n > 0)
             return gm_lives_parting(l, stack, gm_lives_stack(l, m->v[i - 1].allocation));
@@ -519,21 +523,18 @@ static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *s
             const bool are_same = (are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) && !are_by_turns(c, &m, &a, &b);
             const struct part *left = are_same ? spare(c, &m, &a, &b, is_file) : NULL;
             if (are_same && (is_copy || !a.goes || !b.goes) &&
-                wanted == (is_file                             ? OF_FILE
-                           : is_copy                           ? SECOND_COPY
-                           : is_state(c, &m, left, may_be_own) ? OWN_STATES
-                                                               : SECOND_COPY) &&
+                wanted == (is_copy && !is_file ? SECOND_COPY : twice_of(c, &m, left, is_file, may_be_own)) &&
                 (is_file || is_copy || !is_trained_beside(c->lives, &m, left, &gradients))) {
                 drop_part(c, &m, left, set);
                 is_copied_by_name |= is_copy || is_file;
             }
             k = b.to;
         }
-        add_if_spare(c, &m, &a, wanted, &gradients, set);
+        add_if_spare(c, &m, &a, wanted, may_be_own, &gradients, set);
         i = a.to;
     }
     if (set->n == 0 && c->lives->has_backward)
-        *site = add_call(c, &m, wanted, &gradients, set);
+        *site = add_call(c, &m, wanted, may_be_own, &gradients, set);
     for (size_t i = 0; i < m.n; i++)
         all += gm_lives_is_role(c->lives, m.v[i].allocation, GM_ROLE_PARAMETER) ? m.v[i].bytes : 0;
     c->failed |= !gm_lives_blame(c->lives, set, &blame);

@@ -380,10 +380,11 @@ TEST(cut_in_a_long_list)
 TEST(salvage)
 {
     static const char *const files[] = {"full.p4.pickle", "full.p2.pickle", "full.json", "full.p0.pickle"};
+    const unsigned every = unit_sampled();
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct bytes b = read_fixture(files[i]);
         size_t segments = 0, events = 0;
-        for (size_t n = (b.n - 1) % unit_sampled(); n < b.n; n += unit_sampled()) {
+        for (size_t n = (b.n - 1) % every; n < b.n; n += every) {
             struct gm_snapshot s;
             struct gm_error err;
             if (load((struct bytes){b.p, n}, true, &s, &err) != GM_OK) {
