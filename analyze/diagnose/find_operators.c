@@ -55,28 +55,33 @@ static bool is_by(const struct gm_lives *l, size_t a, unsigned by)
            !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE);
 }
 
-/* The largest size that the marked code makes, or makes for the peak, if two of it are there at the peak, and all else
- * that the code makes in that round, if it does (`has_others`), is smaller by `SCORES`. 0: there is none. */
+/* The largest size that the marked code makes, or makes for the peak, if two of it are there at the peak, most of the
+ * peak's own round, and all else that the code makes in that round, if it does (`has_others`), is smaller by `SCORES`.
+ * 0: there is none. */
 static uint64_t scores_of(const struct gm_lives *l, unsigned by, bool is_for_peak, bool *has_others)
 {
     uint64_t largest = 0, others = 0;
     uint32_t round = 0;
-    size_t count = 0;
+    size_t count = 0, kept = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_requested(l->h, a) > largest && is_by(l, a, by) && (!is_for_peak || gm_lives_at_peak(l, a))) {
             largest = gm_requested(l->h, a);
-            round = gm_lives_round(l, l->h->born[a]);
+            round = gm_lives_round_of(l, a);
         }
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = gm_requested(l->h, a);
-        count += is_size_of(bytes, largest) && (!is_for_peak || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) &&
-                 l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) && !gm_lives_is_of_weights(l, a);
+        const bool is_one = is_size_of(bytes, largest) &&
+                            (!is_for_peak || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) && l->h->born[a] > 0 &&
+                            gm_lives_at_peak(l, a) && !is_for_good(l, a) && !gm_lives_is_of_weights(l, a);
+        count += is_one;
+        kept += is_one && gm_lives_round_of(l, a) < gm_lives_round(l, l->peak);
         if (bytes > others && bytes < largest && is_by(l, a, by) && !is_size_of(bytes, largest) &&
             gm_lives_round(l, l->h->born[a]) == round)
             others = bytes;
     }
     *has_others = others > 0; /* else, where nothing is trained, one of each layer may be wanted */
-    return count >= 2 && (others > 0 || l->has_backward) && largest / SCORES >= others ? largest : 0;
+    return count >= 2 && 2 * kept <= count && (others > 0 || l->has_backward) && largest / SCORES >= others ? largest
+                                                                                                            : 0;
 }
 
 /* Of no code whose name tells: a few blocks of one size in a row, much larger than those before and after, which are
@@ -452,7 +457,7 @@ enum {
     COPIES = 3,
     PLAIN = 2 /* logits and their logarithms */,
     CHUNKS = 8,
-    WIDER = 32,
+    WIDER = 16,
     MOST_OF_LOSS = 16 /* one after the other: what has more is layers */,
     LEAST_ENDS = 2
 };

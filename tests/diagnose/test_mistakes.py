@@ -1702,6 +1702,20 @@ class Mistakes(unittest.TestCase):
         self.expect(t, "unfused-attention", 2400, 2600, "attend  attn.py")
         self.assertIn("the largest part of it made in", diagnosed(t)["unfused-attention"]["detail"])
 
+    def test_softmax_that_is_kept_is_no_attention(self):
+        """Its graph is left of earlier rounds: they are told, not the code that would make it."""
+        entropy = [("softmax", TORCH + "nn/functional.py", 9), ("entropy", "train.py", 34), ("<module>", "train.py", 24)]
+
+        def run(keeps):
+            def after(t, r):
+                made = [t.alloc(200, entropy) for _ in range(2)]
+                if not keeps:
+                    t.free(*made)
+            return train(6, after=after)
+        self.expect_none(run(True), "unfused-attention")
+        self.expect(run(True), "tensors-in-a-list", 1900, 2500, "train.py:34")
+        self.expect_none(run(False), "tensors-in-a-list")
+
     def test_samples_of_a_training_end_in_no_loss(self):
         """Images become as large at once as logits do, and a number for each row is by chance: no backward pass follows."""
         t = train(4, weights=4, size=64, width=1)
@@ -3846,6 +3860,25 @@ class Mistakes(unittest.TestCase):
         self.expect_none(answers(12), "no-inference-mode")
         self.expect(answers(12, FORWARD[2:]), "kv-cache-dominates", 170, 200, "answer.py:")
         self.expect_none(answers(2, FORWARD[2:]), "kv-cache-dominates")  # nobody reads them again and again
+
+    def test_copies_of_logits_of_no_name(self):
+        """As many times as wide as what they are made of as in a model of 640 and 20,000 words."""
+        def model(ratio):
+            t = Trace()
+            weights = [t.alloc(size, [("<module>", "lm.py", 9)]) for size in (50, 2)]
+            for _ in range(5):
+                def made(mib, line, name="divergence"):
+                    return t.alloc(mib, [(name, "lm.py", line), ("<module>", "lm.py", 31)])
+                kept = [made(160 / ratio, 23, "hidden")] + [made(160, line) for line in (15, 16, 16, 17)]
+                kept.append(t.alloc(1 / 1024, ROOT))
+                made_then = [t.alloc(160, AUTOGRAD) for _ in range(2)]
+                gradients = [t.alloc(50, AUTOGRAD)]
+                t.free(*made_then, *reversed(kept))
+                gradients.append(t.alloc(2, AUTOGRAD))
+                t.free(t.alloc(50, [("<module>", "lm.py", 35)]), *gradients)
+            return t, weights
+        self.expect(model(31)[0], "vocabulary-copies", 600, 1000, "lm.py:")
+        self.expect_none(model(4)[0], "vocabulary-copies")
 
     def test_copies_of_logits(self):
         loss = [("cross_entropy", TORCH + "nn/functional.py", 9)] + FORWARD[1:]
