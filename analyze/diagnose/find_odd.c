@@ -105,6 +105,7 @@ enum {
     OF_GIANT = 4 /* parts of the largest: what is less is only made of it */,
     GAP = 8 /* no other is as large */,
     PIECES = 32,
+    COUNTERS = 1024,
     MOST_AT_ONCE = 6,
     MOST_IN_ROW = 16
 };
@@ -117,10 +118,15 @@ struct giants {
     bool is_in_rounds;        /* else they may as well be passes of a loop that sets the run up */
 };
 
+/* Nothing is made of it: a counter at most, which goes first. */
 static bool is_workspace(const struct gm_lives *l, size_t a)
 {
-    return l->h->born[a] > 0 && (gm_next_made(l->h, l->h->born[a]) >= l->h->freed[a] - 1 || /* nothing is made of it */
-                                 gm_lives_is_role(l, a, GM_ROLE_WORKSPACE));
+    const struct gm_history *h = l->h;
+    uint32_t next = gm_next_made(h, h->born[a]);
+    if (next < h->count && h->freed[gm_made_by(h, next)] < h->freed[a] &&
+        gm_requested(h, gm_made_by(h, next)) <= gm_requested(h, a) / COUNTERS)
+        next = gm_next_made(h, next + 1);
+    return h->born[a] > 0 && (next >= h->freed[a] - 1 || gm_lives_is_role(l, a, GM_ROLE_WORKSPACE));
 }
 
 static bool is_passing(const struct gm_lives *l, size_t a)
@@ -154,8 +160,13 @@ static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants 
         const uint64_t bytes = a == GM_NEVER ? 0 : gm_requested(h, a);
         before = last;
         last = bytes > 0 && h->born[a] == e + 1 ? gm_lives_stack(l, a) : last;
-        if (bytes <= size / GAP || is_workspace(l, a))
+        if (bytes <= size / GAP)
             continue;
+        if (is_workspace(l, a)) {
+            if (alive > 0 && h->born[a] == e + 1) /* for what is made of a piece it is a piece's */
+                gm_set_shrink(set, a, bytes / PIECES);
+            continue;
+        }
         alive -= h->freed[a] == e + 1;
         if (h->born[a] != e + 1)
             continue;

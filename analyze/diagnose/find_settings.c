@@ -102,24 +102,37 @@ enum {
 /* What rounds make again: all of it, and what has another size than in the rounds before. */
 struct variety {
     uint64_t all, varied;
-    uint32_t rounds, most; /* in which most is varied; the stack of Python that makes most of it */
-    uint32_t largest;      /* the round that makes most again */
+    uint64_t late, late_varied; /* the last half of it: few lengths are met once each, and then no more */
+    uint32_t rounds, most;      /* in which most is varied; the stack of Python that makes most of it */
+    uint32_t largest;           /* the round that makes most again */
 };
+
+/* Of lines, or of nobody: all, varied. */
+typedef uint64_t of_round[2][2];
+
+static uint64_t all_of(const of_round *r)
+{
+    return (*r)[0][0] + (*r)[1][0];
+}
 
 /* Rounds of two kinds, as steps of a generator and of its critic are, share lines that say so; what has no line says
  * nothing where these do not. */
-static void add_up(const uint64_t (*of_round)[2][2], size_t rounds, struct variety *found)
+static uint64_t varied_of(const of_round *r)
 {
-    uint64_t most = 0;
+    return (*r)[0][1] + ((*r)[0][1] > (*r)[0][0] / LEAST_VARIED ? (*r)[1][1] : 0);
+}
+
+static void add_up(const of_round *of, size_t rounds, struct variety *found)
+{
     for (uint32_t r = 0; r <= rounds; r++) {
-        const uint64_t *by_lines = of_round[r][0], *by_nobody = of_round[r][1];
-        const uint64_t all = by_lines[0] + by_nobody[0];
-        found->largest = all > most ? r : found->largest;
-        most = gm_max(most, all);
-        const uint64_t varied = by_lines[1] + (by_lines[1] > by_lines[0] / LEAST_VARIED ? by_nobody[1] : 0);
-        found->all += all;
-        found->varied += varied;
-        found->rounds += varied > all / LEAST_VARIED;
+        found->largest = all_of(&of[r]) > all_of(&of[found->largest]) ? r : found->largest;
+        found->all += all_of(&of[r]);
+        found->varied += varied_of(&of[r]);
+        found->rounds += varied_of(&of[r]) > all_of(&of[r]) / LEAST_VARIED;
+    }
+    for (size_t r = rounds + 1; r-- > 0 && found->late < found->all / 2;) {
+        found->late += all_of(&of[r]);
+        found->late_varied += varied_of(&of[r]);
     }
 }
 
@@ -158,9 +171,8 @@ static bool look_at_shapes(struct gm_lives *l, struct variety *found)
 {
     const struct gm_roster *roster = gm_lives_roster(l);
     GM_FREED uint64_t *of_stack = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *of_stack);
-    GM_FREED uint64_t(*of_round)[2][2] =
-        calloc(l->rounds.n + 1, sizeof *of_round); /* of lines, or of nobody: all, varied */
-    const bool ok = roster != NULL && of_stack != NULL && of_round != NULL;
+    GM_FREED of_round *of = calloc(l->rounds.n + 1, sizeof *of);
+    const bool ok = roster != NULL && of_stack != NULL && of != NULL;
     *found = (struct variety){0};
     for (uint32_t i = 0; ok && i < roster->n; i++) {
         const uint64_t bytes = gm_requested(l->h, roster->v[i]);
@@ -168,16 +180,16 @@ static bool look_at_shapes(struct gm_lives *l, struct variety *found)
         const bool is_of_nobody = (l->by[stack] & GM_BY_NOBODY) != 0;
         if (round <= 1 || gm_roster_like(l, i, round - 1) == GM_NEVER)
             continue;
-        of_round[round][is_of_nobody][0] += bytes;
+        of[round][is_of_nobody][0] += bytes;
         if (was_as_large(l, roster, i, round))
             continue;
-        of_round[round][is_of_nobody][1] += bytes;
+        of[round][is_of_nobody][1] += bytes;
         of_stack[stack] += bytes;
         if (!is_of_nobody && of_stack[stack] > of_stack[found->most])
             found->most = stack;
     }
     if (ok)
-        add_up((const uint64_t(*)[2][2])of_round, l->rounds.n, found);
+        add_up((const of_round *)of, l->rounds.n, found);
     return ok;
 }
 
@@ -203,7 +215,7 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
     if (best->saved < before / GM_MUCH_OF_SETTING)
         return;
     c->failed |= !look_at_shapes(c->lives, &shapes);
-    if (c->failed || shapes.rounds < LEAST_ROUNDS || shapes.varied < shapes.all / LEAST_OF_ALL ||
+    if (c->failed || shapes.rounds < LEAST_ROUNDS || shapes.late_varied < shapes.late / LEAST_OF_ALL ||
         shapes.varied / LEAST_ROUNDS < best->saved) /* no round leaves larger holes than what it made */
         return;
     struct gm_finding *f = gm_case_say(
@@ -287,7 +299,8 @@ static const struct gm_rule rules[] = {
      .when =
          "of what a round makes again half has another size than in any of the 8 rounds before, in at least 3 rounds; "
          "that is "
-         "a quarter of what all make again, and 3 times what a replay with another setting saves, a tenth of peak "
+         "a quarter of the last half of what they make again, and 3 times what a replay with another setting saves, a "
+         "tenth of peak "
          "reserved memory at least. The saving is that of sizes of all rounds as in the one that makes most, or of the "
          "setting where that is nearly as much, or more than twice",
      .what_to_do = "Few lengths; or the setting that it names"},

@@ -1036,6 +1036,22 @@ class Mistakes(unittest.TestCase):
         self.expect_none(simulate(line=("forward", TORCH + "nn/modules/conv.py", 9)), "giant-tensor")
         self.expect_none(simulate(keep=True), "giant-tensor")
 
+    def test_what_a_reduction_works_in_is_no_giant_tensor(self):
+        """It goes with its counters, and is no smaller for what is made of it; of a piece of a giant tensor it is smaller."""
+        def run(pairs):
+            t, main = Trace(), ("<module>", "read.py", 30)
+            t.alloc(40, WEIGHTS)
+            for _ in range(6):
+                read = t.alloc(40, [("read", "read.py", 9), main])
+                apart = [t.alloc(pairs, [("read", "read.py", 10), main])] if pairs else []
+                best = t.alloc(1 / 16, [("read", "read.py", 11), main])
+                work = t.alloc(400, [("read", "read.py", 11), main])
+                t.free(t.alloc(1 / 2048, [("read", "read.py", 11), main]))
+                t.free(work, *apart, read, best)
+            return t
+        self.expect_none(run(0), "giant-tensor")
+        self.expect(run(900), "giant-tensor", 1200, 1300, "read.py:10")
+
     def test_giant_tensor_of_a_loop_before_training(self):
         """Clusters are looked for in many passes, and then something is trained in steps: those are the rounds."""
         t, main = Trace(), ("<module>", "clusters.py", 30)
@@ -3585,6 +3601,7 @@ class Mistakes(unittest.TestCase):
         twice = [length for length in (200, 232, 264, 296, 328, 360, 392, 424) for _ in range(2)]
         self.expect(model(twice), "variable-shapes", 700, 4000, "net.py:10")  # two rounds of each
         self.expect_none(model([300, 400, 350, 424] * 3), "variable-shapes")  # few lengths, as is advised
+        self.expect_none(model([200, 300, 350, 424, 300, 424, 200, 350]), "variable-shapes")  # of which each has a first time
 
         def batches(lengths):
             """The line at which the sizes come is told, and the one that uses them; replayed as if all were as long as the longest."""
