@@ -26,7 +26,8 @@ enum {
     GRAPH_PART = 10,
     GRAPH_SMALL = 1000, /* parts of its bytes */
     TELLING = 100,      /* parts of the largest of them: smaller ones say nothing of what is between two */
-    CONSUMED = 6,       /* parts of its bytes that a backward pass has used: it is none */
+    CONSUMED = 6,       /* parts of its bytes that a backward pass has used: it is none, */
+    OF_BRANCH = 2,      /* or of twice as many where another branch of its forward pass was used */
     DENSE = 4,          /* one of five that are made is there later, or more */
     SUM_BYTES = 4,      /* of losses; counts of what was right are integers, of eight */
     NO_NUMBER = GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_OPTIMIZER | GM_BY_MODULE /* what they make is no sum of losses */
@@ -383,7 +384,7 @@ static enum shape shape_of(struct gm_case *c, const struct gm_set *set, const st
                            (spread->is_of_number || spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds) &&
                            (sum_of(l, set) != 0 || number_of(c, set) != 0);
     const bool are_few = kind == STALE && spread->blocks < GM_LEAST_FEATURES * (size_t)spread->most_rounds;
-    if (beside.used + (are_few ? beside.ended : 0) < spread->bytes / CONSUMED &&
+    if (beside.used + (are_few ? beside.ended : 0) < spread->bytes * (is_branch ? OF_BRANCH : 1) / CONSUMED &&
         beside.kept * DENSE >= (is_branch ? beside.between : beside.passing) && is_graph(spread) &&
         (kind == PILED || (l->has_backward && (spread->module_blocks > 0 || !gm_lives_has_modules(l)))))
         return GRAPH;

@@ -1718,6 +1718,28 @@ class Mistakes(unittest.TestCase):
         self.expect(t, "unfused-attention", 2400, 2600, "attend  attn.py")
         self.assertIn("the largest part of it made in", diagnosed(t)["unfused-attention"]["detail"])
 
+    def test_branch_of_a_graph_that_a_number_keeps(self):
+        """A distance that is only looked at: what leads to both branches is used by one, which says nothing of features."""
+        def run(used):
+            t = Trace()
+            for _ in range(4):
+                t.alloc(16, WEIGHTS)
+            for _ in range(6):
+                t.alloc(6, [("forward", "net.py", 51), *FORWARD[1:]])
+                shared = [t.alloc(used / 4, FORWARD) for _ in range(4)]
+                for line in (65, 65, 66):
+                    t.alloc(30, [("forward", "bank.py", line), FORWARD[1], ("<module>", "train.py", 21)])
+                t.alloc(4 / MIB, [("forward", "bank.py", 66), FORWARD[1], ("<module>", "train.py", 21)])
+                root = t.alloc(1 / 2048, ROOT)
+                for block in reversed(shared):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+                grads = [t.alloc(16, AUTOGRAD) for _ in range(4)]
+                t.free(t.alloc(1 / 1024, STEP), root, *grads)
+                t.alloc(4 / MIB, [("push", "meters.py", 9), ("<module>", "train.py", 24)])
+            return t
+        self.expect(run(24), "loss-keeps-graph", 400, 600, "push  meters.py:9")
+        self.expect_none(run(160), "loss-keeps-graph")
+
     def test_softmax_that_is_kept_is_no_attention(self):
         """Its graph is left of earlier rounds: they are told, not the code that would make it."""
         entropy = [("softmax", TORCH + "nn/functional.py", 9), ("entropy", "train.py", 34), ("<module>", "train.py", 24)]
