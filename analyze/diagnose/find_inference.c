@@ -49,7 +49,7 @@ static bool is_of_forward(const struct gm_lives *l, size_t a)
     return !l->taken[a] && l->h->born[a] > 0 && !gm_lives_is_of_weights(l, a) && role != GM_ROLE_KV_CACHE &&
            role != GM_ROLE_WORKSPACE && role != GM_ROLE_INPUT &&
            (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING | GM_BY_OPTIMIZER)) == 0 &&
-           !(l->has_backward && gm_lives_is_of_engine(l, a)) && !is_set_up(l, a) && !is_collected(l, a);
+           !(l->has_backward && gm_lives_is_of_engine(l, a)) && !is_set_up(l, a) && (l->goes_on || !is_collected(l, a));
 }
 
 static bool find_large(const struct gm_lives *l, struct large *large)
@@ -389,6 +389,7 @@ static bool collect_graphs(struct gm_case *c, struct gm_set *set, bool may_be_he
 static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_set set = {.v = NULL};
+    c->lives->goes_on = gm_goes_on(c);
     if (!gm_case_may_accuse(c, may_go_at_once) || !collect_graphs(c, &set, false))
         set.n = 0;
     if (set.n == 0) {

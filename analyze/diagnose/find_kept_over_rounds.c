@@ -480,8 +480,9 @@ static void add_older(struct gm_case *c, struct gm_set *set)
     }
 }
 
-/* What holds a graph is made last: the line that made the last tensor of most rounds that outlives its round. */
-static const char *root_of(struct gm_case *c)
+/* What holds a graph is made last: the stack that made the last tensor of most rounds that outlives its round; 0: there
+ * is none. */
+static uint32_t root_of(struct gm_case *c)
 {
     struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
@@ -501,7 +502,16 @@ static const char *root_of(struct gm_case *c)
         }
         last = outlived(l, a) > 0 && !gm_lives_is_lasting(l, a) ? gm_lives_stack(l, a) : last;
     }
-    return most == 0 ? NULL : gm_names_site(&l->names, (struct gm_stack_id){most});
+    return most;
+}
+
+/* Whether the stack makes losses: by its name, by a function of PyTorch's that no module calls, or numbers. */
+static bool makes_loss(const struct gm_lives *l, uint32_t stack)
+{
+    bool does = (l->by[stack] & GM_BY_LOSS) != 0 || (l->by[stack] & (GM_BY_TORCH | GM_BY_MODULE)) == GM_BY_TORCH;
+    for (size_t a = 0; a < l->h->allocation_count && !does; a++)
+        does = gm_lives_stack(l, a) == stack && gm_is_made(l->h, a) && gm_requested(l->h, a) <= GM_LOSS_BYTES;
+    return does;
 }
 
 /* Whether most of what that line makes goes in its round: it holds nothing, and is only the last to make something
@@ -637,6 +647,15 @@ static uint32_t next_forward(const struct gm_lives *l, uint32_t moment)
     return (uint32_t)l->h->count;
 }
 
+bool gm_goes_on(struct gm_case *c)
+{
+    struct gm_set set = {.v = NULL};
+    bool does = !c->lives->has_backward && collect_kind(c, PILED, &set) == GRAPH && set.n > 0;
+    does = does && sum_of(c->lives, &set) == 0 && number_of(c, &set) == 0 && !makes_loss(c->lives, root_of(c));
+    gm_case_free_set(c, &set);
+    return does;
+}
+
 /* Only where the set is what the rule is about. */
 static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kind, enum shape shape,
                       const char *evidence)
@@ -652,12 +671,13 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
     if (shape == GRAPH && kind == PILED) {
         const uint32_t sum = sum_of(l, &set);
         number = sum != 0 ? sum : number_of(c, &set);
+        const uint32_t held = number != 0 ? number : root_of(c);
         /* who called that line is told if it is not in the function that calls what is kept */
         const bool is_beside =
             number != 0 && gm_lives_is_beside(l, number, gm_lives_stack(l, set.v[0].allocation), SIZE_MAX / 2);
-        root = number == 0 ? root_of(c)
-               : is_beside ? gm_names_site(&l->names, (struct gm_stack_id){number})
-                           : gm_lives_place(l, number);
+        root = held == 0                  ? NULL
+               : number == 0 || is_beside ? gm_names_site(&l->names, (struct gm_stack_id){held})
+                                          : gm_lives_place(l, number);
     }
     if (shape == GRAPH && kind == STALE) {
         add_held(c, &set);

@@ -34,6 +34,10 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule);
 /* Graphs that stay in their own round: what backward() has used is there while another forward pass runs. */
 void gm_find_retained_in_round(struct gm_case *c, const struct gm_rule *rule);
 
+/* Whether nobody trains, and each round goes on from the graph of the one before, as a sampler's steps do: no loss
+ * holds what is left of them. */
+bool gm_goes_on(struct gm_case *c);
+
 /* In training, what several layers made in a round that a backward pass has used, and that is there later: what piles
  * up would go with the graph, which may need it. */
 void gm_kept_features(struct gm_case *c, struct gm_set *set);

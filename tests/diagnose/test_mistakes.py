@@ -1718,6 +1718,27 @@ class Mistakes(unittest.TestCase):
         self.expect(t, "unfused-attention", 2400, 2600, "attend  attn.py")
         self.assertIn("the largest part of it made in", diagnosed(t)["unfused-attention"]["detail"])
 
+    def test_steps_of_a_sampler_go_on_from_one_graph(self):
+        """Nobody turned gradients off: all that its steps keep is one graph, and no loss is there to be added up."""
+        def line(function, number):
+            return [(function, "net.py", number), FORWARD[1], ("<module>", "sample.py", 20)]
+
+        def run():
+            t = Trace()
+            for _ in range(4):
+                t.alloc(20, [("__init__", TORCH + "nn/modules/linear.py", 3), ("<module>", "sample.py", 5)])
+            for _ in range(3):
+                kept = []
+                for _ in range(4):
+                    kept += [t.alloc(20, line("forward", n)) for n in (10, 11, 12, 13, 14, 15)]
+                    for _ in range(8):
+                        t.free(t.alloc(2, line("forward", 16)))
+                    kept.append(t.alloc(1, [("<module>", "sample.py", 21)]))
+                t.free(*kept, t.alloc(1, [("<module>", "sample.py", 30)]))
+            return t
+        self.expect(run(), "no-inference-mode", 380, 500, "sample.py:20")
+        self.expect_none(run(), "loss-keeps-graph")
+
     def test_branch_of_a_graph_that_a_number_keeps(self):
         """A distance that is only looked at: what leads to both branches is used by one, which says nothing of features."""
         def run(used):
