@@ -46,13 +46,13 @@ static enum gm_status replay_all(struct gm_replay_run *run, const struct gm_conf
     GM_FREED struct gm_candidates *list = malloc(sizeof *list);
     if (list == NULL)
         return gm_no_memory(err);
-    enum gm_status status = gm_candidates_make(list, conf, false, err);
+    enum gm_status status = gm_candidates_make_few(list, conf, err);
     r->trials[BASE] = (struct gm_trial){.is_baseline = true, .conf = *conf, .capacity = r->capacity, .taken = taken};
     r->first_setting = r->count = is_one ? 1 : 2;
     if (!is_one)
         r->trials[1] =
             (struct gm_trial){.is_baseline = true, .conf = *conf, .capacity = run->options->limit, .is_fraction = true};
-    for (size_t i = 0; status == GM_OK && i < list->few; i++)
+    for (size_t i = 0; status == GM_OK && i < list->count; i++)
         r->trials[r->count++] = (struct gm_trial){.conf = list->rows[i].conf, .capacity = r->capacity, .taken = taken};
     return status == GM_OK ? gm_replay_try(run, r->device, r->trials, r->count, false, err) : status;
 }

@@ -8,6 +8,7 @@
 #include "replay/verify/releases.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MOST (UINT64_C(1) << 62) /* of all sizes together: beyond it they are no device's, and sums could wrap */
 
@@ -116,9 +117,10 @@ bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const st
 static uint64_t after_event(const struct gm_history *h, size_t event, uint64_t reserved)
 {
     const struct gm_events *e = &h->snapshot->events;
-    uint8_t action = e->action[h->first + event];
-    uint64_t size = gm_event_bytes(e, h->first + event);
-    return gm_action_is_growth(action) ? reserved + size : gm_action_is_release(action) ? reserved - size : reserved;
+    const uint8_t action = e->action[h->first + event];
+    return gm_action_is_growth(action)    ? reserved + gm_event_bytes(e, h->first + event)
+           : gm_action_is_release(action) ? reserved - gm_event_bytes(e, h->first + event)
+                                          : reserved;
 }
 
 static uint64_t reserved_at_start(const struct gm_history *h)
@@ -178,11 +180,14 @@ static void note_release(struct gm_recorded_limit *limit, const struct gm_histor
 
 bool gm_bound_limit(struct gm_recorded_limit *limit, const struct gm_history *h, const struct gm_conf *recorded)
 {
+    const uint8_t *actions = h->count == 0 ? NULL : h->snapshot->events.action + h->first;
     struct gm_releases releases;
     bool ok = gm_releases_find(&releases, h);
+    *limit = (struct gm_recorded_limit){.bytes = GM_ABSENT};
+    if (releases.count == 0 && (actions == NULL || memchr(actions, GM_ACTION_OOM, h->count) == NULL))
+        return ok;
     const bool collects = recorded->gc_threshold > 0; /* then memory goes back before the device is asked */
     uint64_t now = reserved_at_start(h), peak = gm_bound_recorded(h);
-    *limit = (struct gm_recorded_limit){.bytes = GM_ABSENT};
     for (size_t i = 0, next = 0; ok && i < h->count; i++) {
         if (next < releases.count && releases.v[next].first == i) {
             const struct gm_release_run *run = &releases.v[next++];

@@ -108,23 +108,24 @@ static struct gm_conf with_other_roundup(struct gm_conf conf)
     return conf;
 }
 
-static void add_few(struct maker *m)
+enum gm_status gm_candidates_make_few(struct gm_candidates *list, const struct gm_conf *baseline, struct gm_error *err)
 {
-    const struct gm_conf *base = m->baseline;
-    const bool is_split = base->rules.max_split != UINT64_MAX;
+    struct maker m = {.list = list, .baseline = baseline};
+    const bool is_split = baseline->rules.max_split != UINT64_MAX;
     struct gm_conf conf[GM_CANDIDATES_FEW];
     size_t n = 0;
-    conf[n++] = with_expandable(*base, !base->expandable_segments);
+    list->count = 0;
+    conf[n++] = with_expandable(*baseline, !baseline->expandable_segments);
     if (is_split)
-        conf[n++] = with_split(*base, UINT64_MAX);
-    else if (!base->expandable_segments) {
-        conf[n++] = with_split(*base, 128 * GM_MIB);
-        conf[n++] = with_split(*base, 512 * GM_MIB);
+        conf[n++] = with_split(*baseline, UINT64_MAX);
+    else if (!baseline->expandable_segments) {
+        conf[n++] = with_split(*baseline, 128 * GM_MIB);
+        conf[n++] = with_split(*baseline, 512 * GM_MIB);
     }
-    conf[n++] = with_other_roundup(*base);
+    conf[n++] = with_other_roundup(*baseline);
     for (size_t i = 0; i < n; i++)
-        add_conf(m, &conf[i]);
-    m->list->few = m->list->count;
+        add_conf(&m, &conf[i]);
+    return m.has_no_memory ? gm_no_memory(err) : GM_OK;
 }
 
 enum gm_status gm_candidates_make(struct gm_candidates *list, const struct gm_conf *baseline, bool is_bounded,
@@ -133,12 +134,11 @@ enum gm_status gm_candidates_make(struct gm_candidates *list, const struct gm_co
     struct gm_conf limits = gm_conf_default(), turned = *baseline;
     GM_FREED struct gm_text kept = {0};
     struct maker m = {.list = list, .baseline = baseline};
-    list->count = 0;
+    GM_TRY(gm_candidates_make_few(list, baseline, err));
     limits.memory_fraction = baseline->memory_fraction;
     gm_conf_text(&kept, &limits);
     m.has_no_memory = kept.failed;
     m.kept = kept.length == 0 ? "" : kept.data;
-    add_few(&m);
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         add_pattern(&m, patterns[i], "");
     if (baseline->memory_fraction >= 1) /* without one garbage collection is never consulted */

@@ -17,9 +17,6 @@ struct gm_candidate {
 struct gm_candidates {
     struct gm_candidate rows[GM_CANDIDATES_MOST];
     size_t count;
-    /* The first of them, GM_CANDIDATES_FEW at most, are what is tried where there is no time for all: what people turn
-     * on against fragmentation, where it is off, and each that is on taken back; else as the baseline. */
-    size_t few;
 };
 
 /* The rows for a baseline, in a fixed order; what places blocks as it does is left out, and no two place alike. A
@@ -27,3 +24,6 @@ struct gm_candidates {
  * is limited, so that garbage collection can matter. GM_E_NOMEM. */
 enum gm_status gm_candidates_make(struct gm_candidates *list, const struct gm_conf *baseline, bool is_bounded,
                                   struct gm_error *err);
+/* The first of them, GM_CANDIDATES_FEW at most: what is tried where there is no time for all. What people turn on
+ * against fragmentation, where it is off, and each that is on taken back; else as the baseline. */
+enum gm_status gm_candidates_make_few(struct gm_candidates *list, const struct gm_conf *baseline, struct gm_error *err);

@@ -196,11 +196,11 @@ static enum gm_status add_settings(struct planning *p, struct gm_error *err)
     size_t best = 0;
     if (list == NULL || remedy == NULL)
         return gm_no_memory(err);
-    enum gm_status status = gm_candidates_make(list, p->task->conf, true, err);
-    for (size_t i = 0; status == GM_OK && i < list->few; i++)
+    enum gm_status status = gm_candidates_make_few(list, p->task->conf, err);
+    for (size_t i = 0; status == GM_OK && i < list->count; i++)
         trials[1 + i] = (struct gm_trial){.conf = list->rows[i].conf, .capacity = UINT64_MAX};
-    GM_THEN(status, gm_trials_run(search, trials, 1 + list->few, err));
-    for (size_t i = 1; status == GM_OK && i <= list->few; i++)
+    GM_THEN(status, gm_trials_run(search, trials, 1 + list->count, err));
+    for (size_t i = 1; status == GM_OK && i <= list->count; i++)
         best = trials[i].runs && trials[i].peak_reserved < trials[best].peak_reserved ? i : best;
     if (status != GM_OK || best == 0)
         return status;

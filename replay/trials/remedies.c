@@ -195,8 +195,10 @@ static bool add(struct work *w, size_t trial, const struct gm_remedy *remedy)
 static bool find_begins(struct work *w)
 {
     w->begin = calloc(w->search->device_count + 1, sizeof *w->begin);
-    for (size_t d = 0; w->begin != NULL && d < w->search->device_count; d++)
-        w->begin[d] = gm_history_settled(w->search->devices[d].history).begin;
+    for (size_t d = 0; w->begin != NULL && d < w->search->device_count; d++) {
+        const struct gm_search_device *device = &w->search->devices[d];
+        w->begin[d] = device->settled != NULL ? device->settled->begin : gm_history_settled(device->history).begin;
+    }
     return w->begin != NULL;
 }
 

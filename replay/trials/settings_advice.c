@@ -146,9 +146,9 @@ enum { SETTINGS_MOST = 1 + GM_CANDIDATES_FEW };
 struct advising {
     struct gm_report *report;
     struct gm_settings_advice *advice;
-    struct gm_advice_device *devices;         /* advice->devices */
-    struct gm_history *history[DEVICES_MOST]; /* of each of them */
-    struct gm_refused refused[DEVICES_MOST];  /* likewise, if it was */
+    struct gm_advice_device *devices;          /* advice->devices */
+    struct gm_kept_device *kept[DEVICES_MOST]; /* of each of them */
+    struct gm_refused refused[DEVICES_MOST];   /* likewise, if it was */
     struct gm_search_device searched[DEVICES_MOST];
     struct gm_search search;
     const struct gm_followed *followed; /* NULL: nothing was */
@@ -210,7 +210,7 @@ static struct gm_conf settings_of(struct gm_history *history)
 static void find_settings(struct advising *a)
 {
     for (size_t d = 0; d < a->advice->device_count; d++) {
-        const struct gm_conf conf = settings_of(a->history[d]);
+        const struct gm_conf conf = settings_of(&a->kept[d]->history);
         if (d > 0 && conf.expandable_segments != a->recorded.expandable_segments)
             a->reason = "the devices differ in expandable_segments";
         a->recorded = conf;
@@ -251,7 +251,7 @@ void gm_advice_follow(void *followed, struct gm_history *history)
 static enum gm_status verify(struct advising *a, size_t d, struct gm_verify_result *result)
 {
     if (a->followed == NULL || !a->followed->is_there || a->followed->device != a->devices[d].device)
-        return gm_verify(result, a->history[d], &a->recorded, &a->err);
+        return gm_verify(result, &a->kept[d]->history, &a->recorded, &a->err);
     *result = a->followed->result;
     return a->followed->status;
 }
@@ -264,7 +264,7 @@ static void follow(struct advising *a, size_t d)
     if (device->exact != GM_REPORT_NONE) /* that was done before */
         return;
     if (!is_on_with(a, verify(a, d, &result)) ||
-        !is_on_with(a, gm_verify_settle_pools(a->history[d], &a->recorded, &a->err)))
+        !is_on_with(a, gm_verify_settle_pools(&a->kept[d]->history, &a->recorded, &a->err)))
         return;
     device->allocs = result.allocs;
     device->exact = result.exact;
@@ -289,7 +289,7 @@ static void find_limit(struct advising *a, size_t d)
 {
     struct gm_advice_device *device = &a->devices[d];
     struct gm_recorded_limit limit;
-    a->has_no_memory |= !gm_bound_limit(&limit, a->history[d], &a->recorded);
+    a->has_no_memory |= !gm_bound_limit(&limit, &a->kept[d]->history, &a->recorded);
     if (a->has_no_memory || limit.bytes == GM_ABSENT)
         return;
     device->limit = limit.bytes;
@@ -305,8 +305,9 @@ static void list_device(struct advising *a, size_t d, bool is_known)
     struct gm_advice_device *device = &a->devices[d];
     if (!is_known)
         find_limit(a, d);
-    device->was_refused = gm_bound_refused(&a->refused[d], a->history[d], &a->recorded.rules);
-    a->searched[d] = (struct gm_search_device){.history = a->history[d],
+    device->was_refused = gm_bound_refused(&a->refused[d], &a->kept[d]->history, &a->recorded.rules);
+    a->searched[d] = (struct gm_search_device){.history = &a->kept[d]->history,
+                                               .settled = &a->kept[d]->settled,
                                                .baseline = a->recorded,
                                                .capacity = UINT64_MAX,
                                                .recorded = device->was_refused ? UINT64_MAX : device->recorded,
@@ -343,8 +344,8 @@ static struct gm_advice_trial *replay_all(struct advising *a)
 {
     struct gm_candidates *list = malloc(sizeof *list);
     const size_t n = a->advice->device_count;
-    a->has_no_memory |= list == NULL || gm_candidates_make(list, &a->recorded, a->advice->is_limited, &a->err) != GM_OK;
-    const size_t count = a->settings = a->has_no_memory ? 1 : 1 + list->few;
+    a->has_no_memory |= list == NULL || gm_candidates_make_few(list, &a->recorded, &a->err) != GM_OK;
+    const size_t count = a->settings = a->has_no_memory ? 1 : 1 + list->count;
     const size_t all = a->advice->is_limited ? 2 * count : count;
     struct gm_trial_device *results = allocate(a, all * n, sizeof *results);
     struct gm_advice_trial *trials = allocate(a, count, sizeof *trials);
@@ -452,7 +453,7 @@ static void prepare(struct advising *a, struct gm_kept *kept, unsigned threads)
     size_t n = 0;
     for (size_t i = 0; i < kept->count; i++)
         if (kept->v[i].history.count > 0 && n < DEVICES_MOST)
-            a->history[n++] = &kept->v[i].history;
+            a->kept[n++] = &kept->v[i];
     a->search = (struct gm_search){.devices = a->searched, .device_count = n, .threads = threads > 0 ? threads : 1};
     if (n != a->advice->device_count)
         a->reason = "it has too many devices";

@@ -101,6 +101,15 @@ static bool are_replays_alike(const struct gm_trial *a, const struct gm_trial *b
            a->taken == b->taken && a->placement == b->placement && a->is_needed >= b->is_needed;
 }
 
+/* Whether any two may be. */
+static bool has_alike(const struct work *w)
+{
+    size_t plain = 0;
+    for (size_t i = 0; i < w->count; i++)
+        plain += are_replays_alike(&w->trials[i], &w->trials[i]);
+    return plain > 1;
+}
+
 /* Which units are replayed on a device: of those that come out the same the first one. */
 static void choose_replayed(struct work *w, size_t device, const struct gm_asked *asked)
 {
@@ -110,7 +119,6 @@ static void choose_replayed(struct work *w, size_t device, const struct gm_asked
         const struct gm_trial *trial = &w->trials[i];
         unit->reduced =
             gm_conf_reduced(trial->is_baseline ? &w->search->devices[device].baseline : &trial->conf, asked);
-        unit->same_as = i * devices + device;
         for (size_t k = 0; k < i && unit->same_as == i * devices + device; k++) {
             const struct unit *other = &w->units[k * devices + device];
             if (other->same_as == k * devices + device && are_replays_alike(&w->trials[k], trial) &&
@@ -128,7 +136,9 @@ static enum gm_status run_units(struct work *w, struct gm_error *err)
     w->units = calloc(unit_count + 1, sizeof *w->units);
     w->replayed = malloc((unit_count + 1) * sizeof *w->replayed);
     const bool ok = asked != NULL && w->units != NULL && w->replayed != NULL;
-    for (size_t d = 0; ok && d < w->search->device_count; d++) {
+    for (size_t i = 0; ok && i < unit_count; i++)
+        w->units[i].same_as = i;
+    for (size_t d = 0; ok && d < w->search->device_count && has_alike(w); d++) {
         gm_asked_find(asked, &w->search->devices[d]);
         choose_replayed(w, d, asked);
     }

@@ -17,6 +17,7 @@ struct gm_refused;
 
 struct gm_search_device {
     struct gm_history *history;
+    const struct gm_settled *settled; /* gm_history_settled; NULL: it is asked for where it is needed */
     const uint64_t *requested; /* [allocation], as in gm_whatif_options */
     struct gm_conf baseline;   /* the settings to compare with */
     uint64_t capacity;         /* bytes, of gm_trial.is_of_device */

@@ -56,7 +56,8 @@ uint32_t gm_follow_pool(struct gm_follow *f, uint32_t pool)
 GM_ORDERING(by_address, struct gm_placed, GM_UP(address) || GM_UP(allocation));
 GM_ORDERING(by_stream, struct gm_placed, GM_UP(stream) || GM_UP(address) || GM_UP(allocation));
 
-struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count)
+static struct gm_placed *list_at_start(const struct gm_history *h, size_t *count,
+                                       int (*order)(const void *, const void *))
 {
     size_t n = 0;
     for (size_t a = 0; a < h->allocation_count; a++)
@@ -70,16 +71,18 @@ struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count)
                                                   gm_history_address(h, a), (uint32_t)a};
         }
     if (list != NULL)
-        qsort(list, n, sizeof *list, by_address);
+        qsort(list, n, sizeof *list, order);
     return list;
+}
+
+struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count)
+{
+    return list_at_start(h, count, by_address);
 }
 
 struct gm_placed *gm_follow_requests_at_start(const struct gm_history *h, size_t *count)
 {
-    struct gm_placed *list = gm_follow_at_start(h, count);
-    if (list != NULL)
-        qsort(list, *count, sizeof *list, by_stream);
-    return list;
+    return list_at_start(h, count, by_stream);
 }
 
 bool gm_follow_expandable_at_start(const struct gm_history *h, bool recorded)

@@ -314,8 +314,10 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
         play_all(w);
     result->recorded_releases = w->releases.requests;
     const uint8_t *action = h->snapshot->events.action + h->first;
+    uint64_t ooms = 0;
     for (size_t i = 0; i < h->count; i++)
-        result->recorded_ooms += action[i] == GM_ACTION_OOM;
+        ooms += action[i] == GM_ACTION_OOM;
+    result->recorded_ooms = ooms;
     result->stats = w->model.stats;
     result->hangs_on_placement = w->model.has_tied && w->sim.given > 0;
     enum gm_status status = status_of(w, ok, err);

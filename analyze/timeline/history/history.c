@@ -503,7 +503,7 @@ struct gm_settled gm_history_settled(const struct gm_history *h)
     gm_i128 most = live.all;
     if (live.older == 0)
         return settled;
-    while (follow(&live, &moment))
+    while (start.older * MUCH > most && follow(&live, &moment))
         most = live.all > most ? live.all : most;
     const gm_i128 little = most / NEXT_TO_NOTHING;
     if (start.older <= most / MUCH)
