@@ -24,7 +24,7 @@ struct compressor {
 
 static void *compressor_new(void)
 {
-    return calloc(1, sizeof(struct compressor)); /* nothing sets hist_bits, and bytes would depend on it */
+    return malloc(sizeof(struct compressor));
 }
 
 static void compressor_free(void *compressor)
@@ -32,20 +32,29 @@ static void compressor_free(void *compressor)
     free(compressor);
 }
 
+/* The first bytes go alone, which ISA-L compresses as it does the last ones of a stream. Its loop, where it is to begin
+ * one (igzip_icf_body_h1_gr_bt.asm, write_first_byte, in 2.32 still), hashes the address of the stream in place of the
+ * third byte: what the picture became depended, once in thousands, on where the compressor lay. */
 static size_t compress_rows(void *compressor, uint8_t *rows, size_t length, uint8_t *packed, size_t room)
 {
+    enum { ALONE = 16 };
     struct compressor *c = compressor;
-    isal_deflate_stateless_init(&c->stream);
+    isal_deflate_init(&c->stream);
     c->stream.level = 1;
     c->stream.level_buf = c->level_1;
     c->stream.level_buf_size = sizeof c->level_1;
     c->stream.gzip_flag = IGZIP_ZLIB;
-    c->stream.end_of_stream = 1;
     c->stream.next_in = rows;
-    c->stream.avail_in = (uint32_t)length;
+    c->stream.avail_in = length < ALONE ? (uint32_t)length : ALONE;
     c->stream.next_out = packed;
     c->stream.avail_out = (uint32_t)room;
-    return isal_deflate_stateless(&c->stream) == COMP_OK ? c->stream.total_out : 0;
+    c->stream.flush = SYNC_FLUSH;
+    isal_deflate(&c->stream);
+    c->stream.avail_in = (uint32_t)length - c->stream.total_in;
+    c->stream.flush = NO_FLUSH;
+    c->stream.end_of_stream = 1;
+    isal_deflate(&c->stream);
+    return c->stream.internal_state.state == ZSTATE_END ? c->stream.total_out : 0;
 }
 #else
 static void *compressor_new(void)
