@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All allocations of the device: sorted, filtered; a row is the chosen allocation of all views.
 
-import { count, el, fill, parseSize, size, span } from "./base.js";
+import { button, count, el, fill, options, parseSize, search, select, size, span } from "./base.js";
 import { call, Channel } from "./core.js";
 import { tone } from "./pen.js";
 import { accused, axis, device, groupName, here, kept, moment, NONE, range, SPLITS } from "./runs.js";
@@ -95,11 +95,7 @@ async function learn() {
     const told = await Promise.all(SPLITS.map((_, split) => kept("layers", device(), split)));
     layers = Object.fromEntries(told.map((layer, i) => [SPLITS[i], layer]));
     for (const split of SPLITS)
-        fill(
-            controls[split],
-            el("option", { value: "" }, `any ${groupName(split)}`),
-            [...layers[split].name].map(name => el("option", { value: name }, name)),
-        );
+        fill(controls[split], options([["", `any ${groupName(split)}`], ...layers[split].name]));
     sync();
 }
 
@@ -125,29 +121,15 @@ export const allocationsView = {
         return texts(columns, rowsFrom(told, NAMES));
     },
     start(panel, tools) {
-        const input = (name, placeholder, width) => {
-            const field = el("input", {
-                type: "search",
-                placeholder,
-                "aria-label": placeholder,
-                oninput: () => set({ [name]: field.value }),
-            });
-            field.style.width = width;
-            return field;
-        };
-        const select = (name, choices) =>
-            el(
-                "select",
-                { "aria-label": name, onchange: event => set({ [name]: event.target.value }) },
-                choices.map(([value, text]) => el("option", { value }, text)),
-            );
+        const input = (name, placeholder, width) => search(placeholder, width, text => set({ [name]: text }));
+        const choice = (name, choices) => select(name, choices, value => set({ [name]: value }));
         controls = {
             min: input("min", "from size", "100px"),
             max: input("max", "to size", "100px"),
             life: input("life", "lives events", "110px"),
-            ...Object.fromEntries(SPLITS.map(split => [split, select(split, [])])),
-            alive: select("alive", [
-                ["all", "all"],
+            ...Object.fromEntries(SPLITS.map(split => [split, choice(split, [])])),
+            alive: choice("alive", [
+                "all",
                 ["moment", "alive at the moment"],
                 ["range", "made in the range"],
             ]),
@@ -155,14 +137,7 @@ export const allocationsView = {
             site: input("site", "call site", "150px"),
         };
         const regex = el("input", { type: "checkbox", onchange: () => set({ regex: regex.checked }) });
-        const clear = el(
-            "button",
-            {
-                type: "button",
-                onclick: () => set(unset(FILTERS)),
-            },
-            "No filter",
-        );
+        const clear = button("No filter", () => set(unset(FILTERS)));
         tools.append(...Object.values(controls), el("label", {}, regex, "regex"), clear);
         line = el("p.note", { id: "allocations-line", "aria-live": "polite" });
         grid = new VirtualTable("Allocations", columns, {

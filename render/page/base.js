@@ -18,6 +18,30 @@ export function el(name, attributes, ...children) {
     return element;
 }
 
+export const button = (text, onclick, more) => el("button", { type: "button", onclick, ...more }, text);
+// choices: texts, or [value, text].
+export const options = choices =>
+    choices.map(choice => {
+        const [value, text] = [choice].flat();
+        return el("option", { value }, text ?? value);
+    });
+export function select(label, choices, onchange) {
+    return el("select", { "aria-label": label, onchange: event => onchange(event.target.value) }, options(choices));
+}
+// A field that is read while one types.
+export function search(placeholder, width, oninput, more) {
+    const field = el("input", {
+        type: "search",
+        placeholder,
+        "aria-label": placeholder,
+        oninput: () => oninput(field.value),
+        ...more,
+    });
+    field.style.width = width;
+    return field;
+}
+export const pair = (name, value, id) => [el("dt", {}, name), el("dd", { id }, value)];
+
 export const byId = id => document.getElementById(id);
 export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 export const fill = (element, ...children) => element.replaceChildren(...children.flat().filter(Boolean));
@@ -62,10 +86,10 @@ export function span(microseconds) {
 }
 
 const trim = value => String(Number(value.toFixed(3)));
+export const signed = bytes => (bytes > 0 ? "+" : "") + size(bytes);
 export const percents = value =>
     value > 0 && value < 0.05 ? "<0.1 %" : `${(value < 100 ? Math.min(value, 99.9) : value).toFixed(1)} %`;
 export const percent = (part, whole) => (whole ? percents((100 * part) / whole) : "");
-export const hex = address => "0x" + BigInt(address).toString(16);
 
 // Round places for about n ticks from low to high: whole ones for counts, powers of two times a unit for bytes.
 export function ticks(low, high, n, isBytes) {

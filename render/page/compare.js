@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two runs: their memory on one axis of steps, what grew and where it was made, the flame graph of the difference.
 
-import { clamp, el, fill, size, ticks } from "./base.js";
-import { call, compare, CoreError, flameBetween } from "./core.js";
+import { clamp, el, fill, options, select, signed, size, ticks } from "./base.js";
+import { call, compare, expected, flameBetween } from "./core.js";
 import { Flame } from "./flame.js";
-import { colours, Picture, tone } from "./pen.js";
-import { keptOf, runs } from "./runs.js";
+import { colours, drawBytes, LEFT, Picture, RIGHT, tone } from "./pen.js";
+import { highest, keptOf, runs } from "./runs.js";
 import { FILTERS, set, state, unset } from "./state.js";
 import { table, texts } from "./table.js";
 
-const LEFT = 66,
-    RIGHT = 12,
-    COLUMNS = 1500;
+const COLUMNS = 1500;
 const COLOURS = [0x8a929b, 0x0072b2]; // the base, the other: dashed, and drawn through
 let pick,
     body,
@@ -22,9 +20,6 @@ let pick,
     diff = null,
     asked = 0;
 
-const signed = bytes => (bytes > 0 ? "+" : "") + size(bytes);
-const highest = number =>
-    runs[number].devices.peak_bytes.reduce((best, bytes, i, all) => (bytes > all[best] ? i : best), 0);
 
 // A run's curve with the places of its columns counted in steps; in shares of the trace if there are none.
 async function curveOf(number) {
@@ -61,22 +56,10 @@ function draw(pen, width, height) {
         byStep = lines.every(l => l.byStep);
     const low = Math.min(...lines.map(l => l.xs[0])),
         high = Math.max(...lines.map(l => l.xs.at(-1)));
-    const most =
-        1.05 *
-        lines.reduce(
-            (top, l) =>
-                Math.max(
-                    top,
-                    l.reserved.reduce((a, b) => Math.max(a, b), 1),
-                ),
-            1,
-        );
+    const most = 1.05 * Math.max(1, ...lines.flatMap(l => [...l.reserved]));
     const x = place => LEFT + ((place - low) / (high - low || 1)) * (right - LEFT),
         y = bytes => bottom - (bytes / most) * (bottom - 26);
-    for (const bytes of ticks(0, most, bottom / 45, true)) {
-        pen.line([LEFT, y(bytes), right, y(bytes)], colours().grid);
-        pen.text(LEFT - 8, y(bytes) + 4, size(bytes).replace(/\.0+ /, " "), colours().muted, "right");
-    }
+    drawBytes(pen, right, bottom, most, y);
     const whole = byStep ? Number.isInteger : () => true; // a step has its name where it begins
     for (const place of ticks(low, high, (right - LEFT) / 80).filter(whole))
         pen.text(
@@ -148,8 +131,8 @@ async function compute() {
         diff = JSON.parse((await compare(base, other)).json);
         if (mine === asked) showTables();
     } catch (error) {
-        if (!(error instanceof CoreError)) throw error;
-        if (mine === asked) line.textContent = error.message;
+        const why = expected(error);
+        if (mine === asked) line.textContent = why;
     }
 }
 
@@ -162,7 +145,8 @@ export const compareView = {
     },
     rows: () => (diff ? texts(ROWS, diff.call_sites_at_peak || diff.call_sites || []) : [["nothing"]]),
     start(panel, tools) {
-        pick = el("select", { id: "compare-base", onchange: () => set({ other: Number(pick.value) }) });
+        pick = select(null, [], other => set({ other: Number(other) }));
+        pick.id = "compare-base";
         tools.append(el("label", {}, "with ", pick));
         line = el("p.note", { id: "compare-line", "aria-live": "polite" });
         const tell = el("p.note", { "aria-live": "polite" });
@@ -184,10 +168,8 @@ export const compareView = {
         picture = new Picture(canvas, draw);
     },
     update() {
-        fill(
-            pick,
-            runs.map((r, i) => el("option", { value: i, disabled: i === state.run }, r.name)),
-        );
+        fill(pick, options(runs.map((r, i) => [i, r.name])));
+        if (runs[state.run]) pick.options[state.run].disabled = true;
         body.parentElement.classList.toggle("alone", runs.length < 2);
         if (runs.length < 2) {
             line.textContent = "Drop a second file on the page (or open it above), and choose it here.";

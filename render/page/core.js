@@ -8,7 +8,12 @@ import { byId, say, unpacked } from "./base.js";
 const SLOW = new Set(["json", "finding", "whatif", "compare", "flame_between", "heat"]);
 const files = []; // {query, source}, by run
 
-export class CoreError extends Error {}
+class CoreError extends Error {}
+// Why the core did not answer; any other error is a mistake of the page's.
+export function expected(error) {
+    if (!(error instanceof CoreError)) throw error;
+    return error.message;
+}
 
 let compiled = null;
 // Once for all workers, while the first one starts; read as it is decompressed.
@@ -128,7 +133,7 @@ export class Channel {
             const answer = await call(...question);
             await this.show(answer, question);
         } catch (error) {
-            if (!(error instanceof CoreError)) throw error;
+            expected(error);
             if (!this.next) this.fail(error, question);
         }
     }

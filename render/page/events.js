@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All events of the device, each with what it did; a row is the moment of all views, and the other way round.
 
-import { count, el, parseSize, size, span } from "./base.js";
+import { count, el, parseSize, search, select, size, span } from "./base.js";
 import { call, Channel } from "./core.js";
 import { tone } from "./pen.js";
 import { device, here, kept, moment, NONE } from "./runs.js";
@@ -70,18 +70,8 @@ export const eventsView = {
         return texts(columns, rowsFrom(told, NAMES));
     },
     start(panel, tools) {
-        const kinds = el(
-            "select",
-            { "aria-label": "kind of events", onchange: () => set({ kind: kinds.value }) },
-            Object.entries(KINDS).map(([value, text]) => el("option", { value }, text)),
-        );
-        const least = el("input", {
-            type: "search",
-            placeholder: "from size",
-            "aria-label": "from size",
-            oninput: () => set({ least: least.value }),
-        });
-        least.style.width = "110px";
+        const kinds = select("kind of events", Object.entries(KINDS), kind => set({ kind }));
+        const least = search("from size", "110px", text => set({ least: text }));
         tools.append(kinds, least);
         line = el("p.note", { id: "events-line", "aria-live": "polite" });
         grid = new VirtualTable("Events", columns, {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the report concludes, from analysis.json, and for each the place in the views where it is seen.
 
-import { count, el, fill, percents, size } from "./base.js";
-import { CoreError } from "./core.js";
+import { button, count, el, fill, percents, size } from "./base.js";
+import { expected } from "./core.js";
 import { about, accused, analysed, device, run } from "./runs.js";
 import { FILTERS, set, unset } from "./state.js";
 import { table } from "./table.js";
@@ -47,29 +47,30 @@ function placeOf(id) {
 }
 
 const showSite = site => set({ ...unset(FILTERS), view: "allocations", site });
-const button = (text, title, action) => el("button", { type: "button", title, onclick: action }, text);
 
 // The allocations that it is about: how many, how much, and the ways to them.
 async function tellPlace(line, name, id) {
-    const { device: on, allocation, bytes, first, last, highest } = await accused(name).catch(ignore);
+    const { device: on, allocation, bytes, first, last, highest } = await accused(name).catch(error => expected(error) && {});
     if (!allocation?.length)
-        return fill(line, button("Show", "Where it is seen", () => set(placeOf(id))));
+        return fill(line, button("Show", () => set(placeOf(id)), { title: "Where it is seen" }));
     const dev = on[0] === device() ? {} : { dev: on[0], sel: null, from: null, to: null };
     const goes = patch => () => set({ ...dev, at: highest[0], ...patch });
     fill(
         line,
         el("span", {}, `${count(allocation.length)} allocations, at most ${size(bytes[0])} at once, `, afterEvent(highest[0])),
-        button("Show them", "The list of these allocations", goes({ ...unset(FILTERS), view: "allocations", finding: name })),
-        button("Their peak", "What lives when they hold most", goes({ view: "moment", group: "site" })),
-        button("Their range", "From the first that is made to the last that is freed", () => {
-            goes({})();
-            revealRange(Math.max(first[0] - 1, 0), Math.max(last[0] - 1, 0));
+        button("Show them", goes({ ...unset(FILTERS), view: "allocations", finding: name }), {
+            title: "The list of these allocations",
         }),
+        button("Their peak", goes({ view: "moment", group: "site" }), { title: "What lives when they hold most" }),
+        button(
+            "Their range",
+            () => {
+                goes({})();
+                revealRange(Math.max(first[0] - 1, 0), Math.max(last[0] - 1, 0));
+            },
+            { title: "From the first that is made to the last that is freed" },
+        ),
     );
-}
-function ignore(error) {
-    if (!(error instanceof CoreError)) throw error;
-    return {};
 }
 
 function advice(item, name) {
@@ -119,58 +120,21 @@ function draw() {
         done = new Set((all.to_do || []).map(item => item.finding));
     const section = (title, ...content) => el("section", {}, el("h2", {}, title), ...content);
     const rest = (all.findings || []).map((item, i) => [item, `find${i}`]).filter(([item]) => !done.has(item.id));
+    const { reasons, verdict } = all.reliability;
+    const todo = (all.to_do || []).map((item, i) => advice(item, `todo${i}`)),
+        found = rest.map(([item, name]) => advice(item, name)),
+        sites = timeline?.call_sites_at_peak?.rows || [],
+        steps = timeline?.steps?.rows || [];
+    const showStep = row => row.peak_event !== null && goTo(row.peak_event + 1);
     fill(
         body,
-        all.to_do?.length
-            ? section(
-                  "To do",
-                  el(
-                      "ol.findings",
-                      {},
-                      all.to_do.map((item, i) => advice(item, `todo${i}`)),
-                  ),
-              )
-            : null,
-        rest.length
-            ? section(
-                  "Findings",
-                  el(
-                      "ul.findings",
-                      {},
-                      rest.map(([item, name]) => advice(item, name)),
-                  ),
-              )
-            : null,
-        timeline
-            ? section(
-                  "Peaks",
-                  table("Peaks", PEAKS, peaks(timeline), row => goTo(row.event + 1)),
-              )
-            : null,
-        timeline?.call_sites_at_peak?.rows.length
-            ? section(
-                  "Made at",
-                  table("Call sites at the peak", SITES, timeline.call_sites_at_peak.rows, row =>
-                      showSite(row.label),
-                  ),
-              )
-            : null,
-        timeline?.steps?.rows.length
-            ? section(
-                  "Steps",
-                  table("Steps", STEPS, timeline.steps.rows, row => row.peak_event !== null && goTo(row.peak_event + 1)),
-              )
-            : null,
-        all.reliability
-            ? section(
-                  "How far to trust it",
-                  el(
-                      "p",
-                      {},
-                      `${all.reliability.verdict}${all.reliability.reasons.length ? ": " : ""}${all.reliability.reasons.map(reason => reason.text ?? reason).join("; ")}`,
-                  ),
-              )
-            : null,
+        todo.length && section("To do", el("ol.findings", {}, todo)),
+        found.length && section("Findings", el("ul.findings", {}, found)),
+        timeline && section("Peaks", table("Peaks", PEAKS, peaks(timeline), row => goTo(row.event + 1))),
+        sites.length &&
+            section("Made at", table("Call sites at the peak", SITES, sites, row => showSite(row.label))),
+        steps.length && section("Steps", table("Steps", STEPS, steps, showStep)),
+        section("How far to trust it", el("p", {}, verdict + (reasons.length ? ": " : "") + reasons.join("; "))),
     );
 }
 
@@ -194,8 +158,7 @@ export const findingsView = {
             told = answer;
             draw();
         } catch (error) {
-            if (!(error instanceof CoreError)) throw error;
-            fill(body, el("p.bad", {}, error.message));
+            fill(body, el("p.bad", {}, expected(error)));
         }
     },
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A flame graph of page_flame's tree: roots above, width is bytes; of a difference, red grew and blue shrank.
 
-import { clamp, count, el, fill, percent, size } from "./base.js";
+import { clamp, count, el, percent, signed, size } from "./base.js";
 import { colours, fitted, inkOn, Picture, tone } from "./pen.js";
 
 const ROW = 19;
@@ -193,7 +193,6 @@ export class Flame {
     }
 }
 
-const signed = bytes => (bytes > 0 ? "+" : "") + size(bytes);
 const mix = (from, to, share) =>
     [16, 8, 0].reduce(
         (sum, shift) =>

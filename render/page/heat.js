@@ -4,12 +4,10 @@
 
 import { clamp, count, el, percent, size, span } from "./base.js";
 import { Channel } from "./core.js";
-import { colours, isDark, Picture } from "./pen.js";
+import { colours, isDark, LEFT, Picture, RIGHT } from "./pen.js";
 import { axis, here, moment, range } from "./runs.js";
-import { set, state } from "./state.js";
+import { set } from "./state.js";
 
-const LEFT = 66,
-    RIGHT = 12; // as the timeline above it
 let told = null,
     picture,
     note,

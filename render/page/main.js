@@ -3,9 +3,9 @@
 // chosen.
 
 import { allocationsView } from "./allocations.js";
-import { byId, copyText, count, download, el, fill, say, toCsv, toMarkdown, unpacked } from "./base.js";
+import { button, byId, copyText, count, download, el, fill, options, say, toCsv, toMarkdown, unpacked } from "./base.js";
 import { compareView } from "./compare.js";
-import { CoreError } from "./core.js";
+import { expected } from "./core.js";
 import { eventsView } from "./events.js";
 import { findingsView } from "./findings.js";
 import { heatView } from "./heat.js";
@@ -46,7 +46,7 @@ function panelOf(view) {
 const tellTable = () => say("This is a table now: copy it as CSV or Markdown.");
 // Buttons that copy a view: its picture, its rows.
 function copies(name, picture, rows) {
-    const button = (text, title, action) => el("button", { type: "button", title, onclick: action }, text);
+    const copy = (what, form, action) => button(form, action, { title: `Copy the ${what} as ${form}` });
     const give = async (type, extension, text) => {
         if (await copyText(text)) return say(`Copied as ${extension === "csv" ? "CSV" : "Markdown"}.`);
         download(`${name}.${extension}`, type, text);
@@ -55,13 +55,10 @@ function copies(name, picture, rows) {
     return el(
         "span.copies",
         {},
-        picture && button("PNG", "Copy the picture as PNG", () => picture()?.copyPng(name) ?? tellTable()),
-        picture && button("SVG", "Copy the picture as SVG", () => picture()?.copySvg(name) ?? tellTable()),
-        rows && button("CSV", "Copy the table as CSV", async () => give("text/csv", "csv", toCsv(await rows()))),
-        rows &&
-            button("Markdown", "Copy the table as Markdown", async () =>
-                give("text/markdown", "md", toMarkdown(await rows())),
-            ),
+        picture && copy("picture", "PNG", () => picture()?.copyPng(name) ?? tellTable()),
+        picture && copy("picture", "SVG", () => picture()?.copySvg(name) ?? tellTable()),
+        rows && copy("table", "CSV", async () => give("text/csv", "csv", toCsv(await rows()))),
+        rows && copy("table", "Markdown", async () => give("text/markdown", "md", toMarkdown(await rows()))),
     );
 }
 
@@ -82,18 +79,12 @@ function startTabs() {
     fill(
         byId("tabs"),
         VIEWS.map((view, i) =>
-            el(
-                "button",
-                {
-                    type: "button",
-                    id: "tab-" + view.id,
-                    role: "tab",
-                    "aria-controls": "panel-" + view.id,
-                    title: `Key ${i + 1}`,
-                    onclick: () => set({ view: view.id }),
-                },
-                view.title,
-            ),
+            button(view.title, () => set({ view: view.id }), {
+                id: "tab-" + view.id,
+                role: "tab",
+                "aria-controls": "panel-" + view.id,
+                title: `Key ${i + 1}`,
+            }),
         ),
     );
     byId("tabs").addEventListener("keydown", event => {
@@ -190,8 +181,7 @@ async function openAll(sources) {
             last = await add(name, source, query, report);
             say("");
         } catch (error) {
-            if (!(error instanceof CoreError)) throw error;
-            say(`${name}: ${error.message}`, true);
+            say(`${name}: ${expected(error)}`, true);
         }
     }
     return last;
@@ -232,13 +222,11 @@ function acceptFiles() {
 
 // ---- a run is shown
 
-function options(select, names, value) {
-    fill(
-        select,
-        names.map((name, i) => el("option", { value: i }, name)),
-    );
-    select.value = value;
+function offer(id, choices, value) {
+    fill(byId(id), options(choices));
+    byId(id).value = value;
 }
+const numbered = names => Array.from(names, (name, i) => [i, name]);
 
 async function showHeadline() {
     const number = state.run,
@@ -263,21 +251,13 @@ function showRun() {
     document.title = `${name}: GPU memory`;
     byId("title").textContent = name;
     byId("run-choice").hidden = runs.length < 2;
-    options(
-        byId("run"),
-        runs.map(r => r.name),
-        state.run,
-    );
+    offer("run", numbered(runs.map(r => r.name)), state.run);
     showHeadline();
     if (!run()) return;
     document.body.classList.toggle("traceless", !about("events"));
     byId("device-choice").hidden = devices.device.length < 2;
-    options(byId("device"), [...devices.device].map(String), device());
-    fill(
-        byId("by"),
-        SPLITS.map(split => el("option", { value: split }, groupName(split))),
-    );
-    byId("by").value = state.by;
+    offer("device", numbered(devices.device), device());
+    offer("by", SPLITS.map(split => [split, groupName(split)]), state.by);
     timeline.renew();
     renewSelection();
     showView();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lives at the moment: a table or a treemap, by what one likes.
 
-import { clamp, count, el, fill, percent, size } from "./base.js";
+import { button, count, el, fill, percent, select, size } from "./base.js";
 import { Channel } from "./core.js";
 import { colours, fitted, inkOn, Picture, tone } from "./pen.js";
 import { GROUPS, groupName, here, moment, SPLITS } from "./runs.js";
@@ -160,16 +160,8 @@ export const momentView = {
     rows: () => texts(columns, rows),
     start(panel, tools) {
         holder = panel;
-        const groups = el(
-            "select",
-            { onchange: () => set({ group: groups.value }) },
-            GROUPS.map(group => el("option", { value: group }, groupName(group))),
-        );
-        const shape = el(
-            "button",
-            { type: "button", id: "moment-map", onclick: () => set({ map: !state.map }) },
-            "Treemap",
-        );
+        const groups = select(null, GROUPS.map(group => [group, groupName(group)]), group => set({ group }));
+        const shape = button("Treemap", () => set({ map: !state.map }), { id: "moment-map" });
         tools.append(el("label", {}, "by ", groups), shape);
         note = el("p.note", { id: "moment-note" });
         cells = el("div.cells", { id: "moment-table" });

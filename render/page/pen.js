@@ -2,9 +2,20 @@
 // Drawing: one set of strokes on a canvas or into an SVG, so that a view is drawn by one function and copied as
 // either.
 
-import { el, clamp, copyText, download, say } from "./base.js";
+import { el, clamp, copyText, download, say, size, ticks } from "./base.js";
 
-export const FONT = '12px system-ui, "DejaVu Sans", sans-serif';
+const FONT = '12px system-ui, "DejaVu Sans", sans-serif';
+
+// What stands beside the plots over events or time, one below the other.
+export const LEFT = 66;
+export const RIGHT = 12;
+// The axis of bytes: y(bytes) is where they are drawn, `height` how much room there is.
+export function drawBytes(pen, right, height, most, y) {
+    for (const bytes of ticks(0, most, height / 45, true)) {
+        pen.line([LEFT, Math.round(y(bytes)) + 0.5, right, Math.round(y(bytes)) + 0.5], colours().grid);
+        pen.text(LEFT - 8, y(bytes) + 4, size(bytes).replace(/\.0+ /, " "), colours().muted, "right");
+    }
+}
 
 // ---- colours
 

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runs that are open, and what is asked of the core once for each.
 
+import { count, span } from "./base.js";
 import { call, open } from "./core.js";
-import { state, set } from "./state.js";
+import { state } from "./state.js";
 
 // Order as enum gm_page_split, then what enum gm_page_group has beside it.
 export const SPLITS = ["role", "category", "component", "module", "sizes", "pool", "stream"];
 export const GROUPS = [...SPLITS, "site", "stack", "size", "none"];
 const NAMES = { none: "each allocation", site: "call site", stack: "whole stack", size: "equal size", sizes: "size" };
 export const groupName = group => NAMES[group] || group;
-export const AXES = ["event", "time"];
+const AXES = ["event", "time"];
 export const NONE = 0xffffffff;
 
 export const runs = []; // {name, devices, kept}
 // The run looked at; none while there is none, or it has no device: then there is nothing to draw.
 export const run = () => (runs[state.run]?.devices.device.length ? runs[state.run] : undefined);
 
-// The device looked at: the chosen one, else the one with the highest peak.
-export function device() {
-    const { devices } = run();
-    if (state.dev !== null && state.dev < devices.device.length) return state.dev;
-    return devices.peak_bytes.reduce((best, bytes, i) => (bytes > devices.peak_bytes[best] ? i : best), 0);
-}
+// The device with the highest peak.
+export const highest = number =>
+    runs[number].devices.peak_bytes.reduce((best, bytes, i, all) => (bytes > all[best] ? i : best), 0);
+// The device looked at: the chosen one, else that one.
+export const device = () =>
+    state.dev !== null && state.dev < run().devices.device.length ? state.dev : highest(state.run);
 export const about = name => run().devices[name][device()];
 export const axis = () => AXES.indexOf(state.axis === "time" && about("has_times") ? "time" : "event");
 export const length = () => (axis() ? about("span_us") : about("events"));
@@ -74,6 +75,9 @@ export async function analysed() {
     };
 }
 
+// A text and how long after the first event that was, where it is known; how long an allocation lives.
+export const lasting = (text, us) => (isFinite(us) ? `${text}, ${span(us)}` : text);
+export const lifeOf = told => lasting(`${count(told.life_events[0])} events`, told.life_us[0]);
+
 // Everything that is asked of one device's moments begins so.
 export const here = () => [state.run, device()];
-export const choose = (patch, why) => set({ ...patch, ...(why ? { view: why } : {}) });

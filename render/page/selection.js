@@ -2,9 +2,9 @@
 // The moment, in one line that steps event by event, and the chosen allocation: what it is, its life, where it was
 // made.
 
-import { byId, clamp, copyText, count, el, fill, say, size, span } from "./base.js";
-import { call, Channel } from "./core.js";
-import { about, analysed, axis, here, kept, moment, NONE } from "./runs.js";
+import { button, byId, clamp, copyText, count, el, fill, pair, say, size, span } from "./base.js";
+import { Channel } from "./core.js";
+import { about, axis, here, kept, lasting, lifeOf, moment, NONE } from "./runs.js";
 import { FILTERS, on, set, state, unset } from "./state.js";
 import { goTo, revealRange, step } from "./timeline.js";
 
@@ -14,7 +14,7 @@ const PYTHON = 1,
 
 // The frames of a stack. The framework's are folded away, unless there are no others: then what only leads from one to
 // the next.
-export function frames(told) {
+function frames(told) {
     const list = el("ol.frames", {});
     let hidden = [];
     const flush = () => {
@@ -24,10 +24,8 @@ export function frames(told) {
             el(
                 "li.fold",
                 {},
-                el(
-                    "button",
-                    { type: "button", onclick: event => event.target.parentElement.replaceWith(...inside) },
-                    `${count(inside.length)} frame${inside.length > 1 ? "s" : ""} of the framework`,
+                button(`${count(inside.length)} frame${inside.length > 1 ? "s" : ""} of the framework`, event =>
+                    event.target.parentElement.replaceWith(...inside),
                 ),
             ),
         );
@@ -54,86 +52,51 @@ export function frames(told) {
     return told.frame_name.length ? list : el("p.muted", {}, "No stack was recorded.");
 }
 
-const pair = (name, value) =>
-    value === "" || value === undefined || value === null ? [] : [el("dt", {}, name), el("dd", {}, value)];
-const jump = (text, action) => el("button", { type: "button", onclick: action }, text);
-
-function lifeOf(told) {
-    const [born] = told.born,
-        [freed] = told.freed;
-    return [
-        pair(
-            "Made",
-            born
-                ? jump(
-                      `event ${count(born - 1)}${isFinite(told.born_us[0]) ? `, ${span(told.born_us[0])}` : ""}`,
-                      () => goTo(born),
-                  )
-                : "before the trace",
-        ),
-        pair(
-            "Freed",
-            freed === NONE
-                ? "never in this trace"
-                : jump(
-                      `event ${count(freed - 1)}${isFinite(told.freed_us[0]) ? `, ${span(told.freed_us[0])}` : ""}`,
-                      () => goTo(freed),
-                  ),
-        ),
-        pair(
-            "Lives",
-            freed === NONE
-                ? ""
-                : `${count(told.life_events[0])} events${isFinite(told.life_us[0]) ? `, ${span(told.life_us[0])}` : ""}`,
-        ),
-    ];
-}
+const known = (name, value) => (value === "" || value === undefined || value === null ? [] : pair(name, value));
+const jump = (m, us) => button(lasting(`event ${count(m - 1)}`, us), () => goTo(m));
 
 const chosen = new Channel(
     told => {
         const [born] = told.born,
-            last = told.freed[0] === NONE ? about("events") - 1 : told.freed[0];
+            [freed] = told.freed,
+            isFreed = freed !== NONE,
+            last = isFreed ? freed : about("events") - 1;
         fill(
             byId("selection"),
             el(
                 "header",
                 {},
                 el("h2", {}, `${size(told.size[0])} ${told.role}`),
-                el(
-                    "button.quiet",
-                    {
-                        type: "button",
-                        title: "Forget the chosen allocation",
-                        "aria-label": "Forget the chosen allocation",
-                        onclick: () => set({ sel: null }),
-                    },
-                    "×",
-                ),
+                button("×", () => set({ sel: null }), {
+                    className: "quiet",
+                    title: "Forget the chosen allocation",
+                    "aria-label": "Forget the chosen allocation",
+                }),
             ),
             el(
                 "dl",
                 { id: "selection-facts" },
-                pair("Category", told.category),
-                pair("Component", told.component),
-                pair("Module", told.module),
-                pair("Size", told.sizes),
+                known("Category", told.category),
+                known("Component", told.component),
+                known("Module", told.module),
+                known("Size", told.sizes),
                 pair("Block", `${size(told.size[0])} (${count(told.size[0])} B)`),
                 pair("Requested", `${size(told.requested[0])} (${count(told.requested[0])} B)`),
-                lifeOf(told),
-                pair("Address", told.address),
-                pair("Pool", told.pool),
-                pair("Stream", told.stream),
-                pair("State", told.state),
-                pair("Made at", told.site),
+                pair("Made", born ? jump(born, told.born_us[0]) : "before the trace"),
+                pair("Freed", isFreed ? jump(freed, told.freed_us[0]) : "never in this trace"),
+                isFreed && pair("Lives", lifeOf(told)),
+                known("Address", told.address),
+                known("Pool", told.pool),
+                known("Stream", told.stream),
+                known("State", told.state),
+                known("Made at", told.site),
             ),
             el(
                 "div.tools",
                 {},
-                jump("Show its life", () => revealRange(Math.max(born - 1, 0), last)),
-                jump("All of this site", () =>
-                    set({ ...unset(FILTERS), view: "allocations", site: told.site }),
-                ),
-                jump("Copy the stack", async () =>
+                button("Show its life", () => revealRange(Math.max(born - 1, 0), last)),
+                button("All of this site", () => set({ ...unset(FILTERS), view: "allocations", site: told.site })),
+                button("Copy the stack", async () =>
                     say(
                         (await copyText(
                             told.frame_name
@@ -179,9 +142,7 @@ const event = new Channel(
         fill(
             line,
             el("span", {}, told.what),
-            id !== NONE && id !== undefined
-                ? el("button", { type: "button", onclick: () => set({ sel: id }) }, "Which one?")
-                : null,
+            id !== NONE && id !== undefined && button("Which one?", () => set({ sel: id })),
         );
     },
     error => fill(byId("moment-event"), error.message),

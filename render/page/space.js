@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The address space at the moment, to scale: all segments as one long strip that is broken into lines, like text.
 
-import { clamp, count, el, size } from "./base.js";
+import { count, el, size } from "./base.js";
 import { Channel } from "./core.js";
 import { colours, Picture, tone } from "./pen.js";
-import { about, here, moment, NONE, split } from "./runs.js";
+import { here, moment, NONE, split } from "./runs.js";
 import { set, state } from "./state.js";
 
 const LINE = 22,

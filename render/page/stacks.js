@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who made what lives at the moment, as a flame graph; or what came and went since another moment.
 
-import { count, el } from "./base.js";
+import { button, count, el, search } from "./base.js";
 import { Channel } from "./core.js";
 import { Flame } from "./flame.js";
 import { here, moment, NONE } from "./runs.js";
@@ -23,20 +23,12 @@ export const stacksView = {
     },
     rows: () => flame.rows(),
     start(panel, tools) {
-        const toggle = (text, name, title) =>
-            el("button", { type: "button", title, onclick: () => set({ [name]: !state[name], top: 0 }) }, text);
+        const toggle = (text, name, title) => button(text, () => set({ [name]: !state[name], top: 0 }), { title });
         const inverted = toggle("Inverted", "inverted", "Innermost frames on top"),
             folds = toggle("Framework folded", "folds", "Without frames that only lead from one to the next");
-        const then = el("button", {
-            type: "button",
-            id: "stacks-then",
-            onclick: () => set({ then: state.then === null ? moment() : null, top: 0 }),
-        });
-        const find = el("input", {
-            type: "search",
-            placeholder: "regular expression",
+        const then = button("", () => set({ then: state.then === null ? moment() : null, top: 0 }), { id: "stacks-then" });
+        const find = search("regular expression", "", text => set({ find: text }), {
             "aria-label": "Search frames by a regular expression",
-            oninput: () => set({ find: find.value }),
         });
         tools.append(inverted, folds, then, find);
         line = el("p.note", { id: "stacks-line", "aria-live": "polite" });

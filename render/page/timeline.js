@@ -3,14 +3,12 @@
 // always on the page; its range and its moment are those of all views.
 
 import { byId, clamp, count, el, fill, size, span, ticks } from "./base.js";
-import { call, Channel, CoreError } from "./core.js";
-import { colours, fitted, inkOn, Picture, textWidth, tone } from "./pen.js";
-import { about, axis, device, here, kept, length, moment, NONE, range, run, runs, split } from "./runs.js";
+import { call, Channel, expected } from "./core.js";
+import { colours, drawBytes, fitted, LEFT, Picture, RIGHT, textWidth, tone } from "./pen.js";
+import { about, axis, device, here, kept, length, lifeOf, moment, NONE, range, run, split } from "./runs.js";
 import { on, set, state } from "./state.js";
 
-const LEFT = 66,
-    RIGHT = 12,
-    TOP = 6,
+const TOP = 6,
     ROW = 18,
     AXIS = 24;
 const SEAM = 0.6; // pixels
@@ -218,10 +216,7 @@ function drawPeak(pen, p, y) {
 }
 
 function drawAxes(pen, p, y, most) {
-    for (const bytes of ticks(0, most, (p.bottom - p.top) / 45, true)) {
-        pen.line([p.left, Math.round(y(bytes)) + 0.5, p.right, Math.round(y(bytes)) + 0.5], colours().grid);
-        pen.text(p.left - 8, y(bytes) + 4, size(bytes).replace(/\.0+ /, " "), colours().muted, "right");
-    }
+    drawBytes(pen, p.right, p.bottom - p.top, most, y);
     for (const place of ticks(
         view[0],
         view[1],
@@ -332,10 +327,7 @@ function askOverview() {
     call("timeline", ...here(), split(), axis(), 0, length(), 600).then(told => {
         overview = told;
         small.ask();
-    }, ignore);
-}
-function ignore(error) {
-    if (!(error instanceof CoreError)) throw error;
+    }, expected);
 }
 
 // Everything anew: another run, device, split or axis.
@@ -345,7 +337,7 @@ function renew() {
     kept("marks", device()).then(told => {
         marks = { ...told, ...rowsOfBands(told) };
         picture.ask();
-    }, ignore);
+    }, expected);
     askOverview();
     ask();
 }
@@ -381,11 +373,11 @@ const round = place => Number(place.toFixed(axis() ? 1 : 2));
 export function zoom(factor, place = (view[0] + view[1]) / 2) {
     show(place - (place - view[0]) * factor, place + (view[1] - place) * factor);
 }
-export const pan = share => show(view[0] + share * (view[1] - view[0]), view[1] + share * (view[1] - view[0]));
+const pan = share => show(view[0] + share * (view[1] - view[0]), view[1] + share * (view[1] - view[0]));
 export const showAll = () => show(0, length());
 
 // Shows a moment, moving the range only if it is outside.
-export async function reveal(m) {
+async function reveal(m) {
     const {
         x: [x],
     } = await call("where", ...here(), axis(), m);
@@ -434,10 +426,7 @@ function layerAt(c, y, p) {
 const describe = new Channel((told, [, , , id]) => tip.dataset.id === String(id) && fill(tip, ...barLines(told)));
 
 function barLines(told) {
-    const life =
-        told.freed[0] === NONE
-            ? "never freed"
-            : `lives ${count(told.life_events[0])} events${isFinite(told.life_us[0]) ? `, ${span(told.life_us[0])}` : ""}`;
+    const life = told.freed[0] === NONE ? "never freed" : `lives ${lifeOf(told)}`;
     return [
         el("b", {}, `${size(told.size[0])} ${told.role}`),
         el("div", {}, [told.category, told.component].filter(Boolean).join(" · ")),

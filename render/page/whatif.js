@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recorded requests under another limit, other settings, other sizes: replayed in the core while one drags.
 
-import { clamp, count, el, fill, parseSize, size, ticks } from "./base.js";
+import { button, clamp, count, el, fill, options, pair, parseSize, select, signed, size, ticks } from "./base.js";
 import { call, Channel } from "./core.js";
-import { colours, Picture, tone } from "./pen.js";
-import { about, analysed, device, here, kept, moment, NONE } from "./runs.js";
+import { colours, drawBytes, LEFT, Picture, RIGHT, tone } from "./pen.js";
+import { about, analysed, device, here, kept, moment } from "./runs.js";
 import { set, state } from "./state.js";
 import { goTo } from "./timeline.js";
 
-const LEFT = 66,
-    RIGHT = 12,
-    COLUMNS = 800;
+const COLUMNS = 800;
 // The settings that have a switch: name in PYTORCH_ALLOC_CONF, the choices.
 const SETTINGS = [
     ["expandable_segments", ["False", "True"]],
@@ -67,7 +65,6 @@ function showFacts() {
     const failed = told.has_failed[0],
         before = recorded?.peak_reserved[0],
         after = told.peak_reserved[0];
-    const pair = (name, value, id) => [el("dt", {}, name), el("dd", { id }, value)];
     fill(
         facts,
         failed
@@ -75,7 +72,7 @@ function showFacts() {
                   "p.bad",
                   { id: "whatif-fails" },
                   `Out of memory at event ${count(told.failed_event[0])}: ${size(told.failed_bytes[0])} was asked for, ${told.failed_site || "no stack"}. `,
-                  el("button", { type: "button", onclick: () => goTo(told.failed_event[0]) }, "Show that moment"),
+                  button("Show that moment", () => goTo(told.failed_event[0])),
               )
             : el(
                   "p.good",
@@ -87,15 +84,15 @@ function showFacts() {
             {},
             pair(
                 "Peak reserved",
-                `${size(after)}${before && before !== after ? ` (as recorded: ${size(before)}, ${after > before ? "+" : ""}${size(after - before)})` : ""}`,
+                `${size(after)}${before && before !== after ? ` (as recorded: ${size(before)}, ${signed(after - before)})` : ""}`,
                 "whatif-reserved",
             ),
             pair("Peak allocated", size(told.peak_allocated[0]), "whatif-allocated"),
             pair("Peak requested", `${size(told.peak_requested[0])}`, "whatif-requested"),
             pair("Retries", count(told.retries[0]), "whatif-retries"),
-            told.conf ? pair("Settings", told.conf, "whatif-conf") : [],
-            failed && told.why ? pair("Why", told.why) : [],
-            told.unknown ? pair("Not known", told.unknown) : [],
+            told.conf && pair("Settings", told.conf, "whatif-conf"),
+            Boolean(failed) && told.why && pair("Why", told.why),
+            told.unknown && pair("Not known", told.unknown),
         ),
     );
 }
@@ -116,10 +113,7 @@ function draw(pen, width, height) {
         );
     const x = event => LEFT + (event / events) * (right - LEFT),
         y = bytes => bottom - (bytes / most) * (bottom - 8);
-    for (const bytes of ticks(0, most, bottom / 45, true)) {
-        pen.line([LEFT, y(bytes), right, y(bytes)], colours().grid);
-        pen.text(LEFT - 8, y(bytes) + 4, size(bytes).replace(/\.0+ /, " "), colours().muted, "right");
-    }
+    drawBytes(pen, right, bottom, most, y);
     for (const event of ticks(0, events, (right - LEFT) / 110))
         pen.text(clamp(x(event), LEFT + 4, right - 26), bottom + 17, count(event), colours().muted, "center");
     const steps = (from, values) => {
@@ -217,10 +211,10 @@ function sync() {
     memory.value = Math.round(((state.memory ?? most()) / most()) * STEPS);
     if (document.activeElement !== text) text.value = state.memory === null ? "unlimited" : size(state.memory);
     const map = parse(conf());
-    for (const [name, select] of Object.entries(settings)) {
+    for (const [name, choice] of Object.entries(settings)) {
         const value = map.get(name) ?? "";
-        if (value && ![...select.options].some(o => o.value === value)) select.append(el("option", { value }, value));
-        select.value = value;
+        if (value && ![...choice.options].some(o => o.value === value)) choice.append(...options([value]));
+        choice.value = value;
     }
     if (document.activeElement !== controls.conf) controls.conf.value = conf();
     for (const row of sliders.children) {
@@ -276,12 +270,7 @@ export const whatifView = {
         const settings = Object.fromEntries(
             SETTINGS.map(([name, values]) => [
                 name,
-                el(
-                    "select",
-                    { onchange: event => setConf(name, event.target.value) },
-                    el("option", { value: "" }, "default"),
-                    values.map(value => el("option", { value }, value)),
-                ),
+                select(null, [["", "default"], ...values], value => setConf(name, value)),
             ]),
         );
         const confText = el("input", {
@@ -295,11 +284,7 @@ export const whatifView = {
             el("label", {}, limit, "limit the memory"),
             memory,
             text,
-            el(
-                "button",
-                { type: "button", onclick: () => set({ memory: null, conf: "recorded", scale: "" }) },
-                "As recorded",
-            ),
+            button("As recorded", () => set({ memory: null, conf: "recorded", scale: "" })),
         );
         sliders = el("div.sliders", {});
         facts = el("div", { id: "whatif-facts", "aria-live": "polite" });
