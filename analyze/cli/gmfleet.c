@@ -234,9 +234,9 @@ static enum gm_status make(struct gm_run_files *files, const struct gm_shell *sh
     const struct gm_chart_list list = gm_chart_list_of(charted);
     struct gm_charts *charts;
     const enum gm_status status = gm_charts_start(&charts, shell->fonts, charted, shell->threads, err);
-    gm_fleet_json(gm_run_files_text(files, json_name), fleet);
-    gm_fleet_text(gm_run_files_text(files, "fleet_report.txt"), fleet);
-    gm_fleet_markdown(gm_run_files_text(files, "README.md"), fleet, shell->fonts != NULL ? list.v : NULL);
+    gm_fleet_document(gm_run_files_text(files, json_name), GM_JSON, fleet, NULL);
+    gm_fleet_document(gm_run_files_text(files, "fleet_report.txt"), GM_TXT, fleet, NULL);
+    gm_fleet_document(gm_run_files_text(files, "README.md"), GM_MD, fleet, shell->fonts != NULL ? list.v : NULL);
     gm_fleet_csv(gm_run_files_text(files, "fleet.csv"), fleet);
     return gm_charts_finish(charts, status, files, err);
 }

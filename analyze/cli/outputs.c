@@ -10,96 +10,73 @@
 
 #include <string.h>
 
-static void make_text(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report)
+/* In the order of their names. */
+enum output { TEXT, MARKDOWN, JSON, FLAMES, OPERATORS, TIMELINE, OUTPUTS };
+
+static const char *const names[OUTPUTS] = {"analysis_report.txt", "README.md",     GM_RUN_ANALYSIS,
+                                           GM_FLAMEGRAPH_SVG,     "operators.csv", "timeline.csv"};
+_Static_assert((int)OUTPUTS + (int)GM_EXPORT_COUNT <= (int)GM_TEXT_FILES, "there is room for all names");
+
+static bool applies(enum output output, const struct gm_analyze_options *options, const struct gm_report *report)
 {
-    if (options->preface != NULL)
-        gm_text_printf(out, "%s\n", options->preface);
-    gm_analysis_text(out, report);
+    return output == FLAMES      ? !options->usual.no_charts && gm_chart_applies(report, GM_CHART_FLAMEGRAPH)
+           : output == OPERATORS ? report->profile != NULL
+           : output == TIMELINE  ? gm_export_applies(report) && !options->csv_full
+                                 : true;
 }
 
-static void make_markdown(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report)
+static void make(struct gm_text *out, enum output output, const struct gm_analyze_options *options,
+                 const struct gm_report *report)
 {
     const struct gm_chart_list charts = gm_chart_list_of(gm_charts_of_report(report));
-    if (options->preface != NULL)
-        gm_text_printf(out, "```\n%s```\n\n", options->preface);
-    gm_analysis_markdown(out, report, options->usual.no_charts ? NULL : charts.v);
+    const bool has_preface = options->preface != NULL;
+    switch (output) {
+    case TEXT:
+        if (has_preface)
+            gm_text_printf(out, "%s\n", options->preface);
+        gm_analysis_document(out, GM_TXT, report, NULL);
+        return;
+    case MARKDOWN:
+        if (has_preface)
+            gm_text_printf(out, "```\n%s```\n\n", options->preface);
+        gm_analysis_document(out, GM_MD, report, options->usual.no_charts ? NULL : charts.v);
+        return;
+    case JSON:
+        gm_analysis_document(out, GM_JSON, report, NULL);
+        return;
+    case FLAMES:
+        if (gm_flamegraph_svg(out, report, NULL) != GM_OK)
+            out->failed = true;
+        return;
+    case OPERATORS:
+        gm_operators_csv_write(out, report->profile);
+        return;
+    case TIMELINE:
+        gm_csv_write(out, report);
+        return;
+    case OUTPUTS:
+        return;
+    }
 }
-
-static void make_json(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report)
-{
-    (void)options;
-    gm_analysis_json(out, report);
-}
-
-static bool has_flames(const struct gm_analyze_options *options, const struct gm_report *report)
-{
-    return !options->usual.no_charts && gm_chart_applies(report, GM_CHART_FLAMEGRAPH);
-}
-
-static void make_flames(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report)
-{
-    (void)options;
-    if (gm_flamegraph_svg(out, report, NULL) != GM_OK)
-        out->failed = true;
-}
-
-static bool has_operators(const struct gm_analyze_options *options, const struct gm_report *report)
-{
-    (void)options;
-    return report->profile != NULL;
-}
-
-static void make_operators(struct gm_text *out, const struct gm_analyze_options *options,
-                           const struct gm_report *report)
-{
-    (void)options;
-    gm_operators_csv_write(out, report->profile);
-}
-
-static bool has_timeline(const struct gm_analyze_options *options, const struct gm_report *report)
-{
-    return gm_export_applies(report) && !options->csv_full;
-}
-
-static void make_timeline(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report)
-{
-    (void)options;
-    gm_csv_write(out, report);
-}
-
-static const struct output {
-    const char *name;
-    bool (*applies)(const struct gm_analyze_options *options, const struct gm_report *report); /* NULL: always */
-    void (*make)(struct gm_text *out, const struct gm_analyze_options *options, const struct gm_report *report);
-} outputs[] = {
-    {"analysis_report.txt", NULL, make_text},
-    {"README.md", NULL, make_markdown},
-    {GM_RUN_ANALYSIS, NULL, make_json},
-    {GM_FLAMEGRAPH_SVG, has_flames, make_flames},
-    {"operators.csv", has_operators, make_operators},
-    {"timeline.csv", has_timeline, make_timeline},
-};
-enum { OUTPUTS = sizeof outputs / sizeof *outputs };
-_Static_assert((int)OUTPUTS + (int)GM_EXPORT_COUNT <= (int)GM_TEXT_FILES, "there is room for all names");
 
 struct gm_text_names gm_analysis_texts(const struct gm_analyze_options *options, const struct gm_report *report)
 {
-    struct gm_text_names names = {.n = 0};
-    for (size_t i = 0; i < OUTPUTS; i++)
-        if (outputs[i].applies == NULL || outputs[i].applies(options, report))
-            names.v[names.n++] = outputs[i].name;
+    struct gm_text_names of = {.n = 0};
+    for (int i = 0; i < OUTPUTS; i++)
+        if (applies((enum output)i, options, report))
+            of.v[of.n++] = names[i];
     for (int i = 0; gm_export_applies(report) && i < GM_EXPORT_COUNT; i++)
         if (gm_exports_have(options->exports, (enum gm_export)i))
-            names.v[names.n++] = gm_export_file_name((enum gm_export)i);
-    return names;
+            of.v[of.n++] = gm_export_file_name((enum gm_export)i);
+    return of;
 }
 
 void gm_analysis_make(struct gm_text *out, const char *name, const struct gm_analyze_options *options,
                       const struct gm_report *report)
 {
-    for (size_t i = 0; i < OUTPUTS; i++)
-        if (strcmp(outputs[i].name, name) == 0)
-            outputs[i].make(out, options, report);
+    for (int i = 0; i < OUTPUTS; i++)
+        if (strcmp(names[i], name) == 0)
+            make(out, (enum output)i, options, report);
     for (int i = 0; i < GM_EXPORT_COUNT; i++)
         if (strcmp(gm_export_file_name((enum gm_export)i), name) == 0)
             gm_export_write(out, report, (enum gm_export)i);

@@ -90,7 +90,7 @@ static void say_head(struct gm_doc *d, const struct gm_report *report, const cha
         gm_doc_title(d, "GPU memory", report->run_name);
     gm_section_marks(d, report);
     gm_section_headline(d, report);
-    if (chart != NULL) {
+    if (chart != NULL && gm_doc_is(d, GM_MD)) {
         gm_doc_picture(d, chart[0], chart[1]);
         gm_doc_tell(d, "Images do not travel with pasted text: drag the PNG files into the pull request.");
     }
@@ -101,7 +101,7 @@ static void say_head(struct gm_doc *d, const struct gm_report *report, const cha
 
 static void say_charts(struct gm_doc *d, const char *const *charts, const char *const *first)
 {
-    if (charts == NULL || charts[0] == NULL || (charts == first && charts[2] == NULL))
+    if (!gm_doc_is(d, GM_MD) || charts == NULL || charts[0] == NULL || (charts == first && charts[2] == NULL))
         return;
     gm_doc_open(d, NULL, "Charts");
     for (const char *const *chart = charts; chart[0] != NULL; chart += 2)
@@ -150,24 +150,6 @@ static void say_analysis(struct gm_doc *d, const struct gm_report *report, const
     say_charts(d, charts, chart);
 }
 
-static void write(struct gm_text *out, enum gm_form form, const struct gm_report *report, const char *const *charts)
-{
-    struct gm_doc doc;
-    gm_doc_begin(&doc, form, out);
-    say_analysis(&doc, report, charts);
-    gm_doc_end(&doc);
-}
-
-void gm_analysis_text(struct gm_text *out, const struct gm_report *report)
-{
-    write(out, GM_TXT, report, NULL);
-}
-
-void gm_analysis_markdown(struct gm_text *out, const struct gm_report *report, const char *const *charts)
-{
-    write(out, GM_MD, report, charts);
-}
-
 /* ---- for programs ------------------------------------------------------------------------------------------------ */
 
 static void tell_unknown(struct gm_doc *d, const char *const *keys)
@@ -183,10 +165,7 @@ static void tell_end(struct gm_doc *d, const struct gm_report *report)
         return;
     }
     gm_json_slices(d, "categories", report->categories, report->category_count, report->totals.allocated);
-    if (report->roles == NULL) /* not inferred */
-        gm_json_null(&d->json, "roles");
-    else
-        gm_json_slices(d, "roles", report->roles, report->role_count, report->totals.allocated);
+    gm_json_inferred(d, "roles", report->roles, report->role_count, report->totals.allocated);
     gm_section_blocks(d, report);
     gm_json_fragmentation(d, &report->fragmentation, true);
 }
@@ -205,32 +184,41 @@ static void tell_more_of_end(struct gm_doc *d, const struct gm_report *report)
     gm_section_histogram(d, report);
 }
 
-void gm_analysis_json(struct gm_text *out, const struct gm_report *report)
+static void tell_analysis(struct gm_doc *d, const struct gm_report *report)
 {
-    struct gm_doc doc;
-    gm_doc_begin(&doc, GM_JSON, out);
-    gm_json_string(&doc.json, "schema", "gmanalyze.analysis/1");
-    gm_section_snapshot(&doc, report);
-    gm_json_devices(&doc, report);
-    tell_end(&doc, report);
-    gm_json_timeline(&doc, report);
-    gm_section_findings(&doc, report);
+    gm_json_string(&d->json, "schema", "gmanalyze.analysis/1");
+    gm_section_snapshot(d, report);
+    gm_json_devices(d, report);
+    tell_end(d, report);
+    gm_json_timeline(d, report);
+    gm_section_findings(d, report);
 
     /* What follows is more than the schema asks for. */
-    gm_section_headline(&doc, report);
-    gm_section_end(&doc, report);
-    gm_section_marks(&doc, report);
-    gm_section_to_do(&doc, report);
-    gm_section_plan(&doc, report->plan);
-    gm_section_ignored(&doc, report);
-    tell_more_of_end(&doc, report);
-    gm_section_settings(&doc, report);
-    gm_section_trials(&doc, report);
-    gm_section_host(&doc, report);
-    gm_section_join(&doc, report);
-    gm_section_profile(&doc, report);
-    gm_section_warnings(&doc, report);
-    gm_json_string(&doc.json, "name", report->run_name);
-    gm_json_string(&doc.json, "created", report->timestamp);
+    gm_section_headline(d, report);
+    gm_section_end(d, report);
+    gm_section_marks(d, report);
+    gm_section_to_do(d, report);
+    gm_section_plan(d, report->plan);
+    gm_section_ignored(d, report);
+    tell_more_of_end(d, report);
+    gm_section_settings(d, report);
+    gm_section_trials(d, report);
+    gm_section_host(d, report);
+    gm_section_join(d, report);
+    gm_section_profile(d, report);
+    gm_section_warnings(d, report);
+    gm_json_string(&d->json, "name", report->run_name);
+    gm_json_string(&d->json, "created", report->timestamp);
+}
+
+void gm_analysis_document(struct gm_text *out, enum gm_form form, const struct gm_report *report,
+                          const char *const *charts)
+{
+    struct gm_doc doc;
+    gm_doc_begin(&doc, form, out);
+    if (form == GM_JSON)
+        tell_analysis(&doc, report);
+    else
+        say_analysis(&doc, report, charts);
     gm_doc_end(&doc);
 }

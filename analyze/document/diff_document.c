@@ -224,16 +224,6 @@ static void say_pairs(struct gm_doc *d, const struct gm_comparison *c)
 
 /* ---- the files --------------------------------------------------------------------------------------------------- */
 
-static void say_comparison(struct gm_doc *d, const struct gm_comparison *c, const char *const *charts)
-{
-    say_head(d, c, false);
-    for (const char *const *chart = charts; chart != NULL && chart[0] != NULL; chart += 2)
-        gm_doc_picture(d, chart[0], chart[1]);
-    gm_diff_all_runs(d, c);
-    gm_diff_series(d, c);
-    say_pairs(d, c);
-}
-
 static struct gm_doc *begin(struct gm_doc *doc, enum gm_form form, struct gm_text *out)
 {
     gm_doc_begin(doc, form, out);
@@ -245,33 +235,26 @@ static struct gm_doc *begin(struct gm_doc *doc, enum gm_form form, struct gm_tex
 void gm_diff_comment(struct gm_text *out, const struct gm_comparison *c)
 {
     struct gm_doc doc;
-    begin(&doc, GM_MD, out);
-    say_head(&doc, c, true);
+    say_head(begin(&doc, GM_MD, out), c, true);
     gm_diff_all_runs(&doc, c);
     gm_diff_series(&doc, c);
     say_pair(&doc, c, &c->pairs[0]);
     gm_doc_end(&doc);
 }
 
-void gm_diff_markdown(struct gm_text *out, const struct gm_comparison *c, const char *const *charts)
+static void say_comparison(struct gm_doc *d, const struct gm_comparison *c, const char *const *charts)
 {
-    struct gm_doc doc;
-    say_comparison(begin(&doc, GM_MD, out), c, charts);
-    if (c->timeline.how != NULL)
-        gm_doc_say(&doc, GM_SAY, GM_MD, NULL, "%s", c->timeline.how);
-    gm_doc_end(&doc);
-}
-
-void gm_diff_text(struct gm_text *out, const struct gm_comparison *c, bool has_charts)
-{
-    struct gm_doc doc;
-    say_comparison(begin(&doc, GM_TXT, out), c, NULL);
-    if (c->timeline.how != NULL) {
-        gm_doc_open(&doc, NULL, "Timelines");
-        gm_doc_say(&doc, GM_SAY, GM_TXT, NULL, "%s%s", c->timeline.how, has_charts ? " See diff_timeline.png." : "");
-        gm_doc_close(&doc);
-    }
-    gm_doc_end(&doc);
+    const bool is_text = gm_doc_is(d, GM_TXT);
+    for (const char *const *chart = charts; chart != NULL && chart[0] != NULL; chart += 2)
+        gm_doc_picture(d, chart[0], chart[1]);
+    gm_diff_all_runs(d, c);
+    gm_diff_series(d, c);
+    say_pairs(d, c);
+    if (c->timeline.how == NULL)
+        return;
+    gm_doc_open(d, NULL, is_text ? "Timelines" : NULL);
+    gm_doc_tell(d, "%s%s", c->timeline.how, is_text && charts != NULL ? " See diff_timeline.png." : "");
+    gm_doc_close(d);
 }
 
 static void add_other(const struct gm_cell_of *c)
@@ -282,16 +265,24 @@ static void add_other(const struct gm_cell_of *c)
     say_pair(c->doc, c->of, pair);
 }
 
-void gm_diff_json(struct gm_text *out, const struct gm_comparison *c)
+static void tell_comparison(struct gm_doc *d, const struct gm_comparison *c)
+{
+    gm_json_diff_runs(d, c);
+    say_pair(d, c, &c->pairs[0]);
+    gm_doc_nested(d, "others", add_other, GM_NESTED_ROWS(c->pairs + 1, c->pair_count - 1), c);
+    gm_json_diff_timeline(d, c);
+    gm_diff_series(d, c);
+    gm_json_diff_gate(d, c);
+}
+
+void gm_diff_document(struct gm_text *out, enum gm_form form, const struct gm_comparison *c, const char *const *charts)
 {
     struct gm_doc doc;
-    say_head(begin(&doc, GM_JSON, out), c, false);
-    gm_json_diff_runs(&doc, c);
-    say_pair(&doc, c, &c->pairs[0]);
-    gm_doc_nested(&doc, "others", add_other, GM_NESTED_ROWS(c->pairs + 1, c->pair_count - 1), c);
-    gm_json_diff_timeline(&doc, c);
-    gm_diff_series(&doc, c);
-    gm_json_diff_gate(&doc, c);
+    say_head(begin(&doc, form, out), c, false);
+    if (form == GM_JSON)
+        tell_comparison(&doc, c);
+    else
+        say_comparison(&doc, c, charts);
     gm_doc_end(&doc);
 }
 

@@ -290,7 +290,7 @@ static void say_job(struct gm_doc *d, const struct gm_fleet *f, const char *cons
         say_grid(d, f);
 }
 
-static void write(struct gm_text *out, enum gm_form form, const struct gm_fleet *fleet, const char *const *charts)
+void gm_fleet_document(struct gm_text *out, enum gm_form form, const struct gm_fleet *fleet, const char *const *charts)
 {
     struct gm_doc doc;
     gm_doc_begin(&doc, form, out);
@@ -298,21 +298,6 @@ static void write(struct gm_text *out, enum gm_form form, const struct gm_fleet 
     doc.json_name = "fleet.json";
     say_job(&doc, fleet, charts);
     gm_doc_end(&doc);
-}
-
-void gm_fleet_text(struct gm_text *out, const struct gm_fleet *fleet)
-{
-    write(out, GM_TXT, fleet, NULL);
-}
-
-void gm_fleet_markdown(struct gm_text *out, const struct gm_fleet *fleet, const char *const *charts)
-{
-    write(out, GM_MD, fleet, charts);
-}
-
-void gm_fleet_json(struct gm_text *out, const struct gm_fleet *fleet)
-{
-    write(out, GM_JSON, fleet, NULL);
 }
 
 /* ---- fleet.csv --------------------------------------------------------------------------------------------------- */

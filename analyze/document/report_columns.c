@@ -74,6 +74,14 @@ void gm_json_slices(struct gm_doc *d, const char *key, const struct gm_slice *sl
     GM_TABLE(d, slice_columns, slices, count, .key = key, .in = GM_JSON, .of = &whole);
 }
 
+void gm_json_inferred(struct gm_doc *d, const char *key, const struct gm_slice *slices, size_t count, uint64_t whole)
+{
+    if (slices == NULL)
+        gm_json_null(&d->json, key);
+    else
+        gm_json_slices(d, key, slices, count, whole);
+}
+
 void gm_section_slices(struct gm_doc *d, const char *title, const struct gm_slice *slices, size_t count, size_t most,
                        uint64_t whole)
 {

@@ -21,6 +21,8 @@ extern const struct gm_column gm_unusable_columns[5];
 /* The peaks of the four levels as `key`; null for NULL. */
 void gm_json_peaks(struct gm_doc *d, const char *key, const uint64_t peaks[GM_LEVEL_COUNT]);
 void gm_json_slices(struct gm_doc *d, const char *key, const struct gm_slice *slices, size_t count, uint64_t whole);
+/* The same, and null where slices is NULL: they were not inferred. */
+void gm_json_inferred(struct gm_doc *d, const char *key, const struct gm_slice *slices, size_t count, uint64_t whole);
 /* "frames": a stack, innermost first. */
 void gm_json_frames(struct gm_doc *d, const struct gm_frame_row *frames, size_t count);
 

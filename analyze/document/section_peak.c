@@ -295,10 +295,7 @@ void gm_section_peak_sites(struct gm_doc *d, const struct gm_view *v)
                             .is_brief = true};
     if (gm_doc_is(d, GM_JSON)) {
         add_groups(d, "call_sites_at_peak", &sites);
-        if (p->lifetimes == NULL)
-            gm_json_null(&d->json, "lifetimes_at_peak");
-        else
-            gm_json_slices(d, "lifetimes_at_peak", p->lifetimes, p->lifetime_count, whole);
+        gm_json_inferred(d, "lifetimes_at_peak", p->lifetimes, p->lifetime_count, whole);
         add_groups(d, "groups_at_peak", &groups);
         return;
     }

@@ -294,14 +294,13 @@ static void add_contract(struct gm_doc *d, const struct gm_device_report *device
                                 v->peak->event,
                                 v->peak->time_us};
     GM_FIELDS(d, columns, &row, NULL);
-    if (v == NULL)
+    if (v == NULL) {
         gm_json_null(&d->json, "categories_at_peak");
-    else
-        gm_json_slices(d, "categories_at_peak", v->peak->categories, v->peak->category_count, v->peak->requested);
-    if (v == NULL || v->timeline->peak.roles == NULL)
         gm_json_null(&d->json, "roles_at_peak");
-    else
-        gm_json_slices(d, "roles_at_peak", v->timeline->peak.roles, v->timeline->peak.role_count, v->peak->requested);
+        return;
+    }
+    gm_json_slices(d, "categories_at_peak", v->peak->categories, v->peak->category_count, v->peak->requested);
+    gm_json_inferred(d, "roles_at_peak", v->timeline->peak.roles, v->timeline->peak.role_count, v->peak->requested);
 }
 
 static void add_view(struct gm_doc *d, const struct gm_view *v)

@@ -38,16 +38,16 @@ static enum gm_status make(struct gm_text *out, const struct gm_result *result, 
 {
     const struct gm_diffed *d = gm_diff_of(result);
     const struct gm_comparison *c = &d->comparison;
-    const bool is_drawn = !d->options->usual.no_charts;
     const struct gm_chart_list charts = gm_chart_list_of(result->charted);
+    const char *const *drawn = d->options->usual.no_charts ? NULL : charts.v;
     if (strcmp(name, GM_DIFF_FLAMEGRAPH_SVG) == 0)
         return gm_diff_flamegraph_svg(out, c, err);
     if (strcmp(name, GM_DIFF_JSON) == 0)
-        gm_diff_json(out, c);
+        gm_diff_document(out, GM_JSON, c, NULL);
     else if (strcmp(name, "diff_report.txt") == 0)
-        gm_diff_text(out, c, is_drawn);
+        gm_diff_document(out, GM_TXT, c, drawn);
     else if (strcmp(name, "README.md") == 0)
-        gm_diff_markdown(out, c, is_drawn ? charts.v : NULL);
+        gm_diff_document(out, GM_MD, c, drawn);
     else
         gm_diff_comment(out, c);
     return GM_OK;

@@ -73,9 +73,9 @@ static bool lay_out(enum gm_chart chart, const struct gm_comparison *c)
 static bool write_all(const struct gm_comparison *c, size_t *length)
 {
     struct gm_text texts[6] = {{0}};
-    gm_diff_json(&texts[0], c);
-    gm_diff_text(&texts[1], c, true);
-    gm_diff_markdown(&texts[2], c, NULL);
+    gm_diff_document(&texts[0], GM_JSON, c, NULL);
+    gm_diff_document(&texts[1], GM_TXT, c, NULL);
+    gm_diff_document(&texts[2], GM_MD, c, NULL);
     gm_diff_comment(&texts[3], c);
     gm_diff_summary(&texts[4], c, "there");
     enum gm_status status = gm_diff_flamegraph_svg(&texts[5], c, NULL);

@@ -16,11 +16,11 @@ int main(int argc, char **argv)
         return 2;
     GM_FREED struct gm_text out = {0};
     if (strcmp(argv[2], "text") == 0)
-        gm_analysis_text(&out, &report);
+        gm_analysis_document(&out, GM_TXT, &report, NULL);
     else if (strcmp(argv[2], "markdown") == 0)
-        gm_analysis_markdown(&out, &report, strcmp(argv[1], "hostile") == 0 ? hostile_charts : sample_charts);
+        gm_analysis_document(&out, GM_MD, &report, strcmp(argv[1], "hostile") == 0 ? hostile_charts : sample_charts);
     else if (strcmp(argv[2], "json") == 0)
-        gm_analysis_json(&out, &report);
+        gm_analysis_document(&out, GM_JSON, &report, NULL);
     else if (strcmp(argv[2], "summary") == 0)
         gm_analysis_summary(&out, &report, "results/20251114_143025_x");
     else if (strcmp(argv[2], "explain") == 0)

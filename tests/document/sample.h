@@ -25,5 +25,5 @@ bool sample_report(struct gm_report *report, const char *name);
 
 /* NULL-terminated. */
 extern const char *const sample_names[];
-extern const char *const sample_charts[]; /* as gm_analysis_markdown takes them */
+extern const char *const sample_charts[]; /* as gm_analysis_document takes them */
 extern const char *const hostile_charts[];

@@ -19,11 +19,11 @@ enum format { TEXT, MARKDOWN, JSON, SUMMARY, EXPLAIN, FORMATS };
 static void write_format(struct gm_text *out, const struct gm_report *report, enum format format)
 {
     if (format == TEXT)
-        gm_analysis_text(out, report);
+        gm_analysis_document(out, GM_TXT, report, NULL);
     else if (format == MARKDOWN)
-        gm_analysis_markdown(out, report, sample_charts);
+        gm_analysis_document(out, GM_MD, report, sample_charts);
     else if (format == JSON)
-        gm_analysis_json(out, report);
+        gm_analysis_document(out, GM_JSON, report, NULL);
     else if (format == EXPLAIN)
         gm_analysis_explain(out, report);
     else

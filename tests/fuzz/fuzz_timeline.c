@@ -119,8 +119,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         HOLDS(gm_timeline_analyze(&report, &snapshot, &timeline, &err) == GM_OK);
         check(&report);
         report.run_name = report.timestamp = "fuzz";
-        gm_analysis_text(&words, &report);
-        gm_analysis_json(&words, &report);
+        gm_analysis_document(&words, GM_TXT, &report, NULL);
+        gm_analysis_document(&words, GM_JSON, &report, NULL);
         gm_classifier_free(classifier);
     }
     return 0;

@@ -222,7 +222,7 @@ const struct gm_page_result *gm_page_json(uint32_t handle)
     struct gm_opened *o = gm_opened_judged(handle);
     if (o == NULL)
         return NULL;
-    gm_analysis_json(&json, &o->judged.report);
+    gm_analysis_document(&json, GM_JSON, &o->judged.report, NULL);
     return gm_answer_json(&json);
 }
 

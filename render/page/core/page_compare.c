@@ -37,7 +37,7 @@ static const struct gm_page_result *compare(struct gm_summary *made, const struc
     }
     GM_THEN(status, gm_compare(&comparison, runs, count, &options, &err));
     if (status == GM_OK)
-        gm_diff_json(&json, &comparison);
+        gm_diff_document(&json, GM_JSON, &comparison, NULL);
     return status == GM_OK ? gm_answer_json(&json) : gm_answer_fail(&err);
 }
 
