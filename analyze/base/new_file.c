@@ -3,6 +3,7 @@
 
 #include "analyze/base/freed.h"
 #include "analyze/base/hidden.h"
+#include "analyze/base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -54,16 +55,10 @@ static enum gm_status failed(const struct gm_new_file *file, const char *what, i
 
 static const char prefix[] = ".gm-";
 
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* A name beside `path` that does not begin like it, so that nobody takes a half-written file for a whole one. */
 static char *beside(const char *path, unsigned attempt)
 {
-    const char *name = name_of(path);
+    const char *name = gm_file_name(path);
     char *text = NULL, tail[GM_HIDDEN_TAIL];
     if (asprintf(&text, "%.*s%s%.*s.%s", (int)(name - path), path, prefix, 150, name, gm_hidden_tail(tail, attempt)) <
         0)
@@ -110,7 +105,7 @@ void gm_new_file_clean(const char *directory)
 
 static void clean_beside(const char *path)
 {
-    const size_t n = (size_t)(name_of(path) - path);
+    const size_t n = (size_t)(gm_file_name(path) - path);
     GM_FREED char *directory = n == 0 ? strdup(".") : strndup(path, n);
     if (directory != NULL)
         gm_new_file_clean(directory);

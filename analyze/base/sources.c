@@ -28,12 +28,6 @@ struct gm_sources {
     bool failed;                      /* no memory */
 };
 
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
 /* ---- the list --------------------------------------------------------------------------------------------------- */
 
 static void list(struct gm_sources *s, int folder, const char *below, int depth);
@@ -68,7 +62,8 @@ static void list(struct gm_sources *s, int folder, const char *below, int depth)
     (void)closedir(dir);
 }
 
-GM_ORDERING(by_name, struct file, GM_BY(strcmp(name_of(a->path), name_of(b->path))) || GM_BY(strcmp(a->path, b->path)));
+GM_ORDERING(by_name, struct file,
+            GM_BY(strcmp(gm_file_name(a->path), gm_file_name(b->path))) || GM_BY(strcmp(a->path, b->path)));
 
 enum gm_status gm_sources_open(struct gm_sources **sources, const char *folder, struct gm_error *err)
 {
@@ -132,10 +127,10 @@ static struct file *find(struct gm_sources *s, const char *path, bool *several)
         if (is_slash(*c))
             name = c + 1;
     size_t low = 0, best = strstr(path, "-packages") != NULL ? 1 : 0;
-    GM_BISECT(low, s->files.n, i, strcmp(name_of(s->files.v[i].path), name) < 0);
+    GM_BISECT(low, s->files.n, i, strcmp(gm_file_name(s->files.v[i].path), name) < 0);
     struct file *found = NULL;
     *several = false;
-    for (size_t i = low; i < s->files.n && strcmp(name_of(s->files.v[i].path), name) == 0; i++) {
+    for (size_t i = low; i < s->files.n && strcmp(gm_file_name(s->files.v[i].path), name) == 0; i++) {
         const size_t parts = common_parts(path, s->files.v[i].path);
         *several = parts > best ? false : parts == best && found != NULL ? true : *several;
         if (parts > best)

@@ -179,3 +179,9 @@ char *gm_text_take(struct gm_text *t, struct gm_arena *arena)
     gm_text_free(t);
     return copy;
 }
+
+const char *gm_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}

@@ -32,6 +32,9 @@ void gm_text_add_csv_number(struct gm_text *t, uint64_t number);
 /* Text or the value of an attribute of XML 1.0: what that has no way to write becomes U+FFFD. */
 void gm_text_add_xml(struct gm_text *t, const char *s);
 void gm_text_free(struct gm_text *t);
+
+/* What stands behind the last '/' of a path: into it; all of it without one. */
+const char *gm_file_name(const char *path);
 /* What was written, in an arena, and frees it; NULL: no memory. */
 struct gm_arena;
 char *gm_text_take(struct gm_text *t, struct gm_arena *arena);

@@ -146,8 +146,7 @@ static void name_run(char out[GM_NAME_SIZE], const struct gm_fleet_cli_options *
         (copy = strdup(operands[0])) != NULL) {
         for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
             copy[n - 1] = '\0';
-        const char *slash = strrchr(copy, '/');
-        name = slash == NULL ? copy : slash + 1;
+        name = gm_file_name(copy);
     }
     if (name == NULL || name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         name = "fleet";

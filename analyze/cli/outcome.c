@@ -63,7 +63,6 @@ static void tell(struct gm_bar_line *line, const void *argument, double seconds)
     const struct outcome *o = argument;
     const size_t told = atomic_load(&o->told);
     const struct gm_job *job = &o->jobs[told < o->count ? told : o->count - 1];
-    const char *base = strrchr(job->path, '/');
     size_t done = 0;
     for (size_t i = 0; i < o->count; i++) {
         const int stage = atomic_load(&o->jobs[i].stage);
@@ -81,7 +80,7 @@ static void tell(struct gm_bar_line *line, const void *argument, double seconds)
         gm_text_add(&line->text, ":");
     else
         gm_text_printf(&line->text, "%d s: %s", (int)seconds, verbs[stage]);
-    gm_text_printf(&line->text, " %s", base == NULL ? job->path : base + 1);
+    gm_text_printf(&line->text, " %s", gm_file_name(job->path));
 }
 
 static void work(void *argument, size_t i)

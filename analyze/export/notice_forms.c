@@ -105,10 +105,9 @@ static struct fingerprint fingerprint_of(const struct gm_notices *notices, size_
     snprintf(site, sizeof site, "%.*s", (int)(site_length(n->site) < sizeof site ? site_length(n->site) : 255),
              n->site == NULL ? "" : n->site);
     snprintf(number, sizeof number, "%zu", before);
-    const char *slash = strrchr(n->subject, '/'), *subject = slash == NULL ? n->subject : slash + 1;
     uint64_t halves[2] = {UINT64_C(0xCBF29CE484222325), UINT64_C(0x9AE16A3B2F90404F)};
     for (size_t k = 0; k < 2; k++)
-        halves[k] = mix(mix(mix(mix(halves[k], n->rule), site), subject), number);
+        halves[k] = mix(mix(mix(mix(halves[k], n->rule), site), gm_file_name(n->subject)), number);
     snprintf(f.text, sizeof f.text, "%016" PRIx64 "%016" PRIx64, halves[0], halves[1]);
     return f;
 }
@@ -262,10 +261,10 @@ static size_t rule_index(const struct rules *rules, const char *rule)
     return i;
 }
 
-static void add_text_object(struct gm_json *json, const char *key, const char *text)
+static void add_object(struct gm_json *json, const char *key, const char *name, const char *text)
 {
     gm_json_open(json, key, '{');
-    gm_json_string(json, "text", text);
+    gm_json_string(json, name, text);
     gm_json_close(json, '}');
 }
 
@@ -280,7 +279,7 @@ static void add_rules(struct gm_json *json, const struct gm_notices *notices, st
             json->out->failed = true;
         gm_json_open(json, NULL, '{');
         gm_json_string(json, "id", n->rule);
-        add_text_object(json, "shortDescription", n->rule);
+        add_object(json, "shortDescription", "text", n->rule);
         gm_json_close(json, '}');
     }
     gm_json_close(json, ']');
@@ -299,12 +298,8 @@ static void add_result(struct gm_json *json, const struct gm_notices *notices, s
     json_message(json, "text", n);
     gm_json_close(json, '}');
     add_location(json, n);
-    gm_json_open(json, "partialFingerprints", '{');
-    gm_json_string(json, "gmNotice/v1", fingerprint_of(notices, i).text);
-    gm_json_close(json, '}');
-    gm_json_open(json, "properties", '{');
-    gm_json_string(json, "snapshot", n->subject);
-    gm_json_close(json, '}');
+    add_object(json, "partialFingerprints", "gmNotice/v1", fingerprint_of(notices, i).text);
+    add_object(json, "properties", "snapshot", n->subject);
     gm_json_close(json, '}');
 }
 

@@ -128,9 +128,8 @@ static void put_samples(struct profile *p, const struct gm_flame *flame, const c
 /* What a profile of a program has for its binary; pprof shows the name and need not look for symbols. */
 static void put_mapping(struct profile *p, const char *path)
 {
-    const char *slash = path == NULL ? NULL : strrchr(path, '/');
     put_number(&p->message, MAPPING_ID, 1);
-    put_number(&p->message, MAPPING_FILENAME, string_id(p, slash == NULL ? path : slash + 1));
+    put_number(&p->message, MAPPING_FILENAME, string_id(p, path == NULL ? NULL : gm_file_name(path)));
     for (unsigned field = MAPPING_HAS_FUNCTIONS; field <= MAPPING_HAS_INLINE_FRAMES; field++)
         put_number(&p->message, field, 1);
     put_message(&p->out, PROFILE_MAPPING, &p->message);

@@ -7,42 +7,30 @@
 
 #include <inttypes.h>
 
-/* "samples":[...] of one profile; fills `frames`. */
-static void add_samples(struct gm_text *out, struct gm_triples *frames, const struct gm_flame *flame)
+/* The stacks of one profile, what stands between the brackets of "samples" and "weights"; fills `frames`. */
+static void add_stacks(struct gm_text *samples, struct gm_text *weights, struct gm_triples *frames,
+                       const struct gm_flame *flame)
 {
     struct gm_flame_walk walk;
     if (!gm_flame_walk_start(&walk, flame)) {
-        out->failed = true;
+        samples->failed = true;
         return;
     }
-    const char *before = "[";
     while (gm_flame_walk_next(&walk, flame)) {
-        if (flame->nodes[walk.node].self_bytes == 0)
+        const bool is_first = weights->length == 0;
+        const uint64_t bytes = flame->nodes[walk.node].self_bytes;
+        if (bytes == 0)
             continue;
-        gm_text_add(out, before);
-        before = "],\n[";
+        gm_text_add(samples, is_first ? "[" : "],\n[");
         for (size_t i = 0; i < walk.depth; i++) {
             const struct gm_flame_node *node = &flame->nodes[walk.path[i]];
             struct gm_place_in_code place = gm_export_place(node);
-            gm_text_printf(out, i == 0 ? "%" PRIu32 : ",%" PRIu32,
+            gm_text_printf(samples, i == 0 ? "%" PRIu32 : ",%" PRIu32,
                            gm_triples_put(frames, node->name, place.filename, place.line));
         }
+        gm_text_printf(weights, is_first ? "%" PRIu64 : ",%" PRIu64, bytes);
     }
-    gm_text_add(out, before[0] == '[' ? "" : "]");
-    gm_flame_walk_free(&walk);
-}
-
-static void add_weights(struct gm_text *out, const struct gm_flame *flame)
-{
-    struct gm_flame_walk walk;
-    if (!gm_flame_walk_start(&walk, flame)) {
-        out->failed = true;
-        return;
-    }
-    const char *before = "";
-    for (; gm_flame_walk_next(&walk, flame); before = flame->nodes[walk.node].self_bytes == 0 ? before : ",")
-        if (flame->nodes[walk.node].self_bytes > 0)
-            gm_text_printf(out, "%s%" PRIu64, before, flame->nodes[walk.node].self_bytes);
+    gm_text_add(samples, weights->length == 0 ? "" : "]");
     gm_flame_walk_free(&walk);
 }
 
@@ -57,10 +45,10 @@ static void add_profiles(struct gm_text *out, struct gm_triples *frames, const s
                        "%s{\"type\":\"sampled\",\"name\":\"device %" PRId64 ": live at the peak\",\"unit\":\"bytes\","
                        "\"startValue\":0,\"endValue\":%" PRIu64 ",\n\"samples\":[",
                        before, report->devices[d].device, timeline->flame.nodes[0].bytes);
-        add_samples(out, frames, &timeline->flame);
-        gm_text_add(out, "],\n\"weights\":[");
-        add_weights(out, &timeline->flame);
-        gm_text_add(out, "]}");
+        GM_FREED struct gm_text weights = {0};
+        add_stacks(out, &weights, frames, &timeline->flame);
+        out->failed = out->failed || weights.failed;
+        gm_text_printf(out, "],\n\"weights\":[%s]}", weights.data == NULL ? "" : weights.data);
         before = ",\n";
     }
 }

@@ -3,6 +3,7 @@
 
 #include "analyze/base/clock.h"
 #include "analyze/base/freed.h"
+#include "analyze/base/text.h"
 #include "analyze/base/vec.h"
 
 #include <errno.h>
@@ -80,16 +81,10 @@ static bool is_complete(const struct known *one, double now)
 
 /* ---- looks ------------------------------------------------------------------------------------------------------- */
 
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
 /* What is hidden is somebody's file on its way, and what cannot be looked at has gone again. */
 static bool is_taken(const struct gm_found_file *file)
 {
-    return file->status == GM_OK && name_of(file->path)[0] != '.';
+    return file->status == GM_OK && gm_file_name(file->path)[0] != '.';
 }
 
 static bool is_same(const struct gm_found_file *a, const struct gm_found_file *b)
@@ -132,7 +127,7 @@ static enum gm_status look(struct gm_arrivals *a, struct gm_error *err)
         all[n] = (struct known){.file = found.v[i], .since = now};
         found.v[i].path = NULL;
         if (before == NULL)
-            follow(a, all[n].file.path, (size_t)(name_of(all[n].file.path) - all[n].file.path));
+            follow(a, all[n].file.path, (size_t)(gm_file_name(all[n].file.path) - all[n].file.path));
         else if (is_same(&before->file, &all[n].file))
             all[n].since = before->since, all[n].is_told = before->is_told;
         n++;

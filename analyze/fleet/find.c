@@ -9,6 +9,7 @@
 #include "analyze/base/bisect.h"
 #include "analyze/base/freed.h"
 #include "analyze/base/order.h"
+#include "analyze/base/text.h"
 #include "analyze/base/vec.h"
 #include "analyze/formats/decoders.h"
 #include "analyze/run/run_names.h"
@@ -113,18 +114,12 @@ static void add_file(struct walk *w, char *path, bool is_said, const struct stat
     w->files->v[w->files->n++] = file;
 }
 
-static bool is_page(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return strcmp(slash == NULL ? path : slash + 1, GM_RUN_PAGE) == 0;
-}
-
 /* Takes `path` over. */
 static void look_at(struct walk *w, char *path)
 {
     struct stat st, link;
     const bool has_suffix = gm_name_has_snapshot_suffix(path);
-    if (is_page(path)) {
+    if (strcmp(gm_file_name(path), GM_RUN_PAGE) == 0) {
         free(path);
     } else if (lstat(path, &link) != 0 || stat(path, &st) != 0) {
         const int reason = errno;

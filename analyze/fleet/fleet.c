@@ -58,7 +58,7 @@ static bool is_same_row(const struct placed *a, const struct placed *b)
 /* The file's name; with an iteration, '#' for each number in it. */
 static void name_series(struct placed *placed)
 {
-    const char *slash = strrchr(placed->part->path, '/'), *file = slash == NULL ? placed->part->path : slash + 1;
+    const char *file = gm_file_name(placed->part->path);
     char text[GM_NAME_SIZE];
     size_t n = 0;
     for (size_t i = 0; file[i] != '\0' && n + 1 < sizeof text; i++) {
