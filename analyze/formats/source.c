@@ -72,9 +72,11 @@ enum gm_status gm_source_more(struct gm_source *source, size_t want, struct gm_e
 
 /* ---- what the decompressing ones share --------------------------------------------------------------------------- */
 
+static gm_source_read read_filter;
+
 static bool is_filter(const struct gm_source *source)
 {
-    return source->read == gm_source_gzip_read || source->read == gm_source_zstd_read;
+    return source->read == read_filter;
 }
 
 void gm_filter_expect_pickle(struct gm_source *source)
@@ -95,13 +97,6 @@ uint64_t gm_filter_source_disk_bytes(const struct gm_source *source)
     return is_filter(source) ? disk_bytes(source->state) : gm_source_offset(source);
 }
 
-enum gm_status gm_filter_pending(const struct gm_filter *filter, struct gm_error *err)
-{
-    if (filter->error.status != GM_OK && err != NULL)
-        *err = filter->error;
-    return filter->error.status;
-}
-
 static enum gm_status check_limit(const struct gm_filter *filter, struct gm_error *err)
 {
     uint64_t disk = disk_bytes(filter);
@@ -114,20 +109,33 @@ static enum gm_status check_limit(const struct gm_filter *filter, struct gm_erro
                    (unsigned long long)filter->ratio);
 }
 
-enum gm_status gm_filter_deliver(struct gm_filter *filter, size_t got, enum gm_status status, struct gm_error *err)
+/* An error is kept for all later reads; it is reported at once only if there are no bytes to deliver first. */
+static enum gm_status read_filter(void *state, unsigned char *out, size_t size, size_t *got, struct gm_error *err)
 {
-    struct gm_error here = {0};
-    filter->produced += got;
-    enum gm_status limit = check_limit(filter, &here);
-    if (limit != GM_OK) {
-        status = limit;
-        if (err != NULL)
-            *err = here;
+    struct gm_filter *filter = state;
+    *got = 0;
+    if (filter->error.status == GM_OK) {
+        enum gm_status status = filter->some(filter, out, size, got, &filter->error);
+        filter->produced += *got;
+        const enum gm_status limit = check_limit(filter, &filter->error);
+        filter->error.status = limit != GM_OK ? limit : status;
     }
-    if (status == GM_OK)
+    if (filter->error.status == GM_OK || *got > 0)
         return GM_OK;
     if (err != NULL)
-        filter->error = *err;
-    filter->error.status = status;
-    return got > 0 ? GM_OK : status;
+        *err = filter->error;
+    return filter->error.status;
+}
+
+enum gm_status gm_filter_open(struct gm_source *source, struct gm_source *inner, struct gm_filter *filter,
+                              gm_source_read *some, gm_source_close *close, struct gm_error *err)
+{
+    if (filter == NULL) {
+        gm_source_free(inner);
+        *source = (struct gm_source){0};
+        return gm_no_memory(err);
+    }
+    *filter = (struct gm_filter){.inner = *inner, .some = some, .ratio = GM_EXPANSION_OTHER};
+    *inner = (struct gm_source){0};
+    return gm_source_begin(source, read_filter, close, filter, err);
 }

@@ -32,14 +32,18 @@ enum gm_status gm_source_thread_more(struct gm_source *source, size_t want, stru
 #define GM_EXPANSION_PICKLE UINT64_C(250)
 #define GM_EXPANSION_OTHER UINT64_C(1000)
 
+/* A source that decompresses another one; the state of gzip's and zstd's begins with it. */
 struct gm_filter {
     struct gm_source inner;
-    uint64_t produced;     /* decompressed bytes so far */
+    gm_source_read *some;  /* with the state; what it reports counts once the bytes that it gave were read */
+    uint64_t produced;     /* decompressed bytes of earlier reads */
     uint64_t ratio;        /* GM_EXPANSION_... */
     struct gm_error error; /* status != GM_OK: what the next read reports */
 };
 
-gm_source_read gm_source_gzip_read, gm_source_zstd_read; /* both have a struct gm_filter at the start of their state */
+/* Makes *source of `filter`, NULL if there is no memory for it, which takes over `inner`. */
+enum gm_status gm_filter_open(struct gm_source *source, struct gm_source *inner, struct gm_filter *filter,
+                              gm_source_read *some, gm_source_close *close, struct gm_error *err);
 
 /* If *source decompresses: what comes out is known to be a pickle, so the stricter limit holds. */
 void gm_filter_expect_pickle(struct gm_source *source);
@@ -47,10 +51,3 @@ void gm_filter_expect_pickle(struct gm_source *source);
 /* Compressed bytes read so far of the outermost layer, as they are on disk; if the source does not decompress, the
  * bytes consumed. */
 uint64_t gm_filter_source_disk_bytes(const struct gm_source *source);
-
-/* The end of a read that produced *got bytes with `status` (and err filled if it is not GM_OK): counts them, checks the
- * limit, and keeps an error for all later reads; it is reported at once only if there are no bytes to deliver first. */
-enum gm_status gm_filter_deliver(struct gm_filter *filter, size_t got, enum gm_status status, struct gm_error *err);
-
-/* The start of a read: reports the error that was kept. */
-enum gm_status gm_filter_pending(const struct gm_filter *filter, struct gm_error *err);

@@ -60,44 +60,25 @@ static enum gm_status inflate_window(struct gunzip *g, bool *stalled, struct gm_
     }
 }
 
-static enum gm_status gunzip_some(struct gunzip *g, struct gm_error *err)
+static enum gm_status gunzip_some(void *state, unsigned char *out, size_t size, size_t *got, struct gm_error *err)
 {
+    struct gunzip *g = state;
     struct gm_source *inner = &g->filter.inner;
-    while (g->z.avail_out > 0 && !g->is_done) {
-        if (g->between_members) {
-            GM_TRY(next_member(g, err));
-            continue;
-        }
-        bool stalled;
-        enum gm_status status = inflate_window(g, &stalled, err);
+    enum gm_status status = GM_OK;
+    g->z.next_out = out;
+    g->z.avail_out = size < UINT32_MAX ? (uInt)size : UINT32_MAX;
+    while (status == GM_OK && g->z.avail_out > 0 && !g->is_done) {
+        bool stalled = false;
+        status = g->between_members ? next_member(g, err) : inflate_window(g, &stalled, err);
+        *got = (size_t)(g->z.next_out - out);
         if (status == GM_OK && stalled) {
             status = gm_source_more(inner, (size_t)(inner->end - inner->p) + 1, err);
             if (status == GM_OK && inner->at_end && inner->p == inner->end)
-                status = gm_fail(err, GM_E_TRUNCATED, g->filter.produced, "the gzip data ends early, after %llu bytes",
-                                 (unsigned long long)gm_source_offset(inner));
+                status =
+                    gm_fail(err, GM_E_TRUNCATED, g->filter.produced + *got,
+                            "the gzip data ends early, after %llu bytes", (unsigned long long)gm_source_offset(inner));
         }
-        if (status != GM_OK)
-            return status;
     }
-    return GM_OK;
-}
-
-enum gm_status gm_source_gzip_read(void *state, unsigned char *out, size_t size, size_t *got, struct gm_error *err)
-{
-    struct gunzip *g = state;
-    *got = 0;
-    GM_TRY(gm_filter_pending(&g->filter, err));
-    g->z.next_out = out;
-    g->z.avail_out = size < UINT32_MAX ? (uInt)size : UINT32_MAX;
-    uInt room = g->z.avail_out;
-    struct gm_error why = {0};
-    enum gm_status status = gunzip_some(g, &why);
-    *got = room - g->z.avail_out;
-    if (status == GM_E_TRUNCATED)
-        why.offset += *got;
-    status = gm_filter_deliver(&g->filter, *got, status, &why);
-    if (status != GM_OK && err != NULL)
-        *err = why;
     return status;
 }
 
@@ -114,13 +95,8 @@ enum gm_status gm_source_open_gzip(struct gm_source *source, struct gm_source *i
     struct gunzip *g = calloc(1, sizeof *g);
     if (g == NULL || inflateInit2(&g->z, 15 + 16) != Z_OK) {
         free(g);
-        gm_source_free(inner);
-        *source = (struct gm_source){0};
-        return gm_no_memory(err);
+        return gm_filter_open(source, inner, NULL, NULL, NULL, err);
     }
-    g->filter.inner = *inner;
-    g->filter.ratio = GM_EXPANSION_OTHER;
-    *inner = (struct gm_source){0};
     g->between_members = g->is_first = true;
-    return gm_source_begin(source, gm_source_gzip_read, gunzip_close, g, err);
+    return gm_filter_open(source, inner, &g->filter, gunzip_some, gunzip_close, err);
 }

@@ -49,10 +49,12 @@ static enum gm_status refill(struct unzstd *z, uint64_t produced, struct gm_erro
     return status;
 }
 
-static enum gm_status unzstd_some(struct unzstd *z, ZSTD_outBuffer *out, struct gm_error *err)
+static enum gm_status unzstd_some(void *state, unsigned char *out, size_t size, size_t *got, struct gm_error *err)
 {
+    struct unzstd *z = state;
     struct gm_source *inner = &z->filter.inner;
-    while (out->pos < out->size && !z->is_done) {
+    ZSTD_outBuffer buffer = {out, size, 0};
+    while (buffer.pos < size && !z->is_done) {
         if (z->between_frames) {
             GM_TRY(gm_source_more(inner, 4, err));
             z->between_frames = false;
@@ -60,31 +62,17 @@ static enum gm_status unzstd_some(struct unzstd *z, ZSTD_outBuffer *out, struct 
             continue;
         }
         ZSTD_inBuffer in = {inner->p, (size_t)(inner->end - inner->p), 0};
-        size_t before = out->pos, code = ZSTD_decompressStream(z->context, out, &in);
+        const size_t before = buffer.pos, code = ZSTD_decompressStream(z->context, &buffer, &in);
         inner->p += in.pos;
-        uint64_t produced = z->filter.produced + out->pos;
+        *got = buffer.pos;
+        const uint64_t produced = z->filter.produced + *got;
         if (ZSTD_isError(code))
             return explain(z, code, produced, err);
         z->between_frames = code == 0;
-        if (code != 0 && in.pos == 0 && out->pos == before)
+        if (code != 0 && in.pos == 0 && buffer.pos == before)
             GM_TRY(refill(z, produced, err));
     }
     return GM_OK;
-}
-
-enum gm_status gm_source_zstd_read(void *state, unsigned char *out, size_t size, size_t *got, struct gm_error *err)
-{
-    struct unzstd *z = state;
-    *got = 0;
-    GM_TRY(gm_filter_pending(&z->filter, err));
-    ZSTD_outBuffer buffer = {out, size, 0};
-    struct gm_error why = {0};
-    enum gm_status status = unzstd_some(z, &buffer, &why);
-    *got = buffer.pos;
-    status = gm_filter_deliver(&z->filter, *got, status, &why);
-    if (status != GM_OK && err != NULL)
-        *err = why;
-    return status;
 }
 
 static void unzstd_close(void *state)
@@ -102,14 +90,9 @@ enum gm_status gm_source_open_zstd(struct gm_source *source, struct gm_source *i
         z->context = ZSTD_createDCtx();
     if (z == NULL || z->context == NULL) {
         free(z);
-        gm_source_free(inner);
-        *source = (struct gm_source){0};
-        return gm_no_memory(err);
+        return gm_filter_open(source, inner, NULL, NULL, NULL, err);
     }
     ZSTD_DCtx_setParameter(z->context, ZSTD_d_windowLogMax, MAX_WINDOW_LOG);
-    z->filter.inner = *inner;
-    z->filter.ratio = GM_EXPANSION_OTHER;
-    *inner = (struct gm_source){0};
     z->between_frames = true;
-    return gm_source_begin(source, gm_source_zstd_read, unzstd_close, z, err);
+    return gm_filter_open(source, inner, &z->filter, unzstd_some, unzstd_close, err);
 }
