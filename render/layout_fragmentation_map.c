@@ -6,7 +6,6 @@
 
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/bisect.h"
-
 #include "analyze/base/order.h"
 #include "render/devices.h"
 
@@ -37,8 +36,6 @@ enum {
     SHARE = 6,  /* what is longer than this part of a row has one for itself */
     WRAPPED = 7 /* at most so many segments are longer than a row */
 };
-
-/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static double width_of(uint64_t bytes, uint64_t per_row, double width)
 {
@@ -313,7 +310,7 @@ static void draw_row(struct gm_display *d, const struct gm_segment_map *map, con
     for (size_t i = 0; i < row->count; i++) {
         const struct gm_map_segment *segment = &map->segments[row->first + i];
         const uint64_t bytes = row->count == 1 ? row->bytes : segment->bytes;
-        const double width = fmax(bar_width * ((double)bytes / (double)rows->per_row), 1.0 / GM_DISPLAY_SCALE);
+        const double width = width_of(bytes, rows->per_row, bar_width);
         if (bytes > 0 && x + width <= bar_x + bar_width + 1)
             map_draw(d, segment, row->offset, bytes, x, y, fmin(width, bar_x + bar_width - x), bar_height);
         x += bytes > 0 ? width + MAP_GAP : 0;

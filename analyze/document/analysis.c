@@ -113,8 +113,8 @@ static void say_charts(struct gm_doc *d, const char *const *charts, const char *
 static void say_state(struct gm_doc *d, const struct gm_report *report)
 {
     static void (*const sections[])(struct gm_doc * d, const struct gm_report *report) = {
-        gm_section_contents, gm_section_sites, gm_section_blocks,  gm_section_pins,   gm_section_histogram,
-        gm_section_devices,  gm_section_pools, gm_section_streams, gm_section_ledger, gm_section_settings};
+        gm_section_contents, gm_section_sites, gm_section_blocks, gm_section_pins,    gm_section_histogram,
+        gm_section_devices,  gm_section_parts, gm_section_ledger, gm_section_settings};
     for (size_t i = 0; !report->lacks_end && i < sizeof sections / sizeof *sections; i++)
         sections[i](d, report);
     gm_section_trace(d, report);

@@ -182,13 +182,9 @@ static void say_parts(struct gm_doc *d, const struct gm_report *report, bool are
     gm_doc_close(d);
 }
 
-void gm_section_pools(struct gm_doc *d, const struct gm_report *report)
+void gm_section_parts(struct gm_doc *d, const struct gm_report *report)
 {
     say_parts(d, report, true);
-}
-
-void gm_section_streams(struct gm_doc *d, const struct gm_report *report)
-{
     say_parts(d, report, false);
 }
 

@@ -63,8 +63,7 @@ void gm_section_contents(struct gm_doc *d, const struct gm_report *report); /* b
 void gm_section_pins(struct gm_doc *d, const struct gm_report *report);     /* what keeps cached memory */
 void gm_section_histogram(struct gm_doc *d, const struct gm_report *report);
 void gm_section_devices(struct gm_doc *d, const struct gm_report *report);
-void gm_section_pools(struct gm_doc *d, const struct gm_report *report);
-void gm_section_streams(struct gm_doc *d, const struct gm_report *report);
+void gm_section_parts(struct gm_doc *d, const struct gm_report *report);    /* by pool, by stream */
 void gm_section_ledger(struct gm_doc *d, const struct gm_report *report);   /* where every reserved byte is */
 void gm_section_settings(struct gm_doc *d, const struct gm_report *report); /* JSON: "settings" */
 void gm_section_trace(struct gm_doc *d, const struct gm_report *report);    /* what it counts */

@@ -56,6 +56,14 @@ static inline void note_lost(struct getter *g, int key)
     g->lost |= UINT64_C(1) << key;
 }
 
+/* A value that is none of the field's: but for None it is odd. */
+static void note_other(struct getter *g, int key, const char *name, uint32_t ref)
+{
+    note_lost(g, key);
+    if (ref != GM_REF(GM_KIND_CONSTANT, GM_CONSTANT_NONE))
+        g->odd = name;
+}
+
 static inline uint64_t get_uint(struct getter *g, int key, const char *name)
 {
     if ((g->f->present >> key & 1) == 0)
@@ -66,18 +74,13 @@ static inline uint64_t get_uint(struct getter *g, int key, const char *name)
             note_lost(g, key);
         return v->bits;
     }
-    if (v->ref == GM_REF(GM_KIND_CONSTANT, GM_CONSTANT_NONE)) {
-        note_lost(g, key);
-        return GM_ABSENT;
-    }
     if (v->ref == GM_REF(GM_KIND_NUMBER, GM_NUMBER_REAL)) {
         double real;
         memcpy(&real, &v->bits, sizeof real);
         if (real >= 0 && real < 9.0e18 && (double)(uint64_t)real == real)
             return (uint64_t)real;
     }
-    g->odd = name;
-    note_lost(g, key);
+    note_other(g, key, name, v->ref);
     return GM_ABSENT;
 }
 
@@ -114,9 +117,7 @@ static inline uint32_t get_string(struct getter *g, int key, const char *name)
     const struct gm_read_value *v = g->f->value[key];
     if (GM_REF_KIND(v->ref) == GM_KIND_STRING)
         return GM_REF_INDEX(v->ref);
-    note_lost(g, key);
-    if (v->ref != GM_REF(GM_KIND_CONSTANT, GM_CONSTANT_NONE))
-        g->odd = name;
+    note_other(g, key, name, v->ref);
     return 0;
 }
 
@@ -129,9 +130,7 @@ static inline struct gm_stack_id get_stack(struct getter *g, int key, const char
         return (struct gm_stack_id){GM_REF_INDEX(ref)};
     if (ref == GM_REF(GM_KIND_LIST, GM_NODE_EMPTY))
         return (struct gm_stack_id){GM_STACK_EMPTY};
-    note_lost(g, key);
-    if (ref != GM_REF(GM_KIND_CONSTANT, GM_CONSTANT_NONE))
-        g->odd = name;
+    note_other(g, key, name, ref);
     return (struct gm_stack_id){0};
 }
 
@@ -161,9 +160,7 @@ static bool read_pool(struct gm_assembler *a, struct getter *g, int key, const c
             return pool->v != 0;
         }
     }
-    note_lost(g, key);
-    if (ref != GM_REF(GM_KIND_CONSTANT, GM_CONSTANT_NONE))
-        g->odd = name;
+    note_other(g, key, name, ref);
     return true;
 }
 
@@ -183,9 +180,7 @@ static inline __attribute__((always_inline)) bool get_stream(struct gm_assembler
         return true;
     const struct gm_read_value *v = g->f->value[GM_KEY_STREAM];
     if (v->ref != GM_REF(GM_KIND_NUMBER, GM_NUMBER_POSITIVE) && v->ref != GM_REF(GM_KIND_NUMBER, GM_NUMBER_NEGATIVE)) {
-        note_lost(g, GM_KEY_STREAM);
-        if (v->ref != GM_REF(GM_KIND_CONSTANT, GM_CONSTANT_NONE))
-            g->odd = "stream";
+        note_other(g, GM_KEY_STREAM, "stream", v->ref);
         return true;
     }
     if (v->bits > INT64_MAX && GM_REF_INDEX(v->ref) == GM_NUMBER_POSITIVE)
@@ -204,11 +199,8 @@ static bool get_truth(struct getter *g, int key, const char *name, uint8_t *trut
         *truth = ref == GM_REF(GM_KIND_CONSTANT, GM_CONSTANT_TRUE) ? GM_TRUE : GM_FALSE;
     else if (ref == GM_REF(GM_KIND_NUMBER, GM_NUMBER_POSITIVE)) /* protocols 0 and 1 of Python 2 have no booleans */
         *truth = g->f->value[key]->bits != 0 ? GM_TRUE : GM_FALSE;
-    else {
-        note_lost(g, key);
-        if (ref != GM_REF(GM_KIND_CONSTANT, GM_CONSTANT_NONE))
-            g->odd = name;
-    }
+    else
+        note_other(g, key, name, ref);
     return true;
 }
 
@@ -269,6 +261,11 @@ static inline bool learn(struct gm_assembler *a, enum gm_order_kind kind, const 
         return gm_keep_order_slow(a, kind, g->f->present, pairs, count);
     return gm_keep_order(a, kind, g->f->present, pairs, count);
 }
+
+/* Adds a row to its table; *ref: what it is called there. */
+#define ADD_ROW(a, ref, kind, table, row)                                                                              \
+    (*(ref) = GM_REF(kind, (table)->n), (a)->m->hit_limit |= (table)->n >= GM_MAX_ID,                                  \
+     !(a)->m->hit_limit && GM_VEC_PUSH(table, row))
 
 #define EVENT_COLUMNS                                                                                                  \
     (BIT(ACTION) | BIT(ADDR) | BIT(DEVICE_FREE) | BIT(SIZE) | BIT(STREAM) | BIT(TIME_US) | BIT(COMPILE_CONTEXT) |      \
@@ -373,9 +370,7 @@ static bool make_segment(struct gm_assembler *a, struct getter *g, uint32_t *ref
         !keep_missing(a, g, GM_ROW_SEGMENT, a->m->segments.n, GM_KEY_DEVICE) ||
         !keep_missing(a, g, GM_ROW_SEGMENT, a->m->segments.n, GM_KEY_BLOCKS))
         return false;
-    *ref = GM_REF(GM_KIND_SEGMENT, a->m->segments.n);
-    a->m->hit_limit |= a->m->segments.n >= GM_MAX_ID;
-    return !a->m->hit_limit && GM_VEC_PUSH(&a->m->segments, row);
+    return ADD_ROW(a, ref, GM_KIND_SEGMENT, &a->m->segments, row);
 }
 
 #define BLOCK_COLUMNS (BIT(ADDRESS) | BIT(SIZE) | BIT(REQUESTED_SIZE) | BIT(STATE) | BIT(FRAMES))
@@ -427,9 +422,7 @@ static bool make_block(struct gm_assembler *a, struct getter *g, uint32_t *ref)
     }
     if (!keep_missing(a, g, GM_ROW_BLOCK, a->m->blocks.n, GM_KEY_ADDRESS))
         return false;
-    *ref = GM_REF(GM_KIND_BLOCK, a->m->blocks.n);
-    a->m->hit_limit |= a->m->blocks.n >= GM_MAX_ID;
-    return !a->m->hit_limit && GM_VEC_PUSH(&a->m->blocks, row);
+    return ADD_ROW(a, ref, GM_KIND_BLOCK, &a->m->blocks, row);
 }
 
 #define FRAME_COLUMNS (BIT(NAME) | BIT(FILENAME) | BIT(LINE))
@@ -474,9 +467,7 @@ static bool make_annotation(struct gm_assembler *a, struct getter *g, uint32_t *
     row.time_us = get_int(g, GM_KEY_TIME_US, "time_us", GM_ABSENT_TIME);
     if (!keep_missing(a, g, GM_ROW_ANNOTATION, a->m->annotations.n, GM_KEY_DEVICE))
         return false;
-    *ref = GM_REF(GM_KIND_ANNOTATION, a->m->annotations.n);
-    a->m->hit_limit |= a->m->annotations.n >= GM_MAX_ID;
-    return !a->m->hit_limit && GM_VEC_PUSH(&a->m->annotations, row);
+    return ADD_ROW(a, ref, GM_KIND_ANNOTATION, &a->m->annotations, row);
 }
 
 #define HISTORY_KEYS (BIT(ADDR) | BIT(REAL_SIZE) | BIT(FRAMES) | BIT(CPP_FRAMES))
@@ -495,9 +486,7 @@ static bool make_history(struct gm_assembler *a, struct getter *g, const struct 
         return false;
     if (g->odd != NULL && !odd_field(a, ROW_HISTORY, g->odd))
         return false;
-    *ref = GM_REF(GM_KIND_HISTORY, a->history.n);
-    a->m->hit_limit |= a->history.n >= GM_MAX_ID;
-    return !a->m->hit_limit && GM_VEC_PUSH(&a->history, row);
+    return ADD_ROW(a, ref, GM_KIND_HISTORY, &a->history, row);
 }
 
 enum gm_status gm_assembler_make_row(struct gm_assembler *a, const struct gm_read_value *pairs, size_t count,
