@@ -211,13 +211,12 @@ static void put_end(struct gm_text *out, struct gm_display *scratch, const struc
     int y = height_of(boxes) + 10;
     const size_t levels = boxes->n > 0 ? boxes->deepest + 1 - boxes->rows : 0;
     const char *left_out = "";
-    char number[GM_NUMBER_TEXT];
     if (boxes->narrow > 0)
         left_out = gm_display_printf(scratch, "%s frame%s too narrow to be shown. ",
-                                     gm_count_format(number, boxes->narrow), boxes->narrow == 1 ? " is" : "s are");
+                                     gm_digits_text(scratch, boxes->narrow), boxes->narrow == 1 ? " is" : "s are");
     if (levels > 0)
         left_out = gm_display_printf(scratch, "%s%s deeper level%s left out.", left_out,
-                                     gm_count_format(number, levels), levels == 1 ? " is" : "s are");
+                                     gm_digits_text(scratch, levels), levels == 1 ? " is" : "s are");
     if (legend != NULL) {
         y += put_keys(out, y, legend->keys, legend->count);
         put_text(out, "s", PAD, y + 10, legend->note);
@@ -235,18 +234,17 @@ static void put_end(struct gm_text *out, struct gm_display *scratch, const struc
 static void put_numbers(struct gm_text *out, struct gm_display *scratch, const struct gm_flame_node *node,
                         const struct gm_diff_node *both, uint64_t whole)
 {
-    char size[GM_SIZE_TEXT], after[GM_SIZE_TEXT], count[GM_NUMBER_TEXT];
     if (both != NULL) {
-        gm_text_printf(out, "\nbase %s, new %s, ", gm_size_format(size, both->base),
-                       gm_size_format(after, both->after));
+        gm_text_printf(out, "\nbase %s, new %s, ", gm_size_text(scratch, both->base),
+                       gm_size_text(scratch, both->after));
         gm_text_add_xml(out, gm_change_text(scratch, both->base, both->after)); /* "<0.1%" */
         return;
     }
-    gm_text_printf(out, "\n%s (", gm_size_format(size, node->bytes));
-    gm_text_add_xml(out, gm_percent_text(count, node->bytes, whole));
-    gm_text_printf(out, ") in %s block%s", gm_count_format(count, node->blocks), node->blocks == 1 ? "" : "s");
+    gm_text_printf(out, "\n%s (", gm_size_text(scratch, node->bytes));
+    gm_text_add_xml(out, gm_share_text(scratch, node->bytes, whole));
+    gm_text_printf(out, ") in %s block%s", gm_digits_text(scratch, node->blocks), node->blocks == 1 ? "" : "s");
     if (node->self_bytes > 0 && node->self_bytes < node->bytes)
-        gm_text_printf(out, "\nmade here: %s", gm_size_format(size, node->self_bytes));
+        gm_text_printf(out, "\nmade here: %s", gm_size_text(scratch, node->self_bytes));
 }
 
 static void put_boxes(struct gm_text *out, struct gm_display *scratch, const struct gm_flame *flame,

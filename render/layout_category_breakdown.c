@@ -36,14 +36,13 @@ static void draw_rows(struct gm_page *page, const struct gm_folded *f)
     for (size_t i = 0; i < f->n; i++) {
         const struct gm_piece *part = &f->parts[i];
         double middle = page->y + pitch * ((double)i + 0.5);
-        char blocks[GM_NUMBER_TEXT];
         gm_display_rect(d, GM_PAGE_LEFT, middle - 6, 12, 12, part->fill, GM_RECT_SWATCH);
         gm_put_between(d, name_x, bar_x - 8, middle, gm_style_label, part->name);
         gm_display_rect(d, bar_x, middle - bar / 2, gm_axis_span(&axis, part->bytes, bar_width), bar, part->fill,
                         GM_RECT_BAR);
         gm_put_between(d, bar_x + bar_width + 8, bytes_end, middle, gm_style_value, gm_size_text(d, part->bytes));
         gm_put_between(d, bytes_end + 4, share_end, middle, gm_style_value, gm_share_text(d, part->bytes, f->bytes));
-        gm_put_between(d, share_end + 4, blocks_end, middle, muted, gm_count_text(blocks, f->blocks[i]));
+        gm_put_between(d, share_end + 4, blocks_end, middle, muted, gm_number_text(d, f->blocks[i]));
     }
     page->y = bottom + GM_AXIS_HEIGHT;
 }

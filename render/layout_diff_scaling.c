@@ -70,10 +70,9 @@ static const char *formula_of(struct gm_display *d, const struct gm_series *seri
                               (k == 2 && (fit->law == GM_LAW_QUADRATIC || fit->law == GM_LAW_FULL));
         if (!is_there)
             continue;
-        char size[GM_SIZE_TEXT];
         const double bytes = fabs(c[k]);
-        gm_size_format(size, bytes < 9e18 ? (uint64_t)(bytes + 0.5) : UINT64_C(9000000000000000000));
-        const char *shown = bytes < 1024 ? gm_display_printf(d, "%s B", gm_decimals_text(d, bytes)) : size;
+        const char *shown = bytes < 1024 ? gm_display_printf(d, "%s B", gm_decimals_text(d, bytes))
+                                         : gm_size_text(d, (uint64_t)(fmin(bytes, 9e18) + 0.5));
         text = gm_display_printf(d, "%s%s%s%s%s%s", text,
                                  is_first   ? (c[k] < 0 ? "-" : "")
                                  : c[k] < 0 ? " - "

@@ -212,22 +212,20 @@ static void draw_legend(struct gm_page *page, const struct gm_comparison *c)
             gm_put(d, GM_PAGE_LEFT + name_width, middle, 400, gm_style_note, "no trace");
             continue;
         }
-        char peak[GM_SIZE_TEXT], event[GM_NUMBER_TEXT], events[GM_NUMBER_TEXT];
         const struct gm_level_peak *at = &device->peaks[GM_LEVEL_ALLOCATED];
         if (at->bytes == GM_REPORT_NONE)
             at = &device->peaks[GM_LEVEL_REQUESTED];
-        gm_size_format(peak, at->bytes);
         const char *where = at->event == GM_REPORT_NONE
                                 ? "before the first event"
-                                : gm_display_printf(d, "at event %s of %s", gm_count_format(event, at->event),
-                                                    gm_count_format(events, device->events));
+                                : gm_display_printf(d, "at event %s of %s", gm_digits_text(d, at->event),
+                                                    gm_digits_text(d, device->events));
         if (at->event != GM_REPORT_NONE)
             where = gm_display_printf(d, "%s%s", where, around(d, device, at->event));
         gm_put_between(
             d, GM_PAGE_LEFT + name_width, GM_PAGE_RIGHT, middle, gm_style_note,
             gm_display_printf(d, "peak %s %s %s",
                               device->peaks[GM_LEVEL_ALLOCATED].bytes == GM_REPORT_NONE ? "requested" : "allocated",
-                              peak, where));
+                              gm_size_text(d, at->bytes), where));
     }
 }
 

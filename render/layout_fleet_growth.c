@@ -140,10 +140,9 @@ static void draw_plot(struct gm_page *page, const struct gm_fleet *f, bool is_en
         }
     }
     const struct gm_fleet_line *line = is_end ? &f->growths[0].allocated_end : &f->growths[0].reserved;
-    char slope[GM_SIZE_TEXT];
     gm_page_section(page, title,
                     gm_display_printf(p.d, "%s: %s per iteration%s", gm_name(f->rows[f->growths[0].row].label),
-                                      gm_size_format_delta(slope, (int64_t)fmin(fmax(line->slope, -9e18), 9e18)),
+                                      gm_delta_text(p.d, (int64_t)fmin(fmax(line->slope, -9e18), 9e18)),
                                       line->is_growing ? ", growing" : ""));
     page->y += 6;
     p.top = page->y;

@@ -271,14 +271,12 @@ static void label_row(struct gm_display *d, const struct gm_segment_map *map, co
     const struct gm_map_segment *last = &map->segments[row->first + row->count - 1];
     struct gm_style end = gm_style_end;
     end.color = GM_INK;
-    char size[GM_SIZE_TEXT];
     if (row->offset > 0) {
         end.color = GM_MUTED;
-        gm_put_between(d, GM_PAGE_LEFT, bar_x - 8, y, end,
-                       gm_display_printf(d, "+ %s", gm_size_format(size, row->offset)));
+        gm_put_between(d, GM_PAGE_LEFT, bar_x - 8, y, end, gm_display_printf(d, "+ %s", gm_size_text(d, row->offset)));
         return;
     }
-    gm_size_format(size, segment->bytes);
+    const char *size = gm_size_text(d, segment->bytes);
     uint64_t used = used_in(segment);
     if (row->count == 1) {
         gm_put_between(d, GM_PAGE_LEFT, bar_x - 76, y, gm_style_note,

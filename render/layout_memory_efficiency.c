@@ -65,13 +65,11 @@ static void draw_grade_row(struct gm_display *d, const char *name, const struct 
         gm_put(d, x, middle, 50, gm_style_label, text);
         gm_put_between(d, x + 54, GM_PAGE_RIGHT, middle, word, gm_grade_name(grade));
     }
-    char allocated[GM_SIZE_TEXT], reserved[GM_SIZE_TEXT];
     if (span > 200) {
         struct gm_style inside = gm_style_note;
         inside.color = gm_text_color_on(gm_use_fill(GM_USE_ALLOCATED).color);
         gm_put(d, bar_x + 7, middle, span - 14, inside,
-               gm_display_printf(d, "%s of %s", gm_size_format(allocated, totals->allocated),
-                                 gm_size_format(reserved, totals->reserved)));
+               gm_display_printf(d, "%s of %s", gm_size_text(d, totals->allocated), gm_size_text(d, totals->reserved)));
     }
 }
 

@@ -69,18 +69,16 @@ static void draw_legend(struct gm_page *page, const struct gm_layers *layers, co
     const struct gm_traced *one = &devices->v[0];
     const struct gm_curve *curve = &one->timeline->curve;
     const bool has_numbers = devices->n == 1 && curve->column_count > 0 && curve->layer_count > 0;
-    char size[GM_SIZE_TEXT];
     if (has_numbers) {
         const size_t column = highest(curve);
         const unsigned char *slots = gm_layers_slots(page->display, layers, curve);
         if (slots == NULL)
             return;
         gm_layers_sum(layers, slots, curve, column, bytes);
-        gm_size_format(size, curve->columns[column].high.active);
         gm_page_note(page, gm_display_printf(page->display, "At the highest moment, %s: %s %s; top of the stack first",
                                              gm_moment_text(page->display, one, curve->columns[column].high_event,
                                                             one->timeline->peak_active.time_us),
-                                             size,
+                                             gm_size_text(page->display, curve->columns[column].high.active),
                                              one->timeline->reconciliation.is_reconstructed ? "active, in blocks"
                                                                                             : "requested"));
         page->y += 4;

@@ -65,11 +65,10 @@ static void draw_reconciliation(struct gm_page *page, const struct gm_report *re
     gm_stacked_bar(d, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, 36, parts, 3, (double)whole);
     page->y += 36 + 8;
     page->y += gm_legend(d, page->y, 3, parts, 3, whole) + 4;
-    char requested[GM_SIZE_TEXT], active[GM_SIZE_TEXT];
     const char *all = gm_size_text(d, l->reserved);
-    const char *sums = gm_display_printf(d, "%s requested + %s rounding = %s active",
-                                         gm_size_format(requested, traced->peak->requested), gm_size_text(d, rounding),
-                                         gm_size_format(active, l->active));
+    const char *sums =
+        gm_display_printf(d, "%s requested + %s rounding = %s active", gm_size_text(d, traced->peak->requested),
+                          gm_size_text(d, rounding), gm_size_text(d, l->active));
     sums = l->active > l->reserved
                ? gm_display_printf(d, "%s, but %s reserved: blocks lie outside all segments", sums, all)
                : gm_display_printf(d, "%s; + %s cached = %s reserved", sums, gm_size_text(d, cached), all);
@@ -109,22 +108,21 @@ static void draw_site(struct gm_display *d, const struct gm_traced *traced, cons
     const double room = site_end - GM_PAGE_LEFT;
     gm_put_between(d, GM_PAGE_LEFT, site_end, y + 8.5, style,
                    gm_shorten_site(d, gm_name(site->label), room, style.size, style.weight));
-    char blocks[GM_NUMBER_TEXT], size[GM_SIZE_TEXT];
     const char *what = gm_shorten_end(d, gm_name(site->category), room / 2, style.size, style.weight);
     if (site->role != NULL)
         what = gm_display_printf(d, "%s" DOT "%s", what,
                                  gm_shorten_end(d, site->role, room / 4, style.size, style.weight));
-    what = gm_display_printf(d, "%s" DOT "%s block%s", what, gm_count_text(blocks, site->blocks),
+    what = gm_display_printf(d, "%s" DOT "%s block%s", what, gm_number_text(d, site->blocks),
                              site->blocks == 1 ? "" : "s");
     gm_put_between(d, GM_PAGE_LEFT, site_end, y + 22.5, gm_style_note, what);
     const double middle = y + 15.5, span = gm_axis_span(axis, site->bytes, bar_width);
     gm_display_rect(d, bar_x, middle - 8, span, 16, gm_solid(site->color), GM_RECT_BAR);
-    gm_put_value(d, bar_x + span + 6, bar_x + span + 90, middle, gm_style_label, gm_size_format(size, site->bytes));
+    gm_put_value(d, bar_x + span + 6, bar_x + span + 90, middle, gm_style_label, gm_size_text(d, site->bytes));
     if (site->peak_without == GM_REPORT_NONE)
         return;
     const char *percent =
         gm_share_text(d, gm_sat_sub(traced->peak->requested, site->peak_without), traced->peak->requested);
-    gm_size_format(size, site->peak_without);
+    const char *size = gm_size_text(d, site->peak_without);
     gm_put_between(d, value_end + 4, without_end, middle, gm_style_value,
                    site->peak_without >= traced->peak->requested ? gm_display_printf(d, "%s (no less)", size)
                                                                  : gm_display_printf(d, "%s (%s less)", size, percent));

@@ -77,11 +77,10 @@ static void draw_bar(struct gm_display *d, const struct panel *panel, const stru
         return;
     double span = gm_axis_span(axis, value, panel_width);
     gm_display_rect(d, panel->x, y, span, bar_height, gm_use_fill(use), GM_RECT_BAR);
-    char size[GM_SIZE_TEXT];
     struct gm_style style = gm_style_label;
     style.size = GM_TEXT_SMALL;
     gm_put_value(d, panel->x + span + 6, panel->x + span + value_room - 2, y + bar_height / 2, style,
-                 panel->is_bytes ? gm_size_format(size, value) : gm_number_text(d, value));
+                 panel->is_bytes ? gm_size_text(d, value) : gm_number_text(d, value));
 }
 
 static void draw_panel(struct gm_display *d, const struct gm_report *report, const struct rows *rows,

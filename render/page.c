@@ -50,10 +50,8 @@ static const char *totals_line(struct gm_display *display, const struct gm_repor
     const char *percent = gm_share_text(display, t->allocated, t->reserved);
     const char *line =
         gm_display_printf(display, "%s reserved" DOT "%s allocated" DOT "%s cached", reserved, allocated, cached);
-    if (t->pending > 0) {
-        char pending[GM_SIZE_TEXT];
-        line = gm_display_printf(display, "%s" DOT "%s pending", line, gm_size_format(pending, t->pending));
-    }
+    if (t->pending > 0)
+        line = gm_display_printf(display, "%s" DOT "%s pending", line, gm_size_text(display, t->pending));
     if (t->reserved > 0)
         line = gm_display_printf(display, "%s" DOT "%s efficient", line, percent);
     return line;
@@ -222,8 +220,7 @@ static void label_part(struct gm_display *display, const struct gm_piece *part, 
     const double pad = 7, room = width - 2 * pad, middle = y + height / 2;
     const struct gm_style style = {GM_TEXT_SMALL, GM_REGULAR, gm_text_color_on(part->fill.color), GM_ANCHOR_START,
                                    GM_ELLIPSIS_END};
-    char size[GM_SIZE_TEXT];
-    gm_size_format(size, part->bytes);
+    const char *size = gm_size_text(display, part->bytes);
     const char *both = gm_display_printf(display, "%s  %s", part->name, size);
     double size_width = gm_text_width(size, style.size, style.weight);
     double name_width = gm_text_width(part->name, style.size, style.weight);

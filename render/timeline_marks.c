@@ -114,10 +114,9 @@ static void draw_band(const struct gm_plot *plot, const struct gm_band *band, si
 static void draw_crowd(const struct gm_plot *plot, size_t n, enum band_kind kind, double x1, double x2, double y)
 {
     static const char *const names[BAND_KINDS] = {"steps", "phases", "ranges", "ranges"};
-    char number[GM_NUMBER_TEXT];
     const struct gm_style style = {GM_TEXT_SMALL, GM_REGULAR, GM_INK, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
     gm_display_rect(plot->display, x1, y, fmax(x2 - x1, 1), band_height, gm_solid(0xdfe4ea), GM_RECT_PLAIN);
-    const char *label = gm_display_printf(plot->display, "%s %s", gm_count_format(number, n), names[kind]);
+    const char *label = gm_display_printf(plot->display, "%s %s", gm_digits_text(plot->display, n), names[kind]);
     if (gm_text_width(label, style.size, style.weight) + 8 <= x2 - x1)
         gm_put(plot->display, (x1 + x2) / 2, y + band_height / 2, x2 - x1 - 4, style, label);
 }
@@ -203,7 +202,6 @@ static void put_label(const struct gm_plot *plot, double x, double y, uint32_t c
 static void mark_peak(const struct gm_plot *plot, double y)
 {
     const struct gm_peak *peak = plot->traced->peak;
-    char size[GM_SIZE_TEXT];
     if (peak->requested == 0)
         return;
     const bool has_active = peak->levels.active != GM_REPORT_NONE && peak->levels.active > 0;
@@ -213,20 +211,20 @@ static void mark_peak(const struct gm_plot *plot, double y)
     gm_display_line(plot->display, x - 0.5, plot->top, x - 0.5, fmax(mark, plot->top), GM_INK, true);
     put_diamond(plot->display, x, mark, GM_INK);
     put_label(plot, x, y, GM_INK,
-              gm_display_printf(plot->display, "Peak: %s requested at %s", gm_size_format(size, peak->requested),
+              gm_display_printf(plot->display, "Peak: %s requested at %s", gm_size_text(plot->display, peak->requested),
                                 gm_moment_text(plot->display, plot->traced, peak->event, peak->time_us)));
 }
 
 static void mark_reserved(const struct gm_plot *plot, double y)
 {
     const struct gm_moment *peak = &plot->traced->timeline->peak_reserved;
-    char size[GM_SIZE_TEXT];
     if (peak->levels.reserved == 0 || peak->levels.reserved == GM_REPORT_NONE)
         return;
     const double x = gm_plot_x_of_event(plot, peak->event), mark = gm_plot_y_of(plot, peak->levels.reserved);
     gm_display_line(plot->display, x - 0.5, y - 6, x - 0.5, fmax(mark, plot->top), GM_MUTED, false);
     put_label(plot, x, y, GM_MUTED,
-              gm_display_printf(plot->display, "Most reserved: %s at %s", gm_size_format(size, peak->levels.reserved),
+              gm_display_printf(plot->display, "Most reserved: %s at %s",
+                                gm_size_text(plot->display, peak->levels.reserved),
                                 gm_moment_text(plot->display, plot->traced, peak->event, peak->time_us)));
 }
 
@@ -241,10 +239,9 @@ static void mark_ooms(const struct gm_plot *plot)
     }
     double taken = GM_PAGE_LEFT; /* up to here */
     for (size_t i = 0; i < timeline->oom_count; i++) {
-        char size[GM_SIZE_TEXT];
         const double x = gm_plot_x_of_event(plot, timeline->ooms[i].event);
         const char *text = gm_display_printf(plot->display, "Out of memory: %s asked for",
-                                             gm_size_format(size, timeline->ooms[i].asked));
+                                             gm_size_text(plot->display, timeline->ooms[i].asked));
         const double width = gm_text_width(text, style.size, style.weight) + 8;
         const double from = x + width > GM_PAGE_RIGHT ? x - width : x;
         if (from < taken)

@@ -220,7 +220,6 @@ double gm_plot_ticks(const struct gm_plot *plot)
         fmin(GM_PLOT_WIDTH * step * unit.us / end - 6, 2 * (GM_DISPLAY_WIDTH - GM_PLOT_X - GM_PLOT_WIDTH));
     for (unsigned i = 0; i <= MOST_TICKS; i++) {
         const double at = step * i * unit.us, x = GM_PLOT_X + GM_PLOT_WIDTH * at / end;
-        char text[GM_NUMBER_TEXT];
         if (at > end * (1 + 1e-9))
             break;
         gm_display_line(plot->display, x, plot->bottom, x, plot->bottom + 5, GM_MUTED, false);
@@ -231,7 +230,7 @@ double gm_plot_ticks(const struct gm_plot *plot)
             y += line;
         }
         const uint64_t event = curve->is_by_time ? event_at(curve, fmin(at, end)) : (uint64_t)fmin(at, 9e18);
-        gm_put(plot->display, x, y, room, gm_style_tick, gm_count_text(text, event));
+        gm_put(plot->display, x, y, room, gm_style_tick, gm_number_text(plot->display, event));
     }
     if (curve->is_by_time)
         caption(plot, first, "time");
