@@ -365,7 +365,7 @@ static bool is_activation(const struct gm_lives *l, size_t a)
 }
 
 enum {
-    PART_OF_LAYER = 50,
+    PART_OF_LAYER = 20,
     SMALL_PART = 10000 /* of the peak */,
     LONG_LOOP = 16 /* passes of one line */,
     MANY_PASSES = 64 /* no layers */
@@ -376,23 +376,24 @@ static bool is_large(const struct gm_lives *l, size_t a)
     return gm_requested(l->h, a) >= l->at_peak / SMALL_PART;
 }
 
-/* Whether the forward pass that leads to the peak makes it: a backward pass that has begun has freed some by then. */
-static bool is_of_peak(const struct gm_lives *l, size_t a)
-{
-    return is_activation(l, a) && is_large(l, a) && l->h->born[a] <= l->peak &&
-           gm_lives_round(l, l->h->born[a]) == gm_lives_round(l, l->peak);
-}
-
 struct passes;
 
-/* What loops of layers are looked for with: whether an allocation was made in a layer of one that was found;
- * [gm_stack_id] and [number] of what was not: count_others(). */
+/* What loops of layers are looked for with: when the forward pass that leads to the peak ends; whether an allocation
+ * was made in a layer of one that was found; [gm_stack_id] and [number] of what was not: count_others(). */
 struct loops {
+    uint32_t end; /* moment */
     bool *is_in;
     uint32_t *counts;
     uint64_t *bytes_of_count;
     const struct passes *passes;
 };
+
+/* Whether that forward pass makes it, not one of another batch before it. */
+static bool is_of_peak(const struct gm_lives *l, const struct loops *loops, size_t a)
+{
+    return is_activation(l, a) && is_large(l, a) && l->h->born[a] <= loops->end && l->h->freed[a] > loops->end &&
+           gm_lives_round(l, l->h->born[a]) == gm_lives_round(l, l->peak);
+}
 
 /* A stack that makes as many activations in each layer. stack 0: there is none. */
 struct anchor {
@@ -400,28 +401,28 @@ struct anchor {
     size_t each, layers;
 };
 
-/* How many of a stack there are for each of so many layers, if it may be of all of them: the first or the last one may
- * lack any. 0: it is not. */
+/* How many of a stack there are for each of so many layers, if it may be of all of them: the first or the last one, and
+ * a tenth of all, may lack any. 0: it is not. */
 static size_t in_each(size_t count, size_t layers)
 {
     const size_t each = (count + layers / 2) / layers, whole = each * layers;
-    return (count > whole ? count - whole : whole - count) <= each ? each : 0;
+    return (count > whole ? count - whole : whole - count) <= gm_max(each, count / 10) ? each : 0;
 }
 
 static uint64_t bytes_of_layers(const uint64_t *bytes_of_count, size_t n, size_t layers)
 {
     uint64_t bytes = 0;
-    for (size_t count = layers - 1; count <= n; count++)
+    for (size_t count = layers - layers / 10 - 1; count <= n; count++)
         bytes += in_each(count, layers) > 0 ? bytes_of_count[count] : 0;
     return bytes;
 }
 
 /* The first such one: layers begin with it. There are as many layers as some activations have siblings of their stack:
  * as many as explain how often that share of what any number explains are there, if that is half of the bytes. */
-static void find_anchor(const struct gm_lives *l, const uint32_t *counts, const uint64_t *bytes_of_count, double share,
-                        struct anchor *anchor)
+static void find_anchor(const struct gm_lives *l, const struct loops *loops, double share, struct anchor *anchor)
 {
     const size_t n = l->h->allocation_count;
+    const uint64_t *bytes_of_count = loops->bytes_of_count;
     size_t layers = 0;
     uint64_t all = 0, most = 0;
     for (size_t k = 3; k <= n; k++)
@@ -436,8 +437,8 @@ static void find_anchor(const struct gm_lives *l, const uint32_t *counts, const 
         return;
     for (uint32_t e = 0; e < l->peak; e++) {
         const uint32_t a = l->h->of_event[e];
-        const size_t each = a == GM_NEVER ? 0 : in_each(counts[gm_lives_stack(l, a)], layers);
-        if (each == 0 || l->h->born[a] != e + 1 || !is_of_peak(l, a))
+        const size_t each = a == GM_NEVER ? 0 : in_each(loops->counts[gm_lives_stack(l, a)], layers);
+        if (each == 0 || l->h->born[a] != e + 1 || !is_of_peak(l, loops, a))
             continue;
         *anchor = (struct anchor){gm_lives_stack(l, a), each, layers};
         return;
@@ -624,10 +625,10 @@ static void count_others(const struct gm_lives *l, const struct gm_set *set, str
             if (gm_made_by(l->h, e) != GM_NEVER)
                 loops->is_in[gm_made_by(l->h, e)] = true;
     for (size_t a = 0; a < n; a++)
-        if (!loops->is_in[a] && is_of_peak(l, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
+        if (!loops->is_in[a] && is_of_peak(l, loops, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
             loops->counts[gm_lives_stack(l, a)]++;
     for (size_t a = 0; a < n; a++)
-        if (!loops->is_in[a] && is_of_peak(l, a))
+        if (!loops->is_in[a] && is_of_peak(l, loops, a))
             loops->bytes_of_count[loops->counts[gm_lives_stack(l, a)]] += gm_requested(l->h, a);
 }
 
@@ -639,7 +640,7 @@ static bool add_loop(struct gm_set *set, const struct gm_lives *l, struct loops 
     GM_FREED struct gm_set loop = {.v = NULL};
     struct anchor anchor = {0};
     count_others(l, set, loops);
-    find_anchor(l, loops->counts, loops->bytes_of_count, share, &anchor);
+    find_anchor(l, loops, share, &anchor);
     const bool ok = collect_repeated(&loop, l, &anchor, activations - gm_min(activations, gm_set_at_peak(l, set)));
     for (size_t i = 0; i < loop.n && anchor.stack != 0; i++)
         if (!loops->is_in[loop.v[i].allocation])
@@ -658,7 +659,9 @@ static bool collect_loops(struct gm_set *set, const struct gm_lives *l, const st
     GM_FREED bool *is_in = calloc(n + 1, sizeof *is_in);
     GM_FREED uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts);
     GM_FREED uint64_t *bytes_of_count = calloc(n + 4, sizeof *bytes_of_count);
-    struct loops loops = {is_in, counts, bytes_of_count, passes};
+    const size_t begun = passes_by(passes, l->peak - 1);
+    const bool is_inside = begun > 0 && l->phase[l->peak - 1] == GM_PHASE_BACKWARD;
+    struct loops loops = {is_inside ? passes->v[begun - 1].begin : l->peak, is_in, counts, bytes_of_count, passes};
     bool ok = is_in != NULL && counts != NULL && bytes_of_count != NULL;
     for (size_t i = 0; ok && set->n == 0 && i < sizeof shares / sizeof *shares; i++) {
         ok = add_loop(set, l, &loops, shares[i], activations);

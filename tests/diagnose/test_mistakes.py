@@ -3205,6 +3205,41 @@ class Mistakes(unittest.TestCase):
         held = []
         self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 500, 600, "forward  net.py:40")
 
+    def test_layers_of_an_encoder_and_a_decoder(self):
+        """Both, not what divides the numbers of both; of the last batch before a step, whose gradients add up."""
+        def trained(batches, others, line):
+            def forward(t):
+                for at, layers, mib in ((30, 12, 4), (40, 32, 1)):
+                    for _ in range(layers):
+                        held.extend(t.alloc(n * mib, [("forward", "part.py", line(part, n)), FORWARD[1], ("forward", "block.py", at + part), FORWARD[1],
+                                                      ("forward", "net.py", at), *FORWARD[1:]]) for part in (1, 2) for n in (3, 2, 1))
+                held.extend(t.alloc(12, FORWARD) for _ in range(others))
+
+            def all_batches(t, r):
+                gradients = []
+                for _ in range(batches - 1):
+                    forward(t)
+                    root = t.alloc(1 / 1024, ROOT)
+                    gives_up(held)(t, r)
+                    gradients.append(t.alloc(1 / 1024, AUTOGRAD))
+                    t.free(root)
+                forward(t)
+                return gradients
+            held = []
+            return train(5, all_batches, gives_up(held), weights=4, size=8, width=1)
+        self.expect(trained(4, 1, lambda part, n: 10 * part + n), "activations-dominate", 820, 880, "forward  net.py:30")
+        self.expect(trained(1, 3, lambda part, n: part), "activations-dominate", 820, 880, "forward  net.py:30")
+
+    def test_layers_of_which_a_tenth_keeps_less(self):
+        """As where stages of blocks begin without a path that drops, and on smaller images than those before."""
+        def forward(t, r):
+            for n in range(36):
+                at = lambda line: [("forward", "block.py", line), FORWARD[1], ("forward", "net.py", 30), *FORWARD[1:]]
+                held.extend(t.alloc(16 if n < 6 else 4, at(line)) for line in (10, 11, 12, 12, 12, 12)[:3 if n % 12 == 0 else 6])
+            return []
+        held = []
+        self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 920, 980, "forward  net.py:30")
+
     def test_norms_at_the_end_of_layers(self):
         """What comes out of such a layer must be kept, and is not the statistics that are made after it."""
         def block(line):
