@@ -526,27 +526,43 @@ static size_t line_of(const struct gm_lives *l, const struct buckets *buckets, s
     return buckets[of].line != 0 ? buckets[of].line : of;
 }
 
+/* What is there for good, not by autograd, and has a gradient's size. */
+static uint64_t weights_of(const struct gm_lives *l, const struct gm_sizes *gradients)
+{
+    uint64_t bytes = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_is_lasting(l, a) && !gm_lives_is_of_engine(l, a) && gm_sizes_has(gradients, gm_requested(l->h, a)))
+            bytes += gm_requested(l->h, a);
+    return bytes;
+}
+
 /* Buffers that last: of communication, or of the line that made the last of them. Weights that lie in one are none:
  * those of gradients must be there by themselves. */
 static bool find_kept_buckets(struct gm_set *set, struct gm_lives *l, const struct gm_sizes *gradients)
 {
-    const uint64_t all = all_gradients(l, 0), lasting = all_gradients(l, BRIEF); /* not added to others at once */
     GM_FREED struct buckets *buckets = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *buckets);
-    uint64_t weights = 0;
+    uint64_t sums = 0;
     uint32_t born = 0;
     size_t last = SIZE_MAX;
     bool ok = buckets != NULL;
-    for (size_t a = 0; ok && a < l->h->allocation_count; a++) {
-        const bool is_weight = gm_sizes_has(gradients, gm_requested(l->h, a));
-        weights += gm_lives_is_lasting(l, a) && !gm_lives_is_of_engine(l, a) && is_weight ? gm_requested(l->h, a) : 0;
-        if (is_bucket(l, a)) {
-            buckets[bucket_of(l, a)].bytes += gm_requested(l->h, a);
-            buckets[bucket_of(l, a)].others += is_weight ? 0 : gm_requested(l->h, a);
-        }
+    for (size_t i = 0; ok && i < l->there.n; i++) {
+        const uint32_t a = l->there.v[i];
+        if (!is_bucket(l, a))
+            continue;
+        buckets[bucket_of(l, a)].bytes += gm_requested(l->h, a);
+        buckets[bucket_of(l, a)].others += gm_sizes_has(gradients, gm_requested(l->h, a)) ? 0 : gm_requested(l->h, a);
+        sums += gm_requested(l->h, a);
     }
-    if (ok && all >= GM_MIB)
+    if (sums < GM_MIB)
+        return ok;
+    const uint64_t all = all_gradients(l, 0), lasting = all_gradients(l, BRIEF); /* not added to others at once */
+    if (!is_near(gm_min(sums, all), all) && !is_near(gm_min(sums, lasting), lasting))
+        return ok;
+    const uint64_t weights = weights_of(l, gradients);
+    if (all >= GM_MIB)
         join_lines(l, buckets, all);
-    for (size_t a = 0; ok && a < l->h->allocation_count; a++) {
+    for (size_t i = 0; i < l->there.n; i++) {
+        const uint32_t a = l->there.v[i];
         const struct buckets *of = is_bucket(l, a) ? &buckets[line_of(l, buckets, a)] : NULL;
         const uint64_t sum = of == NULL || of->others <= of->bytes / 2 ? 0 : of->bytes;
         if ((is_near(sum, all) || is_near(sum, lasting)) && sum >= GM_MIB && weights >= sum / 2 &&
@@ -903,7 +919,7 @@ static uint64_t rows_of(struct gm_case *c, struct kinds *kinds, size_t a, struct
 {
     const struct gm_lives *l = c->lives;
     const uint64_t size = gm_requested(l->h, a);
-    if (!gm_lives_is_of_backward(l, a) || !gm_is_share(size, l->at_peak, LEAST_OF_TABLE) ||
+    if (!gm_is_share(size, l->at_peak, LEAST_OF_TABLE) || !gm_lives_is_of_backward(l, a) ||
         !gm_lives_is_of_engine(l, a))
         return 0;
     const uint64_t sorted = rows_of_gradient(l, a);

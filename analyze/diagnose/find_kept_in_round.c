@@ -39,11 +39,11 @@ static uint32_t anchor_of(struct gm_case *c)
     const struct gm_lives *l = c->lives;
     const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
     uint32_t *met = calloc(2 * stacks, sizeof *met), losses = 1, most = 0, *times = met == NULL ? NULL : met + stacks;
+    const uint32_t round = gm_lives_round(l, l->peak), begin = gm_lives_first_event(l, round);
     c->failed |= met == NULL;
-    for (size_t a = l->h->allocation_count; met != NULL && a-- > 0;) {
-        const uint32_t s = gm_lives_stack(l, a);
-        if (l->h->born[a] == 0 || gm_lives_round(l, l->h->born[a]) != gm_lives_round(l, l->peak) ||
-            gm_lives_is_of_engine(l, a))
+    for (uint32_t e = gm_lives_first_event(l, round + 1); met != NULL && e-- > begin;) {
+        const uint32_t a = gm_made_by(l->h, e), s = a == GM_NEVER ? 0 : gm_lives_stack(l, a);
+        if (a == GM_NEVER || gm_lives_is_of_engine(l, a))
             continue;
         losses += is_loss(l, a);
         if (is_loss(l, a) || !gm_lives_at_peak(l, a) || !is_kept_by_pass(l, a) || met[s] == losses)
@@ -54,6 +54,23 @@ static uint32_t anchor_of(struct gm_case *c)
     }
     free(met);
     return most;
+}
+
+/* Whether there are enough losses between the first and the last allocation of the peak that a pass may begin with. */
+static bool may_be_several(const struct gm_lives *l, uint32_t anchor)
+{
+    uint32_t first = GM_NEVER, last = 0;
+    size_t losses = 0;
+    for (size_t i = 0; i < l->there.n; i++) {
+        const uint32_t a = l->there.v[i];
+        if (gm_is_made(l->h, a) && gm_lives_stack(l, a) == anchor && is_kept_by_pass(l, a)) {
+            first = first == GM_NEVER ? l->h->born[a] : first;
+            last = l->h->born[a];
+        }
+    }
+    for (uint32_t e = gm_next_made(l->h, first); e < last && losses + 1 < LEAST_PASSES; e = gm_next_made(l->h, e + 1))
+        losses += is_loss(l, gm_made_by(l->h, e)) && !gm_lives_is_of_engine(l, gm_made_by(l->h, e));
+    return losses + 1 >= LEAST_PASSES;
 }
 
 /* A pass ends where the next one begins: what it keeps is passes->set from `begun` on, of which it made the first `n`
@@ -85,6 +102,8 @@ static void find_passes(struct gm_case *c, struct passes *p)
     size_t begun = 0, before = 0, n = 0;
     uint32_t last = 0;
     *p = (struct passes){.are_alike = true, .anchor = anchor_of(c)};
+    if (!c->asks_all && !may_be_several(l, p->anchor))
+        return;
     for (uint32_t e = 0; e < h->count && p->anchor != 0 && !p->set.failed; e++) {
         const uint32_t a = gm_made_by(h, e), used = used_up(l, e);
         const bool is_own = used != GM_NEVER && n > 0 && used >= p->set.v[begun].allocation &&

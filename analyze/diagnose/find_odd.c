@@ -20,16 +20,17 @@ static uint64_t *peaks_of_rounds(const struct gm_lives *l)
     uint64_t now = 0;
     for (size_t a = 0; peaks != NULL && a < h->allocation_count; a++)
         now += h->born[a] == 0 ? gm_requested(h, a) : 0;
-    for (uint32_t e = 0; peaks != NULL && e < h->count; e++) {
+    for (uint32_t e = 0, r = 0; peaks != NULL && e < h->count; e++) {
         const uint32_t a = h->of_event[e];
         if (a == GM_NEVER)
             continue;
+        while (r < l->rounds.n && l->rounds.v[r] <= e)
+            r++;
         if (h->born[a] == e + 1)
             now += gm_requested(h, a);
         else if (h->freed[a] == e + 1)
             now -= now < gm_requested(h, a) ? now : gm_requested(h, a);
-        uint64_t *peak = &peaks[gm_lives_round(l, e + 1)];
-        *peak = now > *peak ? now : *peak;
+        peaks[r] = gm_max(now, peaks[r]);
     }
     return peaks;
 }
@@ -51,7 +52,7 @@ static bool stands_out(const struct gm_lives *l, const uint64_t *peaks, uint32_t
     for (uint32_t r = 1; r <= n; r++)
         if (is_other(r, *odd))
             *next = *next == 0 || peaks[r] > peaks[*next] ? r : *next;
-    if (n < LEAST_ROUNDS || *odd < 2 || peaks[*odd] < peaks[*next] + peaks[*next] / 4)
+    if (*odd < 2 || peaks[*odd] < peaks[*next] + peaks[*next] / 4)
         return false;
     for (uint32_t r = 1; r <= n; r++) {
         near += is_other(r, *odd) && peaks[r] >= peaks[*next] / 4 * 3;
@@ -79,6 +80,8 @@ static void shrink(const struct gm_lives *l, const struct gm_roster *roster, uin
 static void find_outlier(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
+    if (l->rounds.n < LEAST_ROUNDS)
+        return;
     GM_FREED uint64_t *peaks = peaks_of_rounds(l);
     struct gm_set set = {.v = NULL};
     uint32_t odd = 0, next = 0;

@@ -63,20 +63,29 @@ static uint64_t scores_of(const struct gm_lives *l, unsigned by, bool is_for_pea
     uint64_t largest = 0, others = 0;
     uint32_t round = 0;
     size_t count = 0, kept = 0;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_requested(l->h, a) > largest && is_by(l, a, by) && (!is_for_peak || gm_lives_at_peak(l, a))) {
+    *has_others = false;
+    for (size_t i = 0; i < (is_for_peak ? l->there.n : l->h->allocation_count); i++) {
+        const size_t a = is_for_peak ? l->there.v[i] : i;
+        if (gm_requested(l->h, a) > largest && is_by(l, a, by)) {
             largest = gm_requested(l->h, a);
             round = gm_lives_round_of(l, a);
         }
-    for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const uint64_t bytes = gm_requested(l->h, a);
-        const bool is_one = is_size_of(bytes, largest) &&
+    }
+    if (largest == 0)
+        return 0;
+    for (size_t i = 0; i < l->there.n; i++) {
+        const uint32_t a = l->there.v[i];
+        const bool is_one = is_size_of(gm_requested(l->h, a), largest) &&
                             (!is_for_peak || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) && l->h->born[a] > 0 &&
-                            gm_lives_at_peak(l, a) && !is_for_good(l, a) && !gm_lives_is_of_weights(l, a);
+                            !is_for_good(l, a) && !gm_lives_is_of_weights(l, a);
         count += is_one;
         kept += is_one && gm_lives_round_of(l, a) < gm_lives_round(l, l->peak);
-        if (bytes > others && bytes < largest && is_by(l, a, by) && !is_size_of(bytes, largest) &&
-            gm_lives_round(l, l->h->born[a]) == round)
+    }
+    const uint32_t end = gm_lives_first_event(l, round + 1);
+    for (uint32_t e = gm_next_made(l->h, gm_lives_first_event(l, round)); e < end; e = gm_next_made(l->h, e + 1)) {
+        const uint32_t a = gm_made_by(l->h, e);
+        const uint64_t bytes = gm_requested(l->h, a);
+        if (bytes > others && bytes < largest && is_by(l, a, by) && !is_size_of(bytes, largest))
             others = bytes;
     }
     *has_others = others > 0; /* else, where nothing is trained, one of each layer may be wanted */
@@ -326,13 +335,15 @@ static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
     const uint64_t logits = largest_of_loss(l);
     uint64_t size = 0;
     size_t count = 0;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size &&
+    for (size_t i = 0; i < l->there.n; i++) {
+        const uint32_t a = l->there.v[i];
+        if (l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size &&
             !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 &&
             !is_about(gm_requested(l->h, a), logits) && !is_about(2 * gm_requested(l->h, a), logits))
             size = gm_requested(l->h, a);
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(gm_requested(l->h, a), size);
+    }
+    for (size_t i = 0; i < l->there.n; i++)
+        count += l->h->born[l->there.v[i]] > 0 && is_size_of(gm_requested(l->h, l->there.v[i]), size);
     return count >= 2 && gm_is_share(count * size, l->at_peak, 0.06) && are_matrices(l, size, makes) &&
                    !are_rows(l, size, makes) && are_of_layers(l, size, makes) && !are_multiplied(l, size)
                ? size
@@ -496,11 +507,12 @@ static uint64_t wide_end_of(struct gm_lives *l)
     bool is_wide = false, is_ended = false, is_head = false;
     const bool is_tied = (l->by_any & GM_BY_LOOKUP) != 0; /* maybe: its gradient is a sum of two */
     size_t ends = 0, gradients = 0, in_row = 0;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size &&
-            !is_aside(l, a, size))
+    for (size_t i = 0; i < l->there.n; i++) {
+        const uint32_t a = l->there.v[i];
+        if (l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size && !is_aside(l, a, size))
             size = gm_requested(l->h, a);
-    for (size_t a = 0; a < l->h->allocation_count; a++)
+    }
+    for (size_t a = 0; size > 0 && a < l->h->allocation_count; a++)
         if (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_requested(l->h, a) > gradient)
             gradient = gm_requested(l->h, a);
     for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count && size > 0; e = gm_next_made(l->h, e + 1)) {
@@ -687,6 +699,8 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     if (c->failed)
         return;
     find_size(&found, c->lives, refused);
+    if (found.size == 0)
+        return;
     if (found.is_named)
         mark_layers(l, found.size, is_layer);
     count_copies(&found, l, is_layer);
@@ -746,8 +760,10 @@ static bool is_cast(const struct gm_lives *l, size_t a)
 
 static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
 {
-    for (size_t a = 0; a < l->h->allocation_count; a++) {
-        if (l->role[a] != GM_ROLE_PARAMETER || !gm_lives_at_peak(l, a) || gm_requested(l->h, a) < l->at_peak / 2000)
+    uint32_t casts = 0;
+    for (size_t i = 0; i < l->there.n; i++) {
+        const uint32_t a = l->there.v[i];
+        if (l->role[a] != GM_ROLE_PARAMETER || gm_requested(l->h, a) < l->at_peak / 2000)
             continue;
         struct pair *pair = find_pair(pairs, gm_requested(l->h, a));
         if (pair != NULL)
@@ -755,16 +771,17 @@ static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
         else if (!GM_VEC_PUSH(pairs, ((struct pair){.weight = gm_requested(l->h, a), .weights = 1})))
             return false;
     }
-    for (size_t a = 0; a < l->h->allocation_count; a++) {
-        struct pair *pair =
-            is_cast(l, a) && gm_lives_at_peak(l, a) ? find_pair(pairs, 2 * gm_requested(l->h, a)) : NULL;
+    for (size_t i = 0; i < l->there.n; i++) {
+        const uint32_t a = l->there.v[i];
+        struct pair *pair = is_cast(l, a) ? find_pair(pairs, 2 * gm_requested(l->h, a)) : NULL;
         if (pair == NULL)
             continue;
         pair->from = pair->casts == 0 || l->h->born[a] < pair->from ? l->h->born[a] : pair->from;
         pair->to = l->h->born[a] > pair->to ? l->h->born[a] : pair->to;
         pair->casts++;
+        casts++;
     }
-    for (size_t a = 0; l->has_backward && a < l->h->allocation_count; a++) {
+    for (size_t a = 0; casts > 0 && l->has_backward && a < l->h->allocation_count; a++) {
         struct pair *pair = is_cast(l, a) && !gm_lives_at_peak(l, a) && !gm_lives_is_of_engine(l, a)
                                 ? find_pair(pairs, 2 * gm_requested(l->h, a))
                                 : NULL;
@@ -802,13 +819,16 @@ static void count_uses(struct gm_case *c, struct pairs *pairs)
     const struct gm_lives *l = c->lives;
     GM_FREED struct gm_sizes gradients = {.v = NULL};
     c->failed |= !gm_sizes_of_role(&gradients, l, GM_ROLE_GRADIENT);
-    for (size_t i = 0; !c->failed && i < pairs->n; i++)
+    bool has_frozen = false;
+    for (size_t i = 0; !c->failed && i < pairs->n; i++) {
         pairs->v[i].is_trained = gm_sizes_has(&gradients, pairs->v[i].weight);
-    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        has_frozen |= !pairs->v[i].is_trained;
+    }
+    for (size_t a = 0; has_frozen && a < l->h->allocation_count; a++) {
         struct pair *pair = gm_requested(l->h, a) >= l->at_peak / 4000 && is_cast(l, a) && !gm_lives_is_of_engine(l, a)
                                 ? find_pair(pairs, 2 * gm_requested(l->h, a))
                                 : NULL;
-        if (pair == NULL)
+        if (pair == NULL || pair->is_trained)
             continue;
         pair->halves++;
         pair->uses += is_used_once(l, pairs, a);

@@ -240,13 +240,21 @@ struct burst {
     uint32_t blocks_now, blocks_most;
 };
 
-/* The largest list of each stack: what lies side by side of what autograd did not make. */
+/* No module made it, nor autograd. */
+static bool may_be_by_step(const struct gm_lives *l, size_t a)
+{
+    const unsigned by = gm_lives_by(l, a);
+    return (by & (GM_BY_NOBODY | GM_BY_BACKWARD)) == 0 &&
+           ((by & GM_BY_MODULE) == 0 || (by & (GM_BY_OPTIMIZER | GM_BY_CLIPPING)) != 0);
+}
+
+/* The largest list of each stack of the step: what lies side by side. */
 static struct burst *find_bursts(const struct gm_lives *l, const struct gm_round *rounds)
 {
     struct burst *bursts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bursts);
     for (uint32_t e = 0; bursts != NULL && e < l->h->count; e++) {
         const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || gm_lives_is_of_engine(l, a) || l->role[a] == GM_ROLE_PARAMETER ||
+        if (a == GM_NEVER || !may_be_by_step(l, a) || l->role[a] == GM_ROLE_PARAMETER ||
             rounds[gm_lives_round(l, l->h->born[a])].backward >= l->h->born[a])
             continue;
         struct burst *burst = &bursts[gm_lives_stack(l, a)];
@@ -283,8 +291,7 @@ static uint32_t after_another(const struct gm_lives *l, size_t a)
 
 static bool may_be_transient(const struct gm_lives *l, size_t a)
 {
-    const unsigned by = gm_lives_by(l, a);
-    return ((by & GM_BY_MODULE) == 0 || (by & (GM_BY_OPTIMIZER | GM_BY_CLIPPING)) != 0) && is_brief(l, a);
+    return may_be_by_step(l, a) && is_brief(l, a);
 }
 
 static void find_transients(struct gm_case *c, const struct gm_rule *rule)

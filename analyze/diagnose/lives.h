@@ -137,6 +137,11 @@ static inline uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment)
         at++;
     return at;
 }
+/* Its first event; h->count: there is no such round. */
+static inline uint32_t gm_lives_first_event(const struct gm_lives *l, uint32_t round)
+{
+    return round == 0 ? 0 : round <= l->rounds.n ? l->rounds.v[round - 1] : (uint32_t)l->h->count;
+}
 static inline uint32_t gm_lives_round_of(const struct gm_lives *l, size_t a)
 {
     return gm_lives_round(l, l->h->born[a]);
