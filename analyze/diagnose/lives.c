@@ -70,19 +70,44 @@ static const char *string_of(struct gm_names *names, struct gm_string_id id)
     return s == NULL ? "" : s;
 }
 
-static unsigned told_by_frame(struct gm_names *names, size_t frame)
+static unsigned told_by(const char *text, bool is_python, bool is_file)
 {
-    const char *name = string_of(names, names->snapshot->frames.name[frame]);
-    const char *path = string_of(names, names->snapshot->frames.filename[frame]);
-    char file[GM_NAME_MOST + 1];
-    const bool is_python = gm_frame_is_python(path);
-    (void)gm_path_with_slashes(file, sizeof file, path);
-    unsigned by = !is_python ? GM_BY_NOBODY : (gm_file_kind(path) & GM_FILE_IS_TORCH) != 0 ? GM_BY_TORCH : 0;
+    unsigned by = 0;
     for (size_t i = 0; i < sizeof tells / sizeof *tells; i++)
-        if (is_python == (strstr(tells[i].in, "::") == NULL) &&
-            strstr(strpbrk(tells[i].in, "/.") != NULL ? file : name, tells[i].in) != NULL)
+        if (is_python == (strstr(tells[i].in, "::") == NULL) && is_file == (strpbrk(tells[i].in, "/.") != NULL) &&
+            strstr(text, tells[i].in) != NULL)
             by |= tells[i].by;
     return by;
+}
+
+enum { IS_ASKED = 1 << 30, IS_PYTHON = 1 << 29 }; /* beside bits of `tells` */
+
+static unsigned told_by_file(const char *path)
+{
+    char file[GM_NAME_MOST + 1];
+    (void)gm_path_with_slashes(file, sizeof file, path);
+    if (!gm_frame_is_python(path))
+        return IS_ASKED | GM_BY_NOBODY | told_by(file, false, true);
+    return IS_ASKED | IS_PYTHON | told_by(file, true, true) |
+           ((gm_file_kind(path) & GM_FILE_IS_TORCH) != 0 ? GM_BY_TORCH : 0u);
+}
+
+/* What files tell is worked out once for each. */
+static bool read_frames(struct gm_lives *l)
+{
+    const struct gm_frames *frames = &l->snapshot->frames;
+    GM_FREED unsigned *by_file = calloc((size_t)l->snapshot->strings.count + 1, sizeof *by_file);
+    l->frame_by = malloc(((size_t)frames->count + 1) * sizeof *l->frame_by);
+    if (by_file == NULL || l->frame_by == NULL)
+        return false;
+    for (size_t f = 0; f < frames->count; f++) {
+        unsigned *of = &by_file[frames->filename[f].v];
+        if (*of == 0)
+            *of = told_by_file(string_of(&l->names, frames->filename[f]));
+        l->frame_by[f] = (*of & ~(unsigned)(IS_ASKED | IS_PYTHON)) |
+                         told_by(string_of(&l->names, frames->name[f]), (*of & IS_PYTHON) != 0, false);
+    }
+    return true;
 }
 
 enum { CALLS = 1 /* of modules: who calls from further out what is named after attention runs all else, too */ };
@@ -107,13 +132,10 @@ static void forget_softmax_of_groups(struct gm_lives *l)
 static bool read_stacks(struct gm_lives *l)
 {
     const struct gm_snapshot *s = l->snapshot;
-    l->frame_by = malloc(((size_t)s->frames.count + 1) * sizeof *l->frame_by);
     l->calls = calloc((size_t)s->stacks.count + 1, sizeof *l->calls);
     l->by = calloc((size_t)s->stacks.count + 1, sizeof *l->by);
-    if (l->frame_by == NULL || l->calls == NULL || l->by == NULL)
+    if (l->calls == NULL || l->by == NULL || !read_frames(l))
         return false;
-    for (size_t f = 0; f < s->frames.count; f++)
-        l->frame_by[f] = told_by_frame(&l->names, f);
     forget_softmax_of_groups(l);
     for (size_t i = 0; i < s->stacks.count; i++) {
         unsigned nobody = GM_BY_NOBODY, torch = 0, calls = 0, inner = 0;

@@ -34,7 +34,7 @@ static void offer(struct looking *l, const struct gm_watch_pin *pin)
 {
     struct gm_watch *w = l->w;
     size_t least = 0;
-    if (pin->bytes <= l->least || pin->allocation == GM_NEVER)
+    if (pin->bytes <= l->least)
         return;
     for (size_t i = 0; i < w->pin_count; i++) {
         if (w->pins[i].allocation == pin->allocation) {
@@ -55,7 +55,8 @@ static void offer(struct looking *l, const struct gm_watch_pin *pin)
 static void add(struct looking *l, const struct gm_space_block *b, uint64_t bytes)
 {
     if (b->owner != l->open.allocation) {
-        offer(l, &l->open);
+        if (l->open.allocation != GM_NEVER)
+            offer(l, &l->open);
         l->open = (struct gm_watch_pin){.allocation = b->owner, .moment = l->moment};
     }
     l->open.bytes += bytes;
@@ -140,7 +141,8 @@ void gm_watch_pins(struct gm_watch *watch, const struct gm_space *space, uint32_
             look_at_segment(&l, range);
         else
             look_at_pages(&l, range, gm_watch_page(watch, last->pool));
-        offer(&l, &l.open);
+        if (l.open.allocation != GM_NEVER)
+            offer(&l, &l.open);
         l.open = (struct gm_watch_pin){.allocation = GM_NEVER, .moment = moment};
     }
 }

@@ -205,8 +205,12 @@ static struct gm_history_other *find_other(const struct gm_history *h, size_t co
     return count > 0 && from->allocation == a ? from : NULL;
 }
 
+/* Those of the end that are older than the trace are the last ones, side by side. */
 const struct gm_history_other *gm_history_other(const struct gm_history *h, size_t a)
 {
+    const size_t from_end = h->allocation_count - a;
+    if (from_end <= h->other_count && h->others[h->other_count - from_end].allocation == a)
+        return &h->others[h->other_count - from_end];
     return find_other(h, h->other_count, a);
 }
 
