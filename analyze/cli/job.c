@@ -162,6 +162,7 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     else
         status = gm_charts_start(&charts, fonts, charted, context->draw_threads, err);
     GM_THEN(status, gm_analysis_end(work->judged, snapshot_of(work), &analysis, err));
+    gm_followed_wait(&work->judged->followed); /* after a failure */
     const bool has_snapshot = work->judged->kept.count > 0;
     if (!wants_sqlite(context))
         gm_kept_free(&work->judged->kept);

@@ -119,12 +119,15 @@ static const char *card_of_oom(const struct gm_report *report)
     return i < gm_gpu_count() ? gm_gpu_at(i)->name : NULL;
 }
 
-static void read_history(void *argument, struct gm_history *history)
+static void follow(void *judged, const struct gm_history *history)
 {
-    struct gm_judged *judged = argument;
-    gm_advice_follow(&judged->followed, history);
-    if (judged->reader.read != NULL)
-        judged->reader.read(judged->reader.self, history);
+    struct gm_judged *of = judged;
+    gm_advice_follow(&of->followed, history, of->threads);
+}
+
+static void wait_for_followed(void *judged)
+{
+    gm_followed_wait(&((struct gm_judged *)judged)->followed);
 }
 
 enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot *snapshot,
@@ -140,11 +143,13 @@ enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot
     const struct gm_gpu *card = options.serving.card == NULL ? NULL : gm_gpu_find(options.serving.card);
     if (status == GM_OK && snapshot->profile != NULL)
         status = gm_profile_analyze(report, snapshot->profile, card == NULL ? 0 : card->total, err);
-    const struct gm_history_reader reader = {read_history, judged};
+    const struct gm_history_follower follower = {follow, wait_for_followed, judged};
     if (status == GM_OK && !is_partial)
         options.keep = &judged->kept;
-    if (!is_partial && judged->threads > 1)
-        options.reader = &reader;
+    if (!is_partial && judged->threads > 1) {
+        options.reader = judged->reader.read != NULL ? &judged->reader : NULL;
+        options.follower = snapshot->source.is_salvaged ? NULL : &follower;
+    }
     GM_THEN(status, gm_timeline_analyze(report, snapshot, &options, err));
     if (status == GM_OK && report->join != NULL && report->join->reason == NULL)
         status = gm_profile_analyze(report, options.beside->profile, card == NULL ? 0 : card->total, err);
@@ -160,6 +165,7 @@ enum gm_status gm_judge_end(struct gm_judged *judged, const struct gm_snapshot *
     struct gm_diagnosing *diagnosing;
     enum gm_status status =
         gm_diagnose_begin(&diagnosing, report, snapshot, kept->count > 0 ? kept : NULL, GM_ASK_AHEAD, err);
+    gm_followed_wait(&judged->followed);
     if (status == GM_OK && judged->needs_replay)
         status = gm_advice_replay(report, kept, &judged->followed, judged->threads, err);
     report->oom_card = card_of_oom(report);

@@ -11,7 +11,7 @@
 #include "analyze/timeline/trace_analyze.h"
 #include "replay/trials/settings_advice.h"
 
-/* Zero-initialise; gm_report_free and gm_kept_free, whatever failed. */
+/* Zero-initialise; with several threads gm_followed_wait, then gm_report_free and gm_kept_free, whatever failed. */
 struct gm_judged {
     struct gm_report report;
     struct gm_kept kept; /* the histories; none of a part of a trace */

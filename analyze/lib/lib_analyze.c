@@ -14,6 +14,7 @@
 static void free_analyzed(void *found)
 {
     struct gm_analyzed *a = found;
+    gm_followed_wait(&a->judged.followed);
     gm_kept_free(&a->judged.kept);
     gm_report_free(&a->judged.report);
     gm_ignore_free(&a->ignore);
@@ -144,6 +145,7 @@ static enum gm_status analyze(struct gm_result *result, const char *const *given
         .options = options, .rules = result->rules, .ignore = &a->ignore, .name = name, .when = time(NULL)};
     enum gm_status status = gm_analysis_begin(&a->judged, snapshot, &of, NULL, err);
     GM_THEN(status, gm_analysis_end(&a->judged, snapshot, &of, err));
+    gm_followed_wait(&a->judged.followed);
     gm_kept_free(&a->judged.kept); /* large, and nobody asks again */
     if (status != GM_OK)
         return status;

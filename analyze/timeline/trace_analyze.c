@@ -192,6 +192,8 @@ static enum gm_status run_passes(struct gm_trace_pass *pass, struct gm_memory_su
               gm_history_pair(&pass->history, pass->snapshot, (size_t)pass->report->devices[pass->index].device) &&
               run_both(pass, look_at_events, reconstruct, false);
     pass->to = (uint32_t)pass->history.count;
+    if (ok && options->follower != NULL && pass->history.count >= WORTH_A_THREAD)
+        options->follower->begin(options->follower->self, &pass->history);
     ok = ok && gm_trace_begin_curves(pass) &&
          run_both(pass, look_at_allocations, walk_levels, gm_has_window(options) || options->every_event != NULL);
     const bool is_read = ok && options->reader != NULL && pass->history.count >= WORTH_A_THREAD &&
@@ -245,6 +247,8 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
         status = gm_no_memory(err);
     if (status == GM_OK && options->keep != NULL && !keep_passes(options->keep, passes, n))
         status = gm_no_memory(err);
+    if (status != GM_OK && options->follower != NULL)
+        options->follower->wait(options->follower->self);
     for (size_t d = 0; passes != NULL && d < n; d++)
         free_pass(&passes[d]);
     gm_join_free(join);

@@ -97,9 +97,16 @@ struct gm_wanted_dims {
 bool gm_dims_parse(const char *text, void *value);
 void gm_dims_words(struct gm_text *out); /* "infer", "batch=" ...: a line each */
 
-/* Who reads the history of a device while passes do: in a thread of its own, from when the history is reconstructed. */
+/* Who reads the history of a device while passes do: in a thread of its own, from when levels are known. */
 struct gm_history_reader {
     void (*read)(void *self, struct gm_history *history);
+    void *self;
+};
+/* Who begins to, in threads of its own, when the history is reconstructed, and may go on when the passes are over and
+ * `keep` has what the history points to. `wait`: before that is freed, where the analysis fails. */
+struct gm_history_follower {
+    void (*begin)(void *self, const struct gm_history *history);
+    void (*wait)(void *self);
     void *self;
 };
 
@@ -126,7 +133,8 @@ struct gm_timeline_options {
     bool is_brief;                    /* peaks, steps, roles and what is kept, without what only a whole report tells */
     bool has_peaks_only;              /* of what is brief peaks with their categories, and phases: no roles, no curves,
                                        * no call sites, no steps but those that phases need, without what they hold */
-    const struct gm_history_reader *reader; /* not called for a short trace; NULL: none */
+    const struct gm_history_reader *reader;     /* not called for a short trace; NULL: none */
+    const struct gm_history_follower *follower; /* likewise, and only with `keep` */
 };
 
 /* Adds to a report that gm_state_analyze made of the same snapshot: peaks and timelines of every device with events,

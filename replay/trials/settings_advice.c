@@ -5,12 +5,9 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "replay/trials/bound.h"
-#include "replay/trials/candidates.h"
 #include "replay/trials/card_plan.h"
 #include "replay/trials/remedies.h"
-#include "replay/trials/trial.h"
 #include "replay/verify/follow.h"
-#include "replay/verify/verify.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -141,8 +138,6 @@ enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *
 
 /* ---- replaying --------------------------------------------------------------------------------------------------- */
 
-enum { SETTINGS_MOST = 1 + GM_CANDIDATES_FEW };
-
 struct advising {
     struct gm_report *report;
     struct gm_settings_advice *advice;
@@ -153,10 +148,10 @@ struct advising {
     struct gm_search search;
     const struct gm_followed *followed; /* NULL: nothing was */
     struct gm_conf recorded;
-    struct gm_trial trials[2 * SETTINGS_MOST]; /* the recorded settings and others, with unlimited memory; again, with
-                                                * the devices' limits */
-    size_t settings;                           /* how many of them */
-    const char *reason;                        /* why nothing can be judged; NULL: so far it can */
+    struct gm_trial trials[2 * GM_ADVICE_SETTINGS]; /* the recorded settings and others, with unlimited memory; again,
+                                                     * with the devices' limits */
+    size_t settings;                                /* how many of them */
+    const char *reason;                             /* why nothing can be judged; NULL: so far it can */
     bool has_no_memory;
     struct gm_error err;
 };
@@ -233,24 +228,96 @@ static const char *unknown_setting(const struct gm_verify_result *result)
     return NULL;
 }
 
-void gm_advice_follow(void *followed, struct gm_history *history)
+static bool is_exact(const struct gm_verify_result *result)
+{
+    return !result->has_given_up && (double)result->exact * 1000 >= (double)result->allocs * LEAST_EXACT;
+}
+
+/* The recorded settings and the others, with unlimited memory; again, with the device's limit, if it has one. Returns
+ * how many settings; 0: no memory. */
+static size_t list_trials(struct gm_trial trials[2 * GM_ADVICE_SETTINGS], const struct gm_conf *recorded,
+                          bool is_limited)
+{
+    GM_FREED struct gm_candidates *list = malloc(sizeof *list);
+    struct gm_error ignored;
+    if (list == NULL || gm_candidates_make_few(list, recorded, &ignored) != GM_OK)
+        return 0;
+    const size_t count = 1 + list->count;
+    for (size_t i = 0; i < (is_limited ? 2 : 1) * count; i++)
+        trials[i] = (struct gm_trial){.conf = i % count == 0 ? *recorded : list->rows[i % count - 1].conf,
+                                      .capacity = UINT64_MAX,
+                                      .is_of_device = i >= count};
+    return count;
+}
+
+/* What is replayed of a device of which the limit is known; GM_REPORT_NONE: there is none. */
+static struct gm_search_device searched(struct gm_history *history, const struct gm_conf *recorded, uint64_t limit,
+                                        struct gm_refused *refused)
+{
+    const bool was_refused = gm_bound_refused(refused, history, &recorded->rules);
+    return (struct gm_search_device){.history = history,
+                                     .baseline = *recorded,
+                                     .capacity = limit == GM_REPORT_NONE ? UINT64_MAX : limit,
+                                     .refused = was_refused ? refused : NULL};
+}
+
+/* Where nothing else must be known first: of the only device, and without pools that are settled before. */
+static void try_ahead(struct gm_followed *f)
+{
+    struct gm_history *h = &f->history;
+    struct gm_recorded_limit limit;
+    struct gm_refused refused;
+    struct gm_error ignored;
+    bool is_plain =
+        h->count == h->snapshot->events.count && is_exact(&f->result) && unknown_setting(&f->result) == NULL;
+    for (uint32_t p = 0; p < h->pool_count; p++)
+        is_plain = is_plain && !gm_is_private_pool(h, p);
+    if (!is_plain || !gm_bound_limit(&limit, h, &f->conf))
+        return;
+    const bool is_limited = limit.bytes != GM_ABSENT;
+    const struct gm_search_device device = searched(h, &f->conf, is_limited ? limit.bytes : GM_REPORT_NONE, &refused);
+    const struct gm_search search = {.devices = &device, .device_count = 1, .threads = f->threads};
+    const size_t all = (is_limited ? 2 : 1) * list_trials(f->trials, &f->conf, is_limited);
+    for (size_t i = 0; i < all; i++)
+        f->trials[i].devices = &f->devices[i];
+    if (gm_trials_run(&search, f->trials, all, &ignored) == GM_OK)
+        f->trial_count = all;
+}
+
+static void *follow_ahead(void *followed)
 {
     struct gm_followed *f = followed;
     struct gm_error ignored;
+    f->status = gm_verify(&f->result, &f->history, &f->conf, &ignored);
+    if (f->status == GM_OK)
+        try_ahead(f);
+    return NULL;
+}
+
+void gm_advice_follow(struct gm_followed *f, const struct gm_history *history, unsigned threads)
+{
     const uint64_t recorded = (uint64_t)history->stats.reserved_bytes[GM_STAT_ALL].peak;
     const uint64_t requested = (uint64_t)history->stats.requested_bytes[GM_STAT_ALL].peak;
-    const struct gm_conf conf = settings_of(history);
-    if (f->is_there || history->count > GM_ADVICE_EVENTS || conf.backend == GM_BACKEND_ASYNC ||
+    if (f->is_there || history->count > GM_ADVICE_EVENTS ||
         gm_sat_sub(recorded, requested) < threshold_of(recorded)) /* then nobody will ask */
         return;
-    f->is_there = true;
-    f->device = history->device;
-    f->status = gm_verify(&f->result, history, &conf, &ignored);
+    f->history = *history;
+    f->conf = settings_of(&f->history);
+    f->threads = threads > 0 ? threads : 1;
+    f->has_thread = f->conf.backend != GM_BACKEND_ASYNC && pthread_create(&f->thread, NULL, follow_ahead, f) == 0;
+    f->is_there = f->has_thread;
+}
+
+void gm_followed_wait(struct gm_followed *f)
+{
+    if (f->has_thread)
+        pthread_join(f->thread, NULL);
+    f->has_thread = false;
 }
 
 static enum gm_status verify(struct advising *a, size_t d, struct gm_verify_result *result)
 {
-    if (a->followed == NULL || !a->followed->is_there || a->followed->device != a->devices[d].device)
+    if (a->followed == NULL || !a->followed->is_there || a->followed->history.device != a->devices[d].device)
         return gm_verify(result, &a->kept[d]->history, &a->recorded, &a->err);
     *result = a->followed->result;
     return a->followed->status;
@@ -271,7 +338,7 @@ static void follow(struct advising *a, size_t d)
     struct gm_text text = {0};
     if (result.has_given_up) {
         a->reason = "the trace contradicts itself too often to be followed";
-    } else if ((double)result.exact * 1000 < (double)result.allocs * LEAST_EXACT) {
+    } else if (!is_exact(&result)) {
         gm_text_add(&text, "the model of the allocator chose ");
         gm_text_add_count(&text, result.exact);
         gm_text_add(&text, " of ");
@@ -305,17 +372,11 @@ static void list_device(struct advising *a, size_t d, bool is_known)
     struct gm_advice_device *device = &a->devices[d];
     if (!is_known)
         find_limit(a, d);
-    device->was_refused = gm_bound_refused(&a->refused[d], &a->kept[d]->history, &a->recorded.rules);
-    a->searched[d] = (struct gm_search_device){.history = &a->kept[d]->history,
-                                               .settled = &a->kept[d]->settled,
-                                               .baseline = a->recorded,
-                                               .capacity = UINT64_MAX,
-                                               .recorded = device->was_refused ? UINT64_MAX : device->recorded,
-                                               .refused = device->was_refused ? &a->refused[d] : NULL};
-    if (device->limit == GM_REPORT_NONE)
-        return;
-    a->searched[d].capacity = device->limit;
-    a->advice->is_limited = true;
+    a->searched[d] = searched(&a->kept[d]->history, &a->recorded, device->limit, &a->refused[d]);
+    a->searched[d].settled = &a->kept[d]->settled;
+    device->was_refused = a->searched[d].refused != NULL;
+    a->searched[d].recorded = device->was_refused ? UINT64_MAX : device->recorded;
+    a->advice->is_limited |= device->limit != GM_REPORT_NONE;
 }
 
 /* false: it cannot be judged. */
@@ -339,24 +400,32 @@ static struct gm_advice_replay replay_of(struct advising *a, const struct gm_tri
         .runs = trial->runs, .peak = trial->sum_reserved, .peaks = peaks, .retries = trial->retries};
 }
 
-/* All of them with unlimited memory, then, if there is any, with the devices' limits. */
+/* As the thread beside the passes has done it, if it has. */
+static enum gm_status run_trials(struct advising *a, size_t all)
+{
+    const struct gm_followed *f = a->followed;
+    if (f == NULL || f->trial_count != all)
+        return gm_trials_run(&a->search, a->trials, all, &a->err);
+    for (size_t i = 0; i < all; i++) {
+        struct gm_trial_device *device = a->trials[i].devices;
+        *device = f->devices[i];
+        a->trials[i] = f->trials[i];
+        a->trials[i].devices = device;
+    }
+    return GM_OK;
+}
+
 static struct gm_advice_trial *replay_all(struct advising *a)
 {
-    struct gm_candidates *list = malloc(sizeof *list);
     const size_t n = a->advice->device_count;
-    a->has_no_memory |= list == NULL || gm_candidates_make_few(list, &a->recorded, &a->err) != GM_OK;
-    const size_t count = a->settings = a->has_no_memory ? 1 : 1 + list->count;
+    const size_t count = a->settings = list_trials(a->trials, &a->recorded, a->advice->is_limited);
     const size_t all = a->advice->is_limited ? 2 * count : count;
-    struct gm_trial_device *results = allocate(a, all * n, sizeof *results);
-    struct gm_advice_trial *trials = allocate(a, count, sizeof *trials);
+    struct gm_trial_device *results = allocate(a, all * n + 1, sizeof *results);
+    struct gm_advice_trial *trials = allocate(a, count + 1, sizeof *trials);
+    a->has_no_memory |= count == 0;
     for (size_t i = 0; i < all && !a->has_no_memory; i++)
-        a->trials[i] = (struct gm_trial){.conf = i % count == 0 ? a->recorded : list->rows[i % count - 1].conf,
-                                         .capacity = UINT64_MAX,
-                                         .is_of_device = i >= count,
-                                         .devices = results + i * n};
-    free(list);
-    if (!goes_on(a) || !is_on_with(a, gm_trials_run(&a->search, a->trials, all, &a->err)) ||
-        !are_known(a, a->trials, all))
+        a->trials[i].devices = results + i * n;
+    if (!goes_on(a) || !is_on_with(a, run_trials(a, all)) || !are_known(a, a->trials, all))
         return NULL;
     for (size_t i = 0; i < count; i++) {
         trials[i].settings = settings_text(a, &a->trials[i].conf);

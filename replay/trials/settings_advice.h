@@ -16,7 +16,11 @@
 
 #include "analyze/base/error.h"
 #include "analyze/timeline/trace_analyze.h"
+#include "replay/trials/candidates.h"
+#include "replay/trials/trial.h"
 #include "replay/verify/verify.h"
+
+#include <pthread.h>
 
 /* So many events are played for remedies: they take less time than charts do; or for up to so many remedies, that those
  * have a figure which are told first, as many as this. */
@@ -28,18 +32,32 @@ enum { GM_ADVICE_EVENTS = 1000000 };
  * *needs_replay says otherwise. GM_E_NOMEM is the only error here and below. */
 enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *needs_replay, struct gm_error *err);
 
-/* What following a history shows, found before there is a report: gm_advice_follow is the `read` of a
- * gm_history_reader, with one of these, zero-initialised, as its self. Of several devices the first one. */
+enum { GM_ADVICE_SETTINGS = 1 + GM_CANDIDATES_FEW }; /* the recorded ones, and those that are tried */
+
+/* What following a history shows, and how other settings come out, found in a thread of its own before there is a
+ * report. Zero-initialise. */
 struct gm_followed {
-    bool is_there;
-    int64_t device;
+    bool is_there; /* it was begun */
+    pthread_t thread;
+    bool has_thread;
+    unsigned threads;          /* for replays */
+    struct gm_history history; /* a copy: all that it points to is another's */
+    struct gm_conf conf;
     enum gm_status status;
     struct gm_verify_result result;
+    /* Replays as gm_advice_replay makes them; none where more is to be known first. */
+    struct gm_trial trials[2 * GM_ADVICE_SETTINGS];
+    struct gm_trial_device devices[2 * GM_ADVICE_SETTINGS];
+    size_t trial_count;
 };
-void gm_advice_follow(void *followed, struct gm_history *history);
+/* Begins, in up to `threads` threads, if the history is worth it; of several devices with the first one. It must be
+ * reconstructed, and all of it stay as it is, but for its place, until gm_followed_wait, which may be called twice. */
+void gm_advice_follow(struct gm_followed *followed, const struct gm_history *history, unsigned threads);
+void gm_followed_wait(struct gm_followed *followed);
 
 /* Replays, in up to `threads` threads (0: 1), which change nothing of it; then the verdict is final. `kept` are the
- * histories of the report's devices. Does not touch what charts are made of. `followed` may be NULL. */
+ * histories of the report's devices. Does not touch what charts are made of. `followed`, which was waited for, may be
+ * NULL. */
 enum gm_status gm_advice_replay(struct gm_report *report, struct gm_kept *kept, const struct gm_followed *followed,
                                 unsigned threads, struct gm_error *err);
 

@@ -35,7 +35,8 @@ static const struct gm_settings_advice *judge(void)
     struct gm_error err = {0};
     begin(false, true);
     assert_int_equal(gm_history_build(&device.history, &traced.snapshot, 0, &watcher, &err), GM_OK);
-    gm_advice_follow(&followed, &device.history);
+    gm_advice_follow(&followed, &device.history, 2);
+    gm_followed_wait(&followed);
     assert_true(followed.is_there); /* whatever is replayed */
     assert_int_equal(followed.status, GM_OK);
     assert_int_equal(gm_advice_replay(&traced.report, &kept, &followed, 2, &err), GM_OK);
