@@ -8,10 +8,25 @@
 #include <stdint.h>
 #include <string.h>
 
-/* How many bytes of s[0..n) stand in a string of JSON as they are. */
+/* A word of that byte eight times; not 0 if one of the bytes of a word is 0. */
+#define BYTES(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define ZEROS(word) (((word)-BYTES(1)) & ~(word)&BYTES(0x80))
+
+/* Whether all eight bytes stand in a string of JSON as they are. */
+static bool are_plain(const char *s)
+{
+    uint64_t w;
+    memcpy(&w, s, sizeof w);
+    return (((w | (w - BYTES(0x20))) & BYTES(0x80)) | ZEROS(w ^ BYTES(0x7f)) | ZEROS(w ^ BYTES('"')) |
+            ZEROS(w ^ BYTES('\\'))) == 0;
+}
+
+/* How many bytes of s[0..n) do. */
 static size_t plain_run(const char *s, size_t n)
 {
     size_t run = 0;
+    while (run + sizeof(uint64_t) <= n && are_plain(s + run))
+        run += sizeof(uint64_t);
     while (run < n && gm_is_printable(s[run]) && s[run] != '"' && s[run] != '\\')
         run++;
     return run;
