@@ -86,8 +86,14 @@ static inline bool gm_watch_is_pool(const struct gm_history_pool *a, const struc
 {
     return a->id_first == b->id_first && a->id_second == b->id_second && a->is_small == b->is_small;
 }
+/* All free blocks: bytes that could go back, and the largest. */
+struct gm_watch_free {
+    uint64_t whole, largest;
+};
+void gm_watch_see_free(struct gm_watch_free *free, const struct gm_watch *watch, const struct gm_space *space,
+                       uint32_t block);
 /* pinners.c: notes the live blocks that keep most cached bytes from going back. Visits every block. */
-void gm_watch_pins(struct gm_watch *watch, const struct gm_space *space, uint32_t moment);
+struct gm_watch_free gm_watch_pins(struct gm_watch *watch, const struct gm_space *space, uint32_t moment);
 /* The look at a growth, or NULL if there was none. */
 const struct gm_watch_look *gm_watch_growth(const struct gm_watch *watch, uint32_t event);
 

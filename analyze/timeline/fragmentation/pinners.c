@@ -15,6 +15,7 @@ struct looking {
     uint32_t moment;
     uint64_t least;           /* pinned bytes that are still of interest: more than this */
     struct gm_watch_pin open; /* of the block visited last: two of its pages may add to it */
+    struct gm_watch_free free;
 };
 
 static bool is_less(const struct gm_watch_pin *a, const struct gm_watch_pin *b)
@@ -79,11 +80,14 @@ static void share(struct looking *l, uint32_t block, uint64_t live, uint64_t byt
 static void look_at_segment(struct looking *l, const struct gm_space_range *range)
 {
     const struct gm_space_block *blocks = l->space->blocks.v;
-    uint64_t free_bytes = 0, live = 0;
+    uint64_t free_bytes = 0, live = 0, largest = l->free.largest;
     for (uint32_t i = range->last; i != GM_SPACE_NONE; i = blocks[i].prev) {
-        free_bytes += blocks[i].use == GM_SPACE_FREE ? blocks[i].size : 0;
+        const uint64_t size = blocks[i].use == GM_SPACE_FREE ? blocks[i].size : 0;
+        free_bytes += size;
+        largest = size > largest ? size : largest;
         live += blocks[i].use != GM_SPACE_FREE;
     }
+    l->free.largest = largest;
     if (live > 0 && free_bytes > l->least && free_bytes / live > l->least)
         share(l, range->last, live, free_bytes);
 }
@@ -113,6 +117,8 @@ static void look_at_pages(struct looking *l, const struct gm_space_range *range,
     const struct gm_space_block *blocks = l->space->blocks.v;
     struct page page = {.index = UINT64_MAX, .highest = GM_SPACE_NONE};
     for (uint32_t i = range->last; i != GM_SPACE_NONE; i = blocks[i].prev) {
+        if (blocks[i].use == GM_SPACE_FREE)
+            gm_watch_see_free(&l->free, l->w, l->space, i);
         uint64_t from = blocks[i].address - range->address, to = from + blocks[i].size;
         uint64_t first = from / size, last = (to - 1) / size;
         if (first == last) {
@@ -125,7 +131,7 @@ static void look_at_pages(struct looking *l, const struct gm_space_range *range,
     share(l, page.highest, page.live, page.free_bytes);
 }
 
-void gm_watch_pins(struct gm_watch *watch, const struct gm_space *space, uint32_t moment)
+struct gm_watch_free gm_watch_pins(struct gm_watch *watch, const struct gm_space *space, uint32_t moment)
 {
     struct looking l = {.w = watch,
                         .space = space,
@@ -135,8 +141,11 @@ void gm_watch_pins(struct gm_watch *watch, const struct gm_space *space, uint32_
     for (size_t r = 0; r < space->ranges.n; r++) {
         const struct gm_space_range *range = &space->ranges.v[r];
         const struct gm_space_block *last = &space->blocks.v[range->last];
-        if (last->prev == GM_SPACE_NONE)
-            continue; /* one block is all of it */
+        if (last->prev == GM_SPACE_NONE) { /* one block is all of it */
+            if (last->use == GM_SPACE_FREE)
+                gm_watch_see_free(&l.free, watch, space, range->last);
+            continue;
+        }
         if (!last->is_expandable)
             look_at_segment(&l, range);
         else
@@ -145,4 +154,5 @@ void gm_watch_pins(struct gm_watch *watch, const struct gm_space *space, uint32_
             offer(&l, &l.open);
         l.open = (struct gm_watch_pin){.allocation = GM_NEVER, .moment = moment};
     }
+    return l.free;
 }

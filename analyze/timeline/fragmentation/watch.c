@@ -303,26 +303,34 @@ static bool is_due(const struct gm_watch *w, uint64_t spent, uint64_t steps, uin
     return (double)(spent + steps) <= (double)budget * share;
 }
 
+void gm_watch_see_free(struct gm_watch_free *free, const struct gm_watch *w, const struct gm_space *space,
+                       uint32_t block)
+{
+    free->whole += gm_watch_releasable(w, space, block);
+    free->largest = gm_max(free->largest, space->blocks.v[block].size);
+}
+
+/* Who looks for pins sees free blocks, too. */
 static void see_sample(struct gm_watch *w, const struct gm_space *space, uint32_t moment)
 {
-    uint64_t steps = steps_of(space), blocks = space->blocks.n - space->unused.n + space->ranges.n;
-    if (is_due(w, w->sample_steps, steps, GM_WATCH_SAMPLE_STEPS, moment)) {
-        struct gm_watch_sample sample = {.moment = moment, .cached = space->reserved - space->active};
-        uint64_t whole = 0;
-        w->sample_steps += steps;
-        FOR_EACH_FREE(space, block)
-        {
-            uint64_t size = space->blocks.v[block].size;
-            whole += gm_watch_releasable(w, space, block);
-            sample.largest_free = size > sample.largest_free ? size : sample.largest_free;
-        }
-        sample.stranded = sample.cached - whole;
-        w->has_no_memory |= !GM_VEC_PUSH(&w->samples, sample);
-    }
-    if (is_due(w, w->pin_steps, blocks, GM_WATCH_PIN_STEPS, moment)) {
+    const uint64_t steps = steps_of(space), blocks = space->blocks.n - space->unused.n + space->ranges.n;
+    const bool is_sample = is_due(w, w->sample_steps, steps, GM_WATCH_SAMPLE_STEPS, moment);
+    const bool has_pins = is_due(w, w->pin_steps, blocks, GM_WATCH_PIN_STEPS, moment);
+    struct gm_watch_free free = {0};
+    if (has_pins) {
         w->pin_steps += blocks;
-        gm_watch_pins(w, space, moment);
+        free = gm_watch_pins(w, space, moment);
+    } else if (is_sample) {
+        FOR_EACH_FREE(space, block)
+        gm_watch_see_free(&free, w, space, block);
     }
+    if (!is_sample)
+        return;
+    w->sample_steps += steps;
+    const uint64_t cached = space->reserved - space->active;
+    const struct gm_watch_sample sample = {
+        .moment = moment, .cached = cached, .stranded = cached - free.whole, .largest_free = free.largest};
+    w->has_no_memory |= !GM_VEC_PUSH(&w->samples, sample);
 }
 
 /* ----------------------------------------------------------------------------------------------------------------- */
