@@ -205,13 +205,24 @@ static struct gm_history_other *find_other(const struct gm_history *h, size_t co
     return count > 0 && from->allocation == a ? from : NULL;
 }
 
-/* Those of the end that are older than the trace are the last ones, side by side. */
 const struct gm_history_other *gm_history_other(const struct gm_history *h, size_t a)
 {
-    const size_t from_end = h->allocation_count - a;
-    if (from_end <= h->other_count && h->others[h->other_count - from_end].allocation == a)
-        return &h->others[h->other_count - from_end];
-    return find_other(h, h->other_count, a);
+    if (h->others_of == NULL) /* not all are known yet */
+        return find_other(h, h->other_count, a);
+    const struct gm_history_others_of *of = &h->others_of[a / 64];
+    const uint64_t bit = UINT64_C(1) << a % 64;
+    return (of->are & bit) == 0 ? NULL : &h->others[of->before + (size_t)__builtin_popcountll(of->are & (bit - 1))];
+}
+
+static bool file_others(struct gm_history *h)
+{
+    const size_t n = h->allocation_count / 64 + 1;
+    h->others_of = calloc(n, sizeof *h->others_of);
+    for (size_t i = 0; h->others_of != NULL && i < h->other_count; i++)
+        h->others_of[h->others[i].allocation / 64].are |= UINT64_C(1) << h->others[i].allocation % 64;
+    for (size_t i = 1; h->others_of != NULL && i < n; i++)
+        h->others_of[i].before = h->others_of[i - 1].before + (uint32_t)__builtin_popcountll(h->others_of[i - 1].are);
+    return h->others_of != NULL;
 }
 
 /* The snapshot's active blocks: ends of allocations that are still open, or allocations older than the trace. */
@@ -324,7 +335,7 @@ bool gm_history_pair(struct gm_history *history, const struct gm_snapshot *snaps
         history->count = snapshot->traces[device].count;
     }
     struct pairing p = {.h = history};
-    bool ok = pair(&p);
+    bool ok = pair(&p) && file_others(history);
     gm_map_free(&p.open);
     return ok;
 }
@@ -342,8 +353,8 @@ void gm_history_free(struct gm_history *h)
 {
     gm_number_free(&h->requested);
     gm_number_free(&h->block);
-    GM_FREE_ALL(h->born, h->let_go, h->freed, h->pool, h->wide_pool, h->others, h->of_event, h->replaced, h->segments,
-                h->final_pool, h->pools, h->pool_of_id);
+    GM_FREE_ALL(h->born, h->let_go, h->freed, h->pool, h->wide_pool, h->others, h->others_of, h->of_event, h->replaced,
+                h->segments, h->final_pool, h->pools, h->pool_of_id);
     *h = (struct gm_history){0};
 }
 

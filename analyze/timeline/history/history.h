@@ -66,6 +66,12 @@ struct gm_history_other {
     uint32_t final_block; /* row in snapshot->blocks if it is live at the end, or GM_NO_BLOCK */
 };
 
+/* Of 64 allocations those that have one, a bit each, and how many have one before them. */
+struct gm_history_others_of {
+    uint64_t are;
+    uint32_t before;
+};
+
 /* The pool and stream of a segment event. */
 struct gm_history_segment {
     uint32_t event, stream; /* gm_stream_id */
@@ -85,6 +91,7 @@ struct gm_history {
     uint32_t *wide_pool;                /* the same, once there are more than 256 pools; else NULL */
     struct gm_history_other *others;    /* by allocation; gm_stack_of, gm_final_block */
     size_t other_count;
+    struct gm_history_others_of *others_of; /* [allocation / 64] */
     uint32_t *of_event; /* [count]: the allocation that an alloc or free is about; GM_NEVER for others */
     struct gm_history_pool *pools;
     size_t pool_count, pool_capacity;
