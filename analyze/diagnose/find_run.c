@@ -35,7 +35,8 @@ static void find_emptied(struct gm_case *c, const struct gm_rule *rule)
         return;
     GM_FREED bool *makes = find_operators(l);
     c->failed |= makes == NULL;
-    for (uint32_t e = 0; !c->failed && e < l->h->count; e++) {
+    for (size_t i = 0; !c->failed && i < l->h->device_event_count; i++) {
+        const uint32_t e = l->h->device_events[i];
         const size_t row = l->h->first + e;
         if (!gm_action_is_release(events->action[row]) || makes[events->stack[row].v])
             continue;

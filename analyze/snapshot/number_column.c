@@ -4,6 +4,7 @@
 #include "analyze/base/freed.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A base with as much room below the number as above it. */
 static uint64_t place_of(struct gm_number_kind kind, uint64_t value)
@@ -26,6 +27,19 @@ bool gm_number_put_far(struct gm_number_builder *b, struct gm_number_kind kind, 
     const bool is_absent = value == kind.absent;
     b->near[row] = GM_FAR_NUMBER | (uint32_t)(is_absent ? 0 : b->far.n);
     return is_absent || GM_VEC_PUSH(&b->far, value);
+}
+
+#define COPY(to, from, count) ((count) == 0 || memcpy(to, from, (count) * sizeof *(from)) != NULL)
+
+bool gm_number_copy(struct gm_number_builder *to, const struct gm_number_builder *from, size_t rows)
+{
+    to->near = malloc((rows + 1) * sizeof *to->near);
+    if (to->near == NULL || !GM_VEC_ROOM(&to->base, from->base.n) || !GM_VEC_ROOM(&to->far, from->far.n))
+        return false;
+    to->base.n = from->base.n;
+    to->far.n = from->far.n;
+    return COPY(to->near, from->near, rows) && COPY(to->base.v, from->base.v, from->base.n) &&
+           COPY(to->far.v, from->far.v, from->far.n);
 }
 
 uint64_t gm_number_bytes(const struct gm_number_builder *b, size_t rows)

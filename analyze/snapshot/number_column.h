@@ -69,6 +69,9 @@ static inline struct gm_number_column gm_numbers_of(const struct gm_number_build
     return (struct gm_number_column){.near = b->near, .base = b->base.v, .far = b->far.v, .shift = kind.shift};
 }
 
+/* Makes *to, which is zero-initialised, the same column of so many rows. false: no memory. */
+bool gm_number_copy(struct gm_number_builder *to, const struct gm_number_builder *from, size_t rows);
+
 /* Bytes of memory that it holds, with room for so many rows. */
 uint64_t gm_number_bytes(const struct gm_number_builder *b, size_t rows);
 void gm_number_free(struct gm_number_builder *b);

@@ -182,6 +182,11 @@ static inline bool gm_action_is_release(unsigned action)
 {
     return action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP;
 }
+/* One of these, or memory that the device has not. */
+static inline bool gm_action_is_of_device(unsigned action)
+{
+    return gm_action_is_growth(action) || gm_action_is_release(action) || action == GM_ACTION_OOM;
+}
 
 /* ---- interned tables: row 0 is the absent one --------------------------------------------------------------- */
 

@@ -66,10 +66,10 @@ enum gm_status gm_bound_live(uint64_t *bytes, const struct gm_search_device *dev
 static bool find_refused(const struct gm_history *h, uint32_t *event)
 {
     const uint8_t *action = h->snapshot->events.action + h->first;
-    size_t i = h->count;
-    while (i > 0 && action[i - 1] != GM_ACTION_OOM)
+    size_t i = h->device_event_count;
+    while (i > 0 && action[h->device_events[i - 1]] != GM_ACTION_OOM)
         i--;
-    *event = (uint32_t)(i - (i > 0));
+    *event = i > 0 ? h->device_events[i - 1] : 0;
     return i > 0;
 }
 
@@ -129,16 +129,16 @@ static uint64_t reserved_at_start(const struct gm_history *h)
     uint64_t end = 0, net = 0;
     for (size_t i = 0; i < segments->count; i++)
         end += segments->device[i] == h->device ? segments->total_size[i] : 0;
-    for (size_t i = 0; i < h->count; i++)
-        net = after_event(h, i, net);
+    for (size_t i = 0; i < h->device_event_count; i++)
+        net = after_event(h, h->device_events[i], net);
     return (int64_t)(end - net) < 0 ? 0 : end - net;
 }
 
 uint64_t gm_bound_recorded(const struct gm_history *h)
 {
     uint64_t now = reserved_at_start(h), peak = now;
-    for (size_t i = 0; i < h->count; i++) {
-        now = after_event(h, i, now);
+    for (size_t i = 0; i < h->device_event_count; i++) {
+        now = after_event(h, h->device_events[i], now);
         peak = (int64_t)now > (int64_t)peak ? now : peak;
     }
     return peak;
@@ -180,23 +180,21 @@ static void note_release(struct gm_recorded_limit *limit, const struct gm_histor
 
 bool gm_bound_limit(struct gm_recorded_limit *limit, const struct gm_history *h, const struct gm_conf *recorded)
 {
-    const uint8_t *actions = h->count == 0 ? NULL : h->snapshot->events.action + h->first;
     struct gm_releases releases;
     bool ok = gm_releases_find(&releases, h);
     *limit = (struct gm_recorded_limit){.bytes = GM_ABSENT};
-    if (releases.count == 0 && (actions == NULL || memchr(actions, GM_ACTION_OOM, h->count) == NULL))
-        return ok;
     const bool collects = recorded->gc_threshold > 0; /* then memory goes back before the device is asked */
     uint64_t now = reserved_at_start(h), peak = gm_bound_recorded(h);
-    for (size_t i = 0, next = 0; ok && i < h->count; i++) {
-        if (next < releases.count && releases.v[next].first == i) {
+    for (size_t i = 0, next = 0; ok && i < h->device_event_count; i++) {
+        const uint32_t event = h->device_events[i];
+        if (next < releases.count && releases.v[next].first == event) {
             const struct gm_release_run *run = &releases.v[next++];
             if (run->cause == GM_RELEASE_REQUEST && !collects && (int64_t)now >= 0)
                 note_release(limit, h, run, now, peak);
         }
-        if (h->snapshot->events.action[h->first + i] == GM_ACTION_OOM && (int64_t)now >= 0)
-            note_oom(limit, h, i, now, recorded);
-        now = after_event(h, i, now);
+        if (h->snapshot->events.action[h->first + event] == GM_ACTION_OOM && (int64_t)now >= 0)
+            note_oom(limit, h, event, now, recorded);
+        now = after_event(h, event, now);
     }
     gm_releases_free(&releases);
     if (limit->bytes != GM_ABSENT && limit->bytes < peak)

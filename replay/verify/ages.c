@@ -57,14 +57,14 @@ static bool is_old(const struct gm_verifying *v, const struct gm_free_entry *e)
     return e->age < v->ages.count;
 }
 
-void gm_ages_note(struct gm_verifying *v, uint32_t pool, uint64_t requested)
+void gm_ages_note(struct gm_verifying *v, uint64_t requested)
 {
     struct gm_ages *g = &v->ages;
     g->tied_count = 0;
     if (g->count == 0 || v->model.has_no_memory)
         return;
     const struct gm_free_set *set = gm_allocator_free_blocks(
-        &v->model, pool, gm_follow_stream(&v->follow, gm_rare_at(&gm_events_of(v)->stream, gm_row(v, v->request))));
+        &v->model, gm_verifying_pool(v, requested), gm_follow_stream(&v->follow, gm_rare_at(&gm_events_of(v)->stream, gm_row(v, v->request))));
     struct gm_free_place at = {0};
     if (set != NULL)
         at = gm_free_set_fit(set, gm_rules_round(&v->model.conf.rules, requested));

@@ -59,19 +59,16 @@ GM_ORDERING(by_stream, struct gm_placed, GM_UP(stream) || GM_UP(address) || GM_U
 static struct gm_placed *list_at_start(const struct gm_history *h, size_t *count,
                                        int (*order)(const void *, const void *))
 {
-    size_t n = 0;
-    for (size_t a = 0; a < h->allocation_count; a++)
-        n += h->born[a] == 0 && h->freed[a] > 0;
-    struct gm_placed *list = malloc((n + 1) * sizeof *list);
+    struct gm_placed *list = malloc((h->other_count + 1) * sizeof *list);
     *count = 0;
-    for (size_t a = 0; list != NULL && a < h->allocation_count; a++)
-        if (h->born[a] == 0 && h->freed[a] > 0) {
-            const uint32_t stream = gm_history_stream(h, a).v;
+    for (size_t i = 0; list != NULL && i < h->other_count; i++) {
+        const uint32_t a = h->others[i].allocation, stream = gm_history_stream(h, a).v;
+        if (h->born[a] == 0 && h->freed[a] > 0)
             list[(*count)++] = (struct gm_placed){stream == 0 ? 0 : (uint64_t)h->snapshot->streams[stream],
-                                                  gm_history_address(h, a), (uint32_t)a};
-        }
+                                                  gm_history_address(h, a), a};
+    }
     if (list != NULL)
-        qsort(list, n, sizeof *list, order);
+        qsort(list, *count, sizeof *list, order);
     return list;
 }
 

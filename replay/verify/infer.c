@@ -169,17 +169,12 @@ static bool has_npu_frame(const struct gm_snapshot *s)
 
 bool gm_verify_other_allocator(char text[GM_INFERRED_TEXT], const struct gm_history *h)
 {
-    const struct gm_events *e = &h->snapshot->events;
-    uint64_t odd = 0, allocs = 0;
-    for (size_t i = h->first; i < h->first + h->count; i++) {
-        allocs += e->action[i] == GM_ACTION_ALLOC;
-        odd += e->action[i] == GM_ACTION_ALLOC && gm_event_addr(e, i) % GM_MIN_BLOCK != 0;
-    }
     text[0] = '\0';
     if (has_npu_frame(h->snapshot))
         snprintf(text, GM_INFERRED_TEXT, "its stacks name torch_npu (Ascend)");
-    else if (odd > 0)
-        snprintf(text, GM_INFERRED_TEXT, "%" PRIu64 " of %" PRIu64 " addresses are no multiple of 512", odd, allocs);
+    else if (h->odd_allocs > 0)
+        snprintf(text, GM_INFERRED_TEXT, "%" PRIu64 " of %" PRIu64 " addresses are no multiple of 512", h->odd_allocs,
+                 h->allocs);
     return text[0] != '\0';
 }
 

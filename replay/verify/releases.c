@@ -166,13 +166,15 @@ bool gm_releases_find(struct gm_releases *releases, const struct gm_history *h)
     *releases = (struct gm_releases){0};
     search.names = calloc((size_t)h->snapshot->stacks.count + 1, 1);
     bool ok = search.names != NULL, was_of_pool = false;
-    for (size_t i = 0; ok && i < h->count; i++) {
-        if (!gm_action_is_release(e->action[h->first + i]))
+    uint32_t next = 0; /* the event after the last run */
+    for (size_t i = 0; ok && i < h->device_event_count; i++) {
+        const uint32_t event = h->device_events[i];
+        if (event < next || !gm_action_is_release(e->action[h->first + event]))
             continue;
         bool is_of_pool = false;
-        struct gm_release_run run = run_from(&search, (uint32_t)i, &is_of_pool);
+        struct gm_release_run run = run_from(&search, event, &is_of_pool);
         find_cause(&search, &run, is_of_pool);
-        i = run.last;
+        next = run.last + 1;
         if (continues(&search, &run, was_of_pool)) {
             was_of_pool = was_of_pool && is_of_pool && is_same_pool(h, search.runs.v[search.runs.n - 1].pool, run.pool);
             continue;

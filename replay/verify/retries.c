@@ -211,10 +211,10 @@ bool gm_retries_count(struct gm_verifying *v)
      * set_per_process_memory_fraction(), that garbage was. */
     v->collects = v->model.conf.memory_fraction < 1 || (ok && count_runs(v, &releases, is_surely_garbage) > 0);
     result->retries += ok ? count_runs(v, &releases, is_retry) : 0;
-    for (uint32_t i = 0; i < v->h->count; i++)
-        if (action[i] == GM_ACTION_OOM) {
+    for (size_t i = 0; i < v->h->device_event_count; i++)
+        if (action[v->h->device_events[i]] == GM_ACTION_OOM) {
             result->ooms++;
-            result->retries += !is_final_oom(v, i);
+            result->retries += !is_final_oom(v, v->h->device_events[i]);
         }
     gm_releases_free(&releases);
     return ok;

@@ -124,7 +124,7 @@ static bool has_left_reservation(struct gm_verifying *v, uint64_t requested)
            gm_allocator_end_reservation(&v->model, v->wanted.address, gm_rules_round(&v->model.conf.rules, requested));
 }
 
-static uint32_t request_pool(const struct gm_verifying *v, uint64_t requested)
+uint32_t gm_verifying_pool(const struct gm_verifying *v, uint64_t requested)
 {
     return gm_rules_round(&v->model.conf.rules, requested) <= GM_SMALL_SIZE ? v->home.small : v->home.large;
 }
@@ -169,8 +169,9 @@ static bool may_be_retry(const struct gm_verifying *v, uint32_t event)
 
 uint32_t gm_verifying_choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t *chosen)
 {
-    const uint32_t pool = request_pool(v, gm_requested(v->h, a));
-    const uint64_t searches = v->model.has_no_memory ? 0 : v->model.pools.v[pool].searches;
+    const bool is_counted = v->model.conf.gc_threshold > 0 && !v->model.has_no_memory; /* searches are */
+    const uint32_t pool = is_counted ? gm_verifying_pool(v, gm_requested(v->h, a)) : 0;
+    const uint64_t searches = is_counted ? v->model.pools.v[pool].searches : 0;
     size_t before = mark(v);
     v->request = event;
     uint32_t block = ask(v, gm_requested(v->h, a), event, a);
@@ -178,7 +179,7 @@ uint32_t gm_verifying_choose(struct gm_verifying *v, uint32_t event, uint32_t a,
     if (*chosen == gm_addr_at(v, event) && v->growth == v->growth_end)
         return block;
     undo(v, block, before);
-    if (!v->model.has_no_memory)
+    if (is_counted)
         v->model.pools.v[pool].searches = searches;
     return GM_SPACE_NONE;
 }
@@ -263,7 +264,7 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
     end_reservation_before(v, event);
     v->request = event;
     gm_pools_choose_home(v, event, gm_pool_number(h, a), gm_addr_at(v, event));
-    gm_ages_note(v, request_pool(v, gm_requested(h, a)), gm_requested(h, a));
+    gm_ages_note(v, gm_requested(h, a));
     uint32_t block = gm_verifying_choose(v, event, a, &chosen);
     if (block == GM_SPACE_NONE && gm_ages_learn(v, gm_addr_at(v, event)))
         block = gm_verifying_choose(v, event, a, &chosen);

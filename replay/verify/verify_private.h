@@ -133,11 +133,11 @@ void gm_infer_switch_now(struct gm_verifying *v, uint32_t event);
 /* Evidence that another allocator made the trace. */
 void gm_infer_allocator(struct gm_verifying *v);
 
-/* ages.c: after the start has been adopted; in the end; before a request to `pool` of the model; after the recorded
+/* ages.c: after the start has been adopted; in the end; before a request; after the recorded
  * choice was the model's; after it was not, true if it is now. */
 void gm_ages_begin(struct gm_verifying *v);
 void gm_ages_end(struct gm_verifying *v);
-void gm_ages_note(struct gm_verifying *v, uint32_t pool, uint64_t requested);
+void gm_ages_note(struct gm_verifying *v, uint64_t requested);
 void gm_ages_confirm(struct gm_verifying *v, uint64_t recorded);
 bool gm_ages_learn(struct gm_verifying *v, uint64_t recorded);
 
@@ -167,7 +167,9 @@ void gm_release_order_free(struct gm_release_order *o);
 /* pools.c: the first row of h->segments at or after `event`. */
 size_t gm_history_segment_row(const struct gm_history *h, uint32_t event);
 
-/* verify.c: the model's choice for allocation `a`, if it is the recorded one. Otherwise GM_SPACE_NONE: the choice is
+/* verify.c: the pool of the model that serves a request. */
+uint32_t gm_verifying_pool(const struct gm_verifying *v, uint64_t requested);
+/* The model's choice for allocation `a`, if it is the recorded one. Otherwise GM_SPACE_NONE: the choice is
  * given back, and *chosen is where it was. */
 uint32_t gm_verifying_choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t *chosen);
 

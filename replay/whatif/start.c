@@ -69,8 +69,10 @@ bool gm_playing_start(struct gm_playing *w)
     free(is_custom);
     if (w->home == NULL || w->model.has_no_memory || !(r->from_layout ? start_from_layout(w) : start_from_requests(w)))
         return false;
-    for (size_t a = 0; a < w->h->allocation_count; a++)
+    for (size_t i = 0; i < w->h->other_count; i++) {
+        const uint32_t a = w->h->others[i].allocation;
         r->start_blocks += w->h->born[a] == 0 && w->follow.block_of[a] != GM_SPACE_NONE;
+    }
     r->start_bytes = w->start_active = w->peak_active = r->start_bytes_at_peak = w->model.space.active;
     r->start_reserved = w->model.total;
     struct gm_level_now levels = gm_playing_levels(w, w->options->hooks);

@@ -315,8 +315,8 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     result->recorded_releases = w->releases.requests;
     const uint8_t *action = h->snapshot->events.action + h->first;
     uint64_t ooms = 0;
-    for (size_t i = 0; i < h->count; i++)
-        ooms += action[i] == GM_ACTION_OOM;
+    for (size_t i = 0; i < h->device_event_count; i++)
+        ooms += action[h->device_events[i]] == GM_ACTION_OOM;
     result->recorded_ooms = ooms;
     result->stats = w->model.stats;
     result->hangs_on_placement = w->model.has_tied && w->sim.given > 0;

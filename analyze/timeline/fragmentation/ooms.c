@@ -190,9 +190,9 @@ static size_t find_events(const struct gm_trace_pass *pass, uint32_t events[GM_W
     size_t n = 0;
     if (pass->report->devices[pass->index].trace.ooms == 0)
         return 0;
-    for (size_t i = 0; i < h->count && n < GM_WATCH_OOMS; i++)
-        if (action[i] == GM_ACTION_OOM)
-            events[n++] = (uint32_t)i;
+    for (size_t i = 0; i < h->device_event_count && n < GM_WATCH_OOMS; i++)
+        if (action[h->device_events[i]] == GM_ACTION_OOM)
+            events[n++] = h->device_events[i];
     return n;
 }
 

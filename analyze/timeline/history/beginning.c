@@ -12,22 +12,23 @@ static bool undo_events(struct gm_reconstruction *t)
 {
     struct gm_history *h = t->h;
     const struct gm_events *e = &h->snapshot->events;
-    for (size_t i = h->count; i > 0; i--) {
-        size_t row = h->first + i - 1;
+    for (size_t i = h->device_event_count; i > 0; i--) {
+        const uint32_t event = h->device_events[i - 1];
+        size_t row = h->first + event;
         uint8_t action = e->action[row];
         enum gm_space_status status;
         if (gm_action_is_growth(action)) {
             status = gm_space_unmap(&t->space, gm_event_addr(e, row), gm_event_size(e, row));
             if (status == GM_SPACE_CONFLICT)
                 gm_history_note(h, "segment-not-in-snapshot",
-                                "segments were allocated and never freed but are not in the snapshot", false, i - 1,
+                                "segments were allocated and never freed but are not in the snapshot", false, event,
                                 gm_event_size(e, row));
         } else if (gm_action_is_release(action)) {
             bool is_map = action == GM_ACTION_SEGMENT_UNMAP;
             status = gm_space_map(&t->space, gm_event_addr(e, row), gm_event_size(e, row), gm_rare_at(&e->stream, row),
                                   gm_reconstruct_pool_of_event(t, row, is_map), is_map);
             if (status == GM_SPACE_CONFLICT)
-                gm_history_note(h, "segment-freed-again", "freed segments are there after their end", false, i - 1,
+                gm_history_note(h, "segment-freed-again", "freed segments are there after their end", false, event,
                                 gm_event_size(e, row));
         } else {
             continue;
@@ -44,11 +45,12 @@ static bool undo_events(struct gm_reconstruction *t)
 static void guess_expandable(struct gm_reconstruction *t)
 {
     const uint8_t *action = t->h->snapshot->events.action + t->h->first;
-    for (size_t i = 0; i < t->h->count; i++) {
-        if (action[i] != GM_ACTION_SEGMENT_MAP && action[i] != GM_ACTION_SEGMENT_ALLOC)
+    for (size_t i = 0; i < t->h->device_event_count; i++) {
+        const uint32_t event = t->h->device_events[i];
+        if (!gm_action_is_growth(action[event]))
             continue;
-        bool is_map = action[i] == GM_ACTION_SEGMENT_MAP;
-        uint32_t pool = gm_reconstruct_pool_of_event(t, t->h->first + i, is_map);
+        bool is_map = action[event] == GM_ACTION_SEGMENT_MAP;
+        uint32_t pool = gm_reconstruct_pool_of_event(t, t->h->first + event, is_map);
         if (t->h->pools[pool].id_first != 0 || t->h->pools[pool].id_second != 0)
             continue;
         t->is_expandable = is_map;

@@ -120,9 +120,8 @@ static void count_never_freed(const struct gm_reconstruction *t)
 static gm_i128 reserved_at_start(const struct gm_history *h, gm_i128 reserved)
 {
     const struct gm_events *e = &h->snapshot->events;
-    for (size_t row = h->first; row < h->first + h->count; row++)
-        if (e->action[row] >= GM_ACTION_SEGMENT_ALLOC && e->action[row] <= GM_ACTION_SEGMENT_UNMAP)
-            reserved -= gm_reserved_by(e, row);
+    for (size_t i = 0; i < h->device_event_count; i++)
+        reserved -= gm_reserved_by(e, h->first + h->device_events[i]);
     return reserved;
 }
 

@@ -17,7 +17,7 @@
 struct pairing {
     struct gm_history *h;
     size_t capacity; /* of the columns */
-    size_t replaced_capacity, other_capacity;
+    size_t replaced_capacity, other_capacity, device_capacity;
     struct gm_address_map open;                    /* address to allocation: not freed so far */
     uint64_t same_stacks, other_stacks;            /* frees with the stack of their alloc, or another */
     bool has_free_requested, lacks_free_requested; /* of blocks allocated in the trace */
@@ -41,7 +41,7 @@ void gm_history_note(struct gm_history *h, const char *id, const char *what, boo
     d->bytes = gm_sat_add(d->bytes, bytes);
 }
 
-#define ALLOCATION_COLUMNS(X) X(born) X(let_go) X(freed) X(requested.near) X(block.near) X(pool)
+#define ALLOCATION_COLUMNS(X) X(born) X(let_go) X(freed) X(requested.near)
 #define HAS_FINAL (GM_NEVER - 1) /* in `open`: an allocation whose final block was found; no allocation's number */
 
 static bool reserve(struct pairing *p, size_t need)
@@ -72,12 +72,10 @@ static uint32_t add(struct pairing *p, uint32_t born, uint64_t requested)
     struct gm_history *h = p->h;
     size_t a = h->allocation_count;
     if ((a == p->capacity && !reserve(p, a + 1)) || !gm_number_put(&h->requested, GM_HISTORY_SIZES, a, requested) ||
-        !gm_number_put(&h->block, GM_HISTORY_SIZES, a, requested) ||
         (born == 0 && !add_other(p, (uint32_t)a, 0, GM_NO_BLOCK)))
         return GM_NEVER;
     h->born[a] = born;
     h->let_go[a] = h->freed[a] = GM_NEVER;
-    h->pool[a] = 0;
     h->allocation_count++;
     return (uint32_t)a;
 }
@@ -108,10 +106,12 @@ static void forget(struct gm_history *h, uint32_t a)
 static bool pair_alloc(struct pairing *p, uint32_t i, size_t row)
 {
     const struct gm_events *e = &p->h->snapshot->events;
+    const uint64_t address = gm_event_addr(e, row);
     uint32_t a = add(p, i + 1, gm_event_bytes(e, row)), before;
-    if (a == GM_NEVER || !gm_map_put(&p->open, gm_event_addr(e, row), a, &before))
+    if (a == GM_NEVER || !gm_map_put(&p->open, address, a, &before))
         return false;
     p->h->of_event[i] = a;
+    p->h->odd_allocs += address % GM_MIN_BLOCK != 0;
     if (before == GM_MAP_NONE)
         return true;
     if (p->h->born[before] == 0 && p->h->freed[before] == GM_NEVER) {
@@ -166,6 +166,15 @@ static bool pair_free_completed(struct pairing *p, uint32_t i, size_t row, bool 
     return true;
 }
 
+static bool keep_device_event(struct pairing *p, uint32_t i)
+{
+    struct gm_history *h = p->h;
+    if (!gm_grow(&h->device_events, &p->device_capacity, h->device_event_count + 1, sizeof *h->device_events))
+        return false;
+    h->device_events[h->device_event_count++] = i;
+    return true;
+}
+
 static bool pair_events(struct pairing *p)
 {
     struct gm_history *h = p->h;
@@ -186,6 +195,7 @@ static bool pair_events(struct pairing *p)
             ok = pair_free_completed(p, (uint32_t)i, row, e->action[row] == GM_ACTION_FREE);
             break;
         default:
+            ok = !gm_action_is_of_device(e->action[row]) || keep_device_event(p, (uint32_t)i);
             break;
         }
         if (!ok)
@@ -313,13 +323,12 @@ static bool pair(struct pairing *p)
 {
     struct gm_history *h = p->h;
     const uint8_t *action = h->snapshot->events.action + h->first;
-    size_t allocs = 0;
     for (size_t i = 0; i < h->count; i++) {
-        allocs += action[i] == GM_ACTION_ALLOC;
+        h->allocs += action[i] == GM_ACTION_ALLOC;
         p->has_free_requested |= action[i] == GM_ACTION_FREE_REQUESTED;
     }
     h->of_event = malloc((h->count + 1) * sizeof *h->of_event);
-    if (h->of_event == NULL || !reserve(p, allocs + 64) || !pair_events(p) || !pair_final(p))
+    if (h->of_event == NULL || !reserve(p, h->allocs + 64) || !pair_events(p) || !pair_final(p))
         return false;
     undo_pending(p);
     settle_open(p);
@@ -353,8 +362,8 @@ void gm_history_free(struct gm_history *h)
 {
     gm_number_free(&h->requested);
     gm_number_free(&h->block);
-    GM_FREE_ALL(h->born, h->let_go, h->freed, h->pool, h->wide_pool, h->others, h->others_of, h->of_event, h->replaced,
-                h->segments, h->final_pool, h->pools, h->pool_of_id);
+    GM_FREE_ALL(h->born, h->let_go, h->freed, h->pool, h->wide_pool, h->others, h->others_of, h->of_event,
+                h->device_events, h->replaced, h->segments, h->final_pool, h->pools, h->pool_of_id);
     *h = (struct gm_history){0};
 }
 

@@ -86,13 +86,16 @@ struct gm_history {
     size_t allocation_count;
     uint32_t *born, *let_go, *freed;    /* moments; born 0: before the trace; GM_NEVER: not in the trace */
     struct gm_number_builder requested; /* gm_requested */
-    struct gm_number_builder block;     /* gm_block_bytes */
+    struct gm_number_builder block;     /* gm_block_bytes; like the pools the second half's */
     uint8_t *pool;                      /* gm_pool_number */
     uint32_t *wide_pool;                /* the same, once there are more than 256 pools; else NULL */
     struct gm_history_other *others;    /* by allocation; gm_stack_of, gm_final_block */
     size_t other_count;
     struct gm_history_others_of *others_of; /* [allocation / 64] */
     uint32_t *of_event; /* [count]: the allocation that an alloc or free is about; GM_NEVER for others */
+    uint32_t *device_events; /* those that gm_action_is_of_device, in order */
+    size_t device_event_count;
+    uint64_t allocs, odd_allocs; /* alloc events; of them, at addresses that are no multiple of GM_MIN_BLOCK */
     struct gm_history_pool *pools;
     size_t pool_count, pool_capacity;
     uint32_t *pool_of_id; /* [2 * gm_pool_id + is_small]: the number of that pool in pools, + 1; 0: it is none. The

@@ -105,7 +105,7 @@ uint64_t gm_making_block_bytes(const struct gm_history *h, size_t a)
     const uint32_t enough = is_old ? end_of_first_part(h) : settled_at(h, a);
     pthread_mutex_lock(&m->lock);
     /* What is far from others is kept where it is moved when there is more. */
-    while (m->told < enough || (!is_old && m->told != GM_NEVER && (h->block.near[a] & GM_FAR_NUMBER) != 0))
+    while (m->told < enough || (!is_old && m->told != GM_NEVER && (m->history->block.near[a] & GM_FAR_NUMBER) != 0))
         pthread_cond_wait(&m->has_told, &m->lock);
     pthread_mutex_unlock(&m->lock);
     return is_old ? m->start_bytes[gm_history_other(h, a) - h->others] : gm_block_bytes(m->history, a);

@@ -412,13 +412,11 @@ static bool tell_events(struct gm_reconstruction *t)
 /* false: no memory. */
 static bool give_up(struct gm_history *h, const char *reason)
 {
-    bool ok = true;
-    for (size_t a = 0; ok && a < h->allocation_count; a++)
-        ok = gm_number_put(&h->block, GM_HISTORY_SIZES, a, gm_requested(h, a));
+    gm_number_free(&h->block);
     h->is_reconstructed = h->reconciliation.is_reconstructed = false;
     h->segment_count = 0;
     h->reconciliation.reason = reason;
-    return ok;
+    return gm_number_copy(&h->block, &h->requested, h->allocation_count);
 }
 
 static bool has_segments(const struct gm_reconstruction *t)
@@ -426,10 +424,10 @@ static bool has_segments(const struct gm_reconstruction *t)
     if (t->final_count > 0 || t->h->snapshot->profile != NULL) /* that has sums of segments, and no addresses */
         return t->final_count > 0;
     const uint8_t *action = t->h->snapshot->events.action + t->h->first;
-    for (size_t i = 0; i < t->h->count; i++)
-        if (gm_action_is_growth(action[i]))
-            return true;
-    return false;
+    bool has_growths = false;
+    for (size_t i = 0; !has_growths && i < t->h->device_event_count; i++)
+        has_growths = gm_action_is_growth(action[t->h->device_events[i]]);
+    return has_growths;
 }
 
 GM_ORDERING(by_address, struct gm_final_range, GM_UP(from) || GM_UP(segment));
@@ -467,8 +465,10 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
                                   .counts = watcher != NULL && watcher->counts};
     h->is_reconstructed = h->reconciliation.is_reconstructed = true;
     t.block_of = malloc((h->allocation_count + 1) * sizeof *t.block_of);
+    h->pool = calloc(h->allocation_count + 1, sizeof *h->pool);
     h->final_pool = calloc(h->snapshot->segments.count + 1, sizeof *h->final_pool);
-    bool ok = t.block_of != NULL && h->final_pool != NULL && make_pools(h);
+    bool ok = t.block_of != NULL && h->pool != NULL && h->final_pool != NULL && make_pools(h) &&
+              gm_number_copy(&h->block, &h->requested, h->allocation_count);
     if (ok)
         gm_reconstruct_pool(&t, 0, false);
     ok = ok && list_finals(&t);
@@ -494,17 +494,15 @@ bool gm_reconstruct_foresee(struct gm_history *h)
 {
     const struct gm_conf conf = gm_settings_recorded(h->snapshot, NULL);
     struct gm_reconstruction t = {.h = h, .rules = conf.rules, .is_expandable = conf.expandable_segments};
-    const uint8_t *action = h->snapshot->events.action + h->first;
     h->final_pool = calloc(h->snapshot->segments.count + 1, sizeof *h->final_pool);
     bool ok = h->final_pool != NULL && make_pools(h);
     if (ok)
         gm_reconstruct_pool(&t, 0, false);
     ok = ok && list_finals(&t) && has_segments(&t) && gm_reconstruct_segments(&t);
-    for (size_t i = 0; ok && i < h->count; i++)
-        if (gm_action_is_growth(action[i]) || gm_action_is_release(action[i])) {
-            tell_segment(&t, (uint32_t)i);
-            ok = !t.has_no_memory && t.space.work <= budget_of(h);
-        }
+    for (size_t i = 0; ok && i < h->device_event_count; i++) {
+        tell_segment(&t, h->device_events[i]);
+        ok = !t.has_no_memory && t.space.work <= budget_of(h);
+    }
     h->is_reconstructed = ok;
     gm_space_free(&t.space);
     free(t.finals);
