@@ -57,6 +57,19 @@ void gm_assembler_free(struct gm_assembler *a)
                 a);
 }
 
+void gm_assembler_tell_filling(struct gm_assembler *a)
+{
+    gm_builder_tell_filling(a->m, a->filling);
+    gm_filling_tell(&a->filling[GM_EVENT_FILLINGS], a->memo.v, a->memo.n * sizeof *a->memo.v,
+                    a->memo.capacity * sizeof *a->memo.v);
+}
+
+void gm_assembler_ask_pages(struct gm_assembler *a)
+{
+    for (int i = 0; i <= GM_EVENT_FILLINGS; i++)
+        gm_filling_ask(&a->filling[i]);
+}
+
 uint64_t gm_assembler_bytes(const struct gm_assembler *a)
 {
     return (a->m == NULL ? 0 : gm_builder_bytes(a->m)) + GM_VEC_BYTES(&a->stack) + GM_VEC_BYTES(&a->marks) +

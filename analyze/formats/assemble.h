@@ -29,6 +29,11 @@ enum gm_status gm_assembler_new(struct gm_assembler **assembler, struct gm_error
 void gm_assembler_expect(struct gm_assembler *a, size_t count);
 void gm_assembler_free(struct gm_assembler *assembler);
 
+/* What events and values fill: how far it is now, from time to time, and by another thread meanwhile: asks for the
+ * pages that come next. */
+void gm_assembler_tell_filling(struct gm_assembler *a);
+void gm_assembler_ask_pages(struct gm_assembler *a);
+
 /* Bytes of memory that it holds, the snapshot's among them. */
 uint64_t gm_assembler_bytes(const struct gm_assembler *a);
 

@@ -93,6 +93,7 @@ struct gm_frame_lists {
 
 struct gm_assembler {
     struct gm_snapshot_memory *m;
+    struct gm_filling filling[GM_EVENT_FILLINGS + 1]; /* the columns, then the memo */
     struct GM_VEC(struct gm_read_value) stack;
     struct GM_VEC(uint32_t) marks; /* stack heights */
     struct GM_VEC(uint32_t) list_items;

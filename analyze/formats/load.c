@@ -116,7 +116,14 @@ static enum gm_status check_memory(const struct loader *l, uint64_t held, struct
 static enum gm_status may_go_on(void *asked, struct gm_error *err)
 {
     const struct loader *l = asked;
+    if (l->a != NULL)
+        gm_assembler_tell_filling(l->a);
     return check_memory(l, l->a != NULL ? gm_assembler_bytes(l->a) : gm_profile_bytes(&l->profile), err);
+}
+
+static void ask_pages(void *asked)
+{
+    gm_assembler_ask_pages(asked);
 }
 
 /* ---- decoding --------------------------------------------------------------------------------------------------- */
@@ -210,6 +217,8 @@ static enum gm_status load(struct loader *l, struct gm_snapshot *snapshot, const
         return status;
     if (l->content == GM_CONTENT_PICKLE && l->info.disk_bytes <= EXPECTED_MOST)
         gm_assembler_expect(l->a, (size_t)l->info.disk_bytes / BYTES_EACH);
+    if (l->a != NULL)
+        gm_source_thread_meanwhile(&l->source, ask_pages, l->a);
     l->source.may_go_on = may_go_on;
     l->source.asked = l;
     status = decode(l, snapshot);

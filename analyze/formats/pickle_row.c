@@ -34,7 +34,7 @@ struct reading {
     struct gm_string_id name, filename;
     uint64_t line;
     uint64_t present;                  /* bit per key */
-    uint32_t memoised[MOST_MEMOISED];  /* references, in order */
+    uint32_t *memoised;                /* references, in order: what the memo has next, if this becomes a row */
     size_t memoised_count, stack_slot; /* the latter: of the stack that `frames` become; 0: it has none */
     uint32_t frames[MOST_FRAMES];
     size_t depth;
@@ -338,7 +338,6 @@ static bool make(struct reading *r, enum gm_order_kind kind)
     r->memoised[0] = add(r, kind);
     if (r->memoised[0] == GM_NO_REF)
         return false;
-    memcpy(a->memo.v + a->memo.n, r->memoised, sizeof r->memoised); /* there is room for all of them */
     a->memo.n += r->memoised_count;
     return true;
 }
@@ -358,6 +357,7 @@ const unsigned char *gm_pickle_row(struct gm_assembler *a, const unsigned char *
     r.name.v = r.filename.v = 0;
     r.line = GM_ABSENT;
     r.present = 0;
+    r.memoised = a->memo.v + a->memo.n; /* there is room for all of them */
     r.memoised_count = 1;
     r.stack_slot = r.depth = 0;
     while (p[0] != GM_OP_SETITEMS)

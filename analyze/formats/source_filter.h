@@ -20,6 +20,8 @@ enum gm_status gm_source_begin(struct gm_source *source, gm_source_read *read, g
  * is no thread to be had *source is `inner` itself: it works the same, only slower. Only for inputs that cannot block
  * for ever (not for pipes), because freeing waits for the thread. */
 void gm_source_open_thread(struct gm_source *source, struct gm_source *inner);
+/* What that thread does meanwhile, each time when it is far enough ahead; it may be told once reading goes on. */
+void gm_source_thread_meanwhile(struct gm_source *source, void (*meanwhile)(void *), void *asked);
 
 /* How source.c tells a threaded source, whose buffers are handed over rather than copied. */
 gm_source_read gm_source_thread_read;

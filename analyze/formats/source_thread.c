@@ -25,6 +25,8 @@ struct ahead {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    void (*meanwhile)(void *); /* NULL: nothing; with `asked` under lock */
+    void *asked;
     size_t produced, consumed; /* slots, under lock; slot i lives at slots[i % SLOTS] */
     bool is_stopped;           /* under lock */
     bool is_holding;           /* the consumer's: its window is slots[consumed % SLOTS] */
@@ -51,11 +53,22 @@ static void fill_slot(struct gm_source *inner, struct slot *slot)
     }
 }
 
+static void do_meanwhile(struct ahead *a)
+{
+    pthread_mutex_lock(&a->lock);
+    void (*meanwhile)(void *) = a->produced - a->consumed == SLOTS ? a->meanwhile : NULL;
+    void *asked = a->asked;
+    pthread_mutex_unlock(&a->lock);
+    if (meanwhile != NULL)
+        meanwhile(asked);
+}
+
 static void *produce(void *argument)
 {
     struct ahead *a = argument;
     bool is_last = false;
     while (!is_last) {
+        do_meanwhile(a);
         pthread_mutex_lock(&a->lock);
         while (!a->is_stopped && a->produced - a->consumed == SLOTS)
             pthread_cond_wait(&a->changed, &a->lock);
@@ -176,6 +189,17 @@ static struct ahead *ahead_new(void)
         }
     }
     return a;
+}
+
+void gm_source_thread_meanwhile(struct gm_source *source, void (*meanwhile)(void *), void *asked)
+{
+    struct ahead *a = source->state;
+    if (source->read != gm_source_thread_read)
+        return;
+    pthread_mutex_lock(&a->lock);
+    a->meanwhile = meanwhile;
+    a->asked = asked;
+    pthread_mutex_unlock(&a->lock);
 }
 
 void gm_source_open_thread(struct gm_source *source, struct gm_source *inner)

@@ -321,6 +321,16 @@ bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_ro
     return true;
 }
 
+void gm_builder_tell_filling(const struct gm_snapshot_memory *m, struct gm_filling filling[GM_EVENT_FILLINGS])
+{
+    const size_t n = m->events.count, room = m->events.capacity;
+    struct gm_filling *f = filling;
+#define TELL(type, name) gm_filling_tell(f++, m->events.name, n * sizeof(type), room * sizeof(type));
+#define TELL_NUMBER(type, name, shift, has_places, absent)                                                             \
+    gm_filling_tell(f++, m->events.name.near, n * sizeof(uint32_t), room * sizeof(uint32_t));
+    GM_EVENT_NUMBERS(TELL_NUMBER) GM_EVENT_COLUMNS(TELL)
+}
+
 /* Puts the rows of the column whose pointer lies at `where` into a new one, in that order. */
 static bool permute(void *where, size_t size, const uint32_t *order, size_t count)
 {

@@ -12,6 +12,7 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/error.h"
+#include "analyze/base/filling.h"
 #include "analyze/base/hash.h"
 #include "analyze/base/vec.h"
 #include "analyze/snapshot/profile.h"
@@ -145,6 +146,14 @@ GM_EVENT_NUMBERS(X)
 struct gm_event_row gm_event_row_at(const struct gm_events *events, size_t row);
 /* Appends an event; false if there is no memory or no room for another row. */
 bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_row *row);
+
+/* The columns that all events fill: how far each is, for a thread that asks for pages. */
+enum {
+#define X(...) +1
+    GM_EVENT_FILLINGS = 0 GM_EVENT_NUMBERS(X) GM_EVENT_COLUMNS(X)
+#undef X
+};
+void gm_builder_tell_filling(const struct gm_snapshot_memory *m, struct gm_filling filling[GM_EVENT_FILLINGS]);
 
 /* Adds a warning once (equal texts are said once; after 100 the rest is dropped with a last one that says so). false
  * if there is no memory. */

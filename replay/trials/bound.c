@@ -8,7 +8,6 @@
 #include "replay/verify/releases.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define MOST (UINT64_C(1) << 62) /* of all sizes together: beyond it they are no device's, and sums could wrap */
 

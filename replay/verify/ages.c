@@ -64,7 +64,8 @@ void gm_ages_note(struct gm_verifying *v, uint64_t requested)
     if (g->count == 0 || v->model.has_no_memory)
         return;
     const struct gm_free_set *set = gm_allocator_free_blocks(
-        &v->model, gm_verifying_pool(v, requested), gm_follow_stream(&v->follow, gm_rare_at(&gm_events_of(v)->stream, gm_row(v, v->request))));
+        &v->model, gm_verifying_pool(v, requested),
+        gm_follow_stream(&v->follow, gm_rare_at(&gm_events_of(v)->stream, gm_row(v, v->request))));
     struct gm_free_place at = {0};
     if (set != NULL)
         at = gm_free_set_fit(set, gm_rules_round(&v->model.conf.rules, requested));

@@ -6,11 +6,13 @@
 
 #include "analyze/base/address_map.h"
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/filling.h"
 #include "analyze/base/order.h"
 #include "analyze/base/vec.h"
 #include "analyze/timeline/history/reconstruct.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 /* While events are paired. */
@@ -319,6 +321,38 @@ static void take_stacks_of_frees(struct pairing *p)
     }
 }
 
+/* Pages that pairing will fill are asked for by another thread, which goes through all columns side by side. */
+enum { WORTH_A_THREAD = 1 << 17 /* events */, STEPS = 256, FILLED = 5 };
+struct filled {
+    char *v[FILLED];
+    size_t bytes[FILLED];
+};
+
+static void *ask_pages(void *argument)
+{
+    const struct filled *f = argument;
+    for (size_t step = 0; step < STEPS; step++)
+        for (int i = 0; i < FILLED; i++)
+            gm_pages_ask(f->v[i], f->bytes[i] / STEPS * step, f->bytes[i] / STEPS * (step + 1));
+    return NULL;
+}
+
+/* *p has its columns. */
+static bool pair_events_beside_pages(struct pairing *p)
+{
+    const struct gm_history *h = p->h;
+    const size_t column = h->allocs * sizeof *h->born;
+    struct filled filled = {
+        {(char *)h->of_event, (char *)h->born, (char *)h->let_go, (char *)h->freed, (char *)h->requested.near},
+        {h->count * sizeof *h->of_event, column, column, column, column}};
+    pthread_t thread;
+    const bool has_thread = h->count >= WORTH_A_THREAD && pthread_create(&thread, NULL, ask_pages, &filled) == 0;
+    const bool ok = pair_events(p);
+    if (has_thread)
+        pthread_join(thread, NULL);
+    return ok;
+}
+
 static bool pair(struct pairing *p)
 {
     struct gm_history *h = p->h;
@@ -328,7 +362,7 @@ static bool pair(struct pairing *p)
         p->has_free_requested |= action[i] == GM_ACTION_FREE_REQUESTED;
     }
     h->of_event = malloc((h->count + 1) * sizeof *h->of_event);
-    if (h->of_event == NULL || !reserve(p, h->allocs + 64) || !pair_events(p) || !pair_final(p))
+    if (h->of_event == NULL || !reserve(p, h->allocs + 64) || !pair_events_beside_pages(p) || !pair_final(p))
         return false;
     undo_pending(p);
     settle_open(p);
