@@ -52,7 +52,7 @@ function(gm_wasm_objects)
 endfunction()
 
 # What a page has no use for: files, threads' helpers, what writes .gmtrace.
-set(left_out beside.c hidden.c new_file.c machine.c sources.c source_file.c gmtrace_section.c gmtrace_write)
+set(left_out beside.c filling.c hidden.c new_file.c machine.c sources.c source_file.c gmtrace_section.c gmtrace_write)
 set(sources "")
 foreach(library gm_base gm_snapshot gm_formats gm_allocator gm_report gm_profile gm_state gm_timeline gm_compare gm_document gm_diagnose
         gm_model gm_regenerate gm_verify gm_whatif gm_trials gm_judge gm_page_core)

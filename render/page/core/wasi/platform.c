@@ -4,6 +4,7 @@
  * nothing. No files, no clock; random numbers are those that the page gave. And sorting: the C library's is slow, has
  * no qsort_r, and orders equals otherwise than the programs' does.
  */
+#include "analyze/base/filling.h"
 #include "analyze/base/machine.h"
 #include "analyze/base/sources.h"
 #include "render/page/core/seed.h"
@@ -34,6 +35,16 @@ ssize_t getrandom(void *out, size_t size, unsigned flags)
 uint64_t gm_machine_memory(void)
 {
     return UINT64_C(4) << 30;
+}
+
+void gm_pages_ask(char *v, size_t from, size_t to)
+{
+    (void)v, (void)from, (void)to;
+}
+
+void gm_filling_ask(struct gm_filling *f)
+{
+    (void)f;
 }
 
 enum gm_status gm_sources_line(struct gm_sources *sources, struct gm_arena *arena, const char *path, uint64_t line,
