@@ -5,7 +5,7 @@
  * It knows where things are, not where they should go: the timeline tells it the addresses of a trace, the allocator's
  * model chooses them.
  *
- * Invariants (gm_space_check):
+ * Invariants (tests/allocator/invariants.c checks them):
  *   - ranges ascend by address and do not overlap; touching ranges that could be one are one;
  *   - the blocks of a range tile it: last, its prev, ... down to the range's address;
  *   - no two neighbours in a range are both free;
@@ -89,6 +89,3 @@ uint32_t gm_space_release(struct gm_space *space, uint32_t block);
 /* Gives the upper part of a block in use back, so that `size` bytes are left (0 < size < its size), or takes as much
  * from the free block above as is needed (its size < size, and it is there). For sizes that are learnt later. */
 enum gm_space_status gm_space_resize(struct gm_space *space, uint32_t block, uint64_t size);
-
-/* Every invariant above; *why is a literal that names the first that does not hold. For tests: O(n log n). */
-bool gm_space_check(const struct gm_space *space, const char **why);

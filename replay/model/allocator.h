@@ -5,7 +5,7 @@
  * collection, out of memory; with the statistics of memory_stats(). It chooses addresses in an address space
  * (analyze/allocator) and gets memory from a device (device.h).
  *
- * Invariants (gm_allocator_check), besides the space's:
+ * Invariants, besides the space's:
  *   - every free block is in the free set of its pool and stream, and nothing else is;
  *   - total is the sum of the bytes got from the device;
  *   - every expandable range lies in one reservation of its pool and stream;
@@ -195,5 +195,3 @@ bool gm_allocator_is_before(const struct gm_allocator *a, uint32_t block, uint32
 uint32_t gm_allocator_next_free(const struct gm_allocator *a, uint32_t block);
 /* The free blocks of a pool and stream; NULL if there have never been any. */
 const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a, uint32_t pool, uint32_t stream);
-
-bool gm_allocator_check(const struct gm_allocator *a, const char **why);

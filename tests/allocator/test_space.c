@@ -5,13 +5,14 @@
  */
 #include "analyze/allocator/address_space.h"
 #include "analyze/base/freed.h"
+#include "tests/allocator/invariants.h"
 #include "tests/random_next.h"
 #include "tests/unit.h"
 
 static void assert_sound(const struct gm_space *space)
 {
     const char *why;
-    if (!gm_space_check(space, &why))
+    if (!space_is_sound(space, &why))
         fail_msg("broken: %s", why);
 }
 

@@ -8,6 +8,7 @@
 #include "replay/cuda/cuda.h"
 #include "replay/model/allocator.h"
 #include "replay/model/sim.h"
+#include "tests/allocator/invariants.h"
 #include "tests/fake_cuda/fake_cuda.h"
 #include "tests/unit.h"
 
@@ -143,7 +144,7 @@ static void run(const char *settings, uint64_t seed)
     }
     assert_true(on_cuda.a.stats.num_ooms > 0 && on_cuda.a.stats.num_alloc_retries > 0);
     assert_memory_equal(&on_cuda.a.stats, &on_sim.a.stats, sizeof on_sim.a.stats);
-    if (!gm_allocator_check(&on_cuda.a, &why))
+    if (!allocator_is_sound(&on_cuda.a, &why))
         fail_msg("%s", why);
     assert_int_equal(result.mismatches, 0);
     assert_int_equal(gm_cuda_failure(cuda)->status, GM_OK);

@@ -7,6 +7,7 @@
  */
 #include "replay/model/allocator.h"
 #include "replay/model/sim.h"
+#include "tests/allocator/invariants.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -101,7 +102,7 @@ static bool do_line(struct world *w, const char *line)
         w->a.conf.expandable_segments = on != 0;
     else
         do_line_of_pool(w, line);
-    if (!gm_allocator_check(&w->a, &why)) {
+    if (!allocator_is_sound(&w->a, &why)) {
         printf("BROKEN after '%s': %s\n", line, why);
         return false;
     }

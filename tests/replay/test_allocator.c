@@ -18,6 +18,7 @@
 #include "analyze/base/size.h"
 #include "replay/model/allocator.h"
 #include "replay/model/sim.h"
+#include "tests/allocator/invariants.h"
 #include "tests/unit.h"
 
 #include <inttypes.h>
@@ -258,7 +259,7 @@ static bool holds(const struct test *t)
     snprintf(all, sizeof all, "%s", t->operations);
     for (char *op = strtok_r(all, " ", &save); op != NULL; op = strtok_r(NULL, " ", &save)) {
         operate(w, op);
-        if (!gm_allocator_check(&w->a, &why) || w->sim.used != w->a.total)
+        if (!allocator_is_sound(&w->a, &why) || w->sim.used != w->a.total)
             fail_msg("%s: after %s: %s", t->rule, op, why == NULL ? "the device has given something else" : why);
     }
     describe(w, found, sizeof found);
@@ -296,7 +297,7 @@ TEST(adopted)
     assert_int_not_equal(gm_allocator_adopt_block(&w->a, GM_GIB + 3 * GM_MIB, 2 * GM_MIB, 5, 0, false), GM_SPACE_NONE);
     assert_int_not_equal(gm_allocator_adopt_block(&w->a, GM_GIB + 8 * GM_MIB, 12 * GM_MIB, 6, 1, true), GM_SPACE_NONE);
     assert_int_not_equal(gm_allocator_adopt_block(&w->a, 2 * GM_GIB, 40 * GM_MIB, 7, 2, false), GM_SPACE_NONE);
-    if (!gm_allocator_check(&w->a, &why))
+    if (!allocator_is_sound(&w->a, &why))
         fail_msg("%s", why);
     describe(w, found, sizeof found);
     assert_string_equal(found, "S20M[.3M a2M .3M b?12M] S40M[c40M]");

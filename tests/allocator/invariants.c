@@ -1,8 +1,65 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The invariants of allocator.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/allocator/invariants.h"
+
 #include "replay/model/allocator_private.h"
+
+/* ---- the address space ------------------------------------------------------------------------------------------- */
+
+static bool is_alike(const struct gm_space *space, const struct gm_space_range *a, const struct gm_space_range *b)
+{
+    const struct gm_space_block *of_a = &space->blocks.v[a->last], *of_b = &space->blocks.v[b->last];
+    return a->area != 0 && a->area == b->area && of_a->stream == of_b->stream && of_a->pool == of_b->pool;
+}
+
+static const char *check_range(const struct gm_space *space, const struct gm_space_range *range, size_t *blocks,
+                               size_t *free_blocks, uint64_t *active, uint64_t *pending)
+{
+    uint64_t end = range->address + range->size;
+    uint32_t above = GM_SPACE_NONE;
+    for (uint32_t i = range->last; i != GM_SPACE_NONE; i = space->blocks.v[i].prev) {
+        const struct gm_space_block *b = &space->blocks.v[i];
+        if (b->size == 0 || b->address + b->size != end || b->next != above)
+            return "the blocks of a range tile it";
+        bool is_free = b->use == GM_SPACE_FREE;
+        if (b->use == GM_SPACE_UNUSED_SLOT)
+            return "a dropped block is in no range";
+        if (is_free && above != GM_SPACE_NONE && space->blocks.v[above].use == GM_SPACE_FREE)
+            return "no two free neighbours";
+        if (gm_map_get(&space->free_starts, b->address) != (is_free ? i : GM_SPACE_NONE))
+            return "free_starts holds the free blocks";
+        end = b->address;
+        above = i;
+        ++*blocks;
+        *free_blocks += is_free;
+        *active += is_free ? 0 : b->size;
+        *pending += b->use == GM_SPACE_PENDING ? b->size : 0;
+    }
+    return end == range->address ? NULL : "the blocks of a range reach its start";
+}
+
+bool space_is_sound(const struct gm_space *space, const char **why)
+{
+    size_t blocks = 0, free_blocks = 0;
+    uint64_t active = 0, pending = 0, reserved = 0;
+    *why = NULL;
+    for (size_t i = 0; i < space->ranges.n && *why == NULL; i++) {
+        const struct gm_space_range *range = &space->ranges.v[i], *below = i > 0 ? range - 1 : NULL;
+        reserved += range->size;
+        if (below != NULL && below->address + below->size > range->address)
+            *why = "ranges ascend and do not overlap";
+        else if (below != NULL && below->address + below->size == range->address && is_alike(space, below, range))
+            *why = "touching ranges that are alike are one";
+        else
+            *why = check_range(space, range, &blocks, &free_blocks, &active, &pending);
+    }
+    if (*why == NULL && (blocks + space->unused.n != space->blocks.n || free_blocks != space->free_starts.count))
+        *why = "every block is in a range or unused";
+    if (*why == NULL && (active != space->active || pending != space->pending || reserved != space->reserved))
+        *why = "the sums are those of the blocks";
+    return *why == NULL;
+}
+
+/* ---- the allocator ----------------------------------------------------------------------------------------------- */
 
 static const char *check_sets(const struct gm_allocator *a)
 {
@@ -83,9 +140,9 @@ static const char *check_statistics(const struct gm_allocator *a)
     return reserved == a->total ? NULL : "total is what the pools hold";
 }
 
-bool gm_allocator_check(const struct gm_allocator *a, const char **why)
+bool allocator_is_sound(const struct gm_allocator *a, const char **why)
 {
-    if (!gm_space_check(&a->space, why))
+    if (!space_is_sound(&a->space, why))
         return false;
     *why = check_sets(a);
     if (*why == NULL && a->total != a->space.reserved)
