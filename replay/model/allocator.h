@@ -98,6 +98,8 @@ struct gm_allocator {
     bool was_rejected;        /* the last malloc: with throw_on_cudamalloc_oom, and no limit that would come first, a
                                * request beyond the device's memory is given up at once, without a resort or an event */
     bool skips_search;        /* the next malloc asks the device at once, as a retry does */
+    uint64_t wanted_at;       /* not 0: the next one fails if its best fit is elsewhere, and nothing has changed */
+    uint64_t passed_by;       /* where that was; UINT64_MAX: it is not why the last malloc failed */
     /* For those who write a snapshot of it (keeps_objects): what PyTorch's own block objects would still know. A freed
      * block absorbs its free neighbours; the remainder of a split is the old object, the part that is handed out a new
      * one. `requested` of a free block is then that of its object's last allocation. */

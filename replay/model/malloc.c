@@ -74,6 +74,10 @@ static uint32_t best_fit(struct gm_allocator *a, const struct request *r)
         return GM_SPACE_NONE;
     if (r->rounded >= a->conf.rules.max_split && size - r->rounded >= a->conf.max_non_split_rounding)
         return GM_SPACE_NONE;
+    if (a->wanted_at != 0 && at.entry->address != a->wanted_at) {
+        a->passed_by = at.entry->address;
+        return GM_SPACE_NONE;
+    }
     const uint32_t taken = at.entry->block;
     if (a->conf.ties == GM_TIES_LOWEST && !a->has_tied)
         a->has_tied = is_tied(a, set, at);
@@ -208,6 +212,7 @@ uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_
 {
     struct request r = {
         .requested = requested, .rounded = gm_rules_round(&a->conf.rules, requested), .stream = stream, .owner = owner};
+    a->passed_by = UINT64_MAX;
     if (a->has_no_memory || requested >= UINT64_C(1) << 60)
         return GM_SPACE_NONE;
     GM_DOING(GM_DOING_BOOKKEEPING);
@@ -217,6 +222,9 @@ uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_
     GM_DOING(GM_DOING_SEARCH);
     uint32_t block = a->skips_search ? GM_SPACE_NONE : best_fit(a, &r);
     a->skips_search = a->was_rejected = false;
+    a->wanted_at = 0;
+    if (a->passed_by != UINT64_MAX)
+        return GM_SPACE_NONE;
     if (block == GM_SPACE_NONE) {
         GM_DOING(GM_DOING_DEVICE);
         block = find_elsewhere(a, &r, home.retries);

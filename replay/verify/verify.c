@@ -129,13 +129,15 @@ uint32_t gm_verifying_pool(const struct gm_verifying *v, uint64_t requested)
     return gm_rules_round(&v->model.conf.rules, requested) <= GM_SMALL_SIZE ? v->home.small : v->home.large;
 }
 
-static uint32_t ask(struct gm_verifying *v, uint64_t requested, uint32_t event, uint32_t owner)
+/* The block at `wanted_at` or none, unless that is 0. */
+static uint32_t ask(struct gm_verifying *v, uint64_t requested, uint32_t event, uint32_t owner, uint64_t wanted_at)
 {
     v->growth_end = event;
     v->is_growth_wrong = false;
     if (v->growth < event && v->infers)
         gm_infer_switch(v, v->growth);
     for (int tries = 0;; tries++) {
+        v->model.wanted_at = wanted_at;
         uint32_t block = v->model.has_no_memory
                              ? GM_SPACE_NONE
                              : gm_allocator_malloc(&v->model, requested, stream_of(v, v->request), v->home, owner);
@@ -174,8 +176,8 @@ uint32_t gm_verifying_choose(struct gm_verifying *v, uint32_t event, uint32_t a,
     const uint64_t searches = is_counted ? v->model.pools.v[pool].searches : 0;
     size_t before = mark(v);
     v->request = event;
-    uint32_t block = ask(v, gm_requested(v->h, a), event, a);
-    *chosen = block == GM_SPACE_NONE ? GM_ABSENT : v->model.space.blocks.v[block].address;
+    uint32_t block = ask(v, gm_requested(v->h, a), event, a, gm_addr_at(v, event));
+    *chosen = block == GM_SPACE_NONE ? v->model.passed_by : v->model.space.blocks.v[block].address;
     if (*chosen == gm_addr_at(v, event) && v->growth == v->growth_end)
         return block;
     undo(v, block, before);
@@ -327,7 +329,7 @@ static void follow_failure(struct gm_verifying *v, uint32_t event)
         v->request = end;
         size_t before = mark(v);
         gm_pools_choose_home(v, event, pool, gm_action_at(v, end) == GM_ACTION_ALLOC ? gm_addr_at(v, end) : 0);
-        uint32_t block = ask(v, size, event, 0);
+        uint32_t block = ask(v, size, event, 0, 0);
         if (block != GM_SPACE_NONE)
             mismatch(v, event, GM_ABSENT, "the trace did not get the memory that the model found");
         undo(v, block, before);
