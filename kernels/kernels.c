@@ -6,7 +6,6 @@
 #include "kernels/kernels.h"
 
 #include "kernels/launch.h"
-#include "kernels/reference.h"
 #include "kernels/shape.h"
 
 #define WORD sizeof(float)
@@ -108,7 +107,7 @@ static uint64_t embedding_bytes(const struct gm_kernel_job *job)
 
 #define ROW(name, about, bytes, flops, tolerance)                                                                      \
     {                                                                                                                  \
-#name, about, gm_launch_##name, gm_reference_##name, bytes, flops, tolerance                                   \
+#name, about, gm_launch_##name, bytes, flops, tolerance                                                        \
     }
 
 const struct gm_kernel gm_kernels[GM_KERNEL_COUNT] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels that use the memory of a replay on a GPU. One table row each: a launcher, the same computation on the
- * CPU, and how much it moves and computes. No CUDA type stands here; a stream is an opaque pointer.
+ * The kernels that use the memory of a replay on a GPU. One table row each: a launcher, and how much it moves and
+ * computes. No CUDA type stands here; a stream is an opaque pointer.
  *
  * A kernel gets a block (bytes that it writes) and up to two sources (other live blocks that it only reads), and
  * derives everything else, rows, columns, parts, from their sizes: docs/kernels.md. Any size works; addresses are
@@ -73,10 +73,10 @@ struct gm_kernel {
     const char *about; /* one line */
     /* Queues it on the stream; false: *error says why. */
     bool (*launch)(struct gm_kernel_place *place, const struct gm_kernel_job *job, struct gm_kernel_error *error);
-    void (*reference)(const struct gm_kernel_job *job); /* at once, on host memory */
     uint64_t (*bytes)(const struct gm_kernel_job *job); /* read and written, if every byte moves once */
     uint64_t (*flops)(const struct gm_kernel_job *job); /* an exponential or a root counts as one */
-    double tolerance; /* |result - reference| <= tolerance * max(1, |reference|); 0: the same bits */
+    double
+        tolerance; /* |result - r| <= tolerance * max(1, |r|), r: the reference's (tests/kernels); 0: the same bits */
 };
 extern const struct gm_kernel gm_kernels[GM_KERNEL_COUNT];
 #ifdef __cplusplus

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a kernel uses the bytes it is given: derived once, here, for the GPU, the CPU reference and the accounts alike.
- * docs/kernels.md has the rules. A shape of no rows (or words) means that there is nothing to do.
+ * How a kernel uses the bytes it is given: derived once, here, for the GPU, the reference on the CPU (tests/kernels)
+ * and the accounts alike. docs/kernels.md has the rules. A shape of no rows (or words) means that there is nothing to
+ * do.
  */
 #pragma once
 

@@ -4,8 +4,8 @@
  * any call does: its name is the kernel's.
  */
 #include "kernels/launch.h"
-#include "kernels/reference.h"
 #include "tests/fake_cuda/private.h"
+#include "tests/kernels/reference.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static void spoil_verify(const char *name, const struct gm_kernel_job *job)
     static void do_##name(void *job)                                                                                   \
     {                                                                                                                  \
         spoil_verify(#name, job);                                                                                      \
-        gm_reference_##name(job);                                                                                      \
+        reference_##name(job);                                                                                         \
     }                                                                                                                  \
     bool gm_launch_##name(struct gm_kernel_place *place, const struct gm_kernel_job *job,                              \
                           struct gm_kernel_error *error)                                                               \

@@ -5,8 +5,8 @@
  * the copy's bandwidth (only told, not judged, with a second argument: the fake's time means nothing). Arguments: MIB
  * of the blocks for bandwidth, [no-judgement].
  */
-#include "kernels/kernels.h"
 #include "replay/cuda/cuda.h"
+#include "tests/kernels/reference.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -65,7 +65,7 @@ static double check(struct bench *b, enum gm_kernel_id id, uint64_t bytes, uint6
     for (int i = BLOCK; i < RESULT; i++) {
         struct gm_kernel_job fill = {
             .block = b->host[i], .bytes = sizes[i], .key = id == GM_KERNEL_VERIFY ? 7 : 11 + (uint64_t)i};
-        gm_kernels[GM_KERNEL_FILL].reference(&fill);
+        reference_fill(&fill);
         if (id == GM_KERNEL_VERIFY)
             b->host[i][sizes[i] / 2] ^= 4;
         must(gm_cuda_put(b->cuda, b->gpu[i], b->host[i], sizes[i], b->place.stream), b);
@@ -79,7 +79,7 @@ static double check(struct bench *b, enum gm_kernel_id id, uint64_t bytes, uint6
         there.source[i].at = b->gpu[FIRST + i];
         here.source[i].bytes = there.source[i].bytes = sizes[FIRST + i];
     }
-    gm_kernels[id].reference(&here);
+    kernel_references[id](&here);
     must(launch(b, id, &there), b);
     must(gm_cuda_get(b->cuda, result, b->gpu[BLOCK], bytes, b->place.stream), b);
     must(gm_cuda_get(b->cuda, &found, b->gpu[RESULT], sizeof found, b->place.stream), b);

@@ -7,7 +7,7 @@
  * Output for each, binary: result of verify (two u64), bytes(), flops() (u64), source 0, source 1, block before, block
  * after.
  */
-#include "kernels/kernels.h"
+#include "tests/kernels/reference.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void *get(uint64_t bytes)
 static void fill(void *at, uint64_t bytes, uint64_t key)
 {
     struct gm_kernel_job job = {.block = at, .bytes = bytes, .key = key};
-    gm_kernels[GM_KERNEL_FILL].reference(&job);
+    reference_fill(&job);
 }
 
 static void write_out(const void *at, uint64_t bytes)
@@ -73,7 +73,7 @@ static void run(bool launches, char **args)
         job.source[i].at = at;
     }
     if (!launches) {
-        kernel->reference(&job);
+        kernel_references[kernel - gm_kernels](&job);
     } else if (!kernel->launch(&place, &job, &error)) {
         fprintf(stderr, "%s: %s (%s)\n", error.call, error.words, error.name);
         exit(1);

@@ -6,6 +6,7 @@
 
 #include "kernels/kernels.h"
 
-#define X(id, name) void gm_reference_##name(const struct gm_kernel_job *job);
+#define X(id, name) void reference_##name(const struct gm_kernel_job *job);
 GM_KERNEL_MAP(X)
 #undef X
+extern void (*const kernel_references[GM_KERNEL_COUNT])(const struct gm_kernel_job *job); /* the same */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/reference.h"
+#include "tests/kernels/reference.h"
 
 #include "kernels/fill_pattern.h"
 #include "kernels/shape.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-void gm_reference_fill(const struct gm_kernel_job *job)
+void reference_fill(const struct gm_kernel_job *job)
 {
     struct gm_pattern pattern = gm_pattern_of(job->key);
     unsigned char *to = job->block;
@@ -17,7 +17,7 @@ void gm_reference_fill(const struct gm_kernel_job *job)
     }
 }
 
-void gm_reference_verify(const struct gm_kernel_job *job)
+void reference_verify(const struct gm_kernel_job *job)
 {
     struct gm_pattern pattern = gm_pattern_of(job->key);
     const unsigned char *from = job->block;
@@ -31,7 +31,7 @@ void gm_reference_verify(const struct gm_kernel_job *job)
     }
 }
 
-void gm_reference_copy(const struct gm_kernel_job *job)
+void reference_copy(const struct gm_kernel_job *job)
 {
     struct gm_copy_shape s = gm_copy_shape(job);
     for (uint64_t at = 0; at < s.bytes; at += s.period)
@@ -43,7 +43,7 @@ static double silu(double x)
     return x / (1 + exp(-x));
 }
 
-void gm_reference_elementwise(const struct gm_kernel_job *job)
+void reference_elementwise(const struct gm_kernel_job *job)
 {
     struct gm_views v = gm_views_of(job);
     uint64_t a = gm_period(v.a_words), b = gm_period(v.b_words);
@@ -70,17 +70,17 @@ static void norm(const struct gm_kernel_job *job, bool is_centred)
     }
 }
 
-void gm_reference_rmsnorm(const struct gm_kernel_job *job)
+void reference_rmsnorm(const struct gm_kernel_job *job)
 {
     norm(job, false);
 }
 
-void gm_reference_layernorm(const struct gm_kernel_job *job)
+void reference_layernorm(const struct gm_kernel_job *job)
 {
     norm(job, true);
 }
 
-void gm_reference_softmax(const struct gm_kernel_job *job)
+void reference_softmax(const struct gm_kernel_job *job)
 {
     struct gm_views v = gm_views_of(job);
     struct gm_rows s = gm_rows_of(&v, GM_ROW_MOST);
@@ -119,7 +119,7 @@ static void attend(const struct gm_attention_shape *s, const float *query, uint6
         out[i] = (float)(y[i] / sum);
 }
 
-void gm_reference_attention(const struct gm_kernel_job *job)
+void reference_attention(const struct gm_kernel_job *job)
 {
     struct gm_attention_shape s = gm_attention_shape(job);
     for (uint64_t row = 0; row < s.rows.rows; row++) {
@@ -129,7 +129,7 @@ void gm_reference_attention(const struct gm_kernel_job *job)
     }
 }
 
-void gm_reference_mlp(const struct gm_kernel_job *job)
+void reference_mlp(const struct gm_kernel_job *job)
 {
     struct gm_mlp_shape s = gm_mlp_shape(job);
     double y[GM_MLP_MOST];
@@ -145,7 +145,7 @@ void gm_reference_mlp(const struct gm_kernel_job *job)
     }
 }
 
-void gm_reference_adamw(const struct gm_kernel_job *job)
+void reference_adamw(const struct gm_kernel_job *job)
 {
     struct gm_adamw_shape s = gm_adamw_shape(job);
     for (uint64_t i = 0; i < s.n; i++) {
@@ -160,7 +160,7 @@ void gm_reference_adamw(const struct gm_kernel_job *job)
     }
 }
 
-void gm_reference_embedding(const struct gm_kernel_job *job)
+void reference_embedding(const struct gm_kernel_job *job)
 {
     struct gm_views v = gm_views_of(job);
     struct gm_rows s = gm_rows_of(&v, GM_TABLE_ROW);
@@ -169,3 +169,9 @@ void gm_reference_embedding(const struct gm_kernel_job *job)
         memcpy(s.out + row * s.columns, s.in + gm_gathered_row(pattern, row, s.in_rows) * s.columns,
                s.columns * sizeof(float));
 }
+
+void (*const kernel_references[GM_KERNEL_COUNT])(const struct gm_kernel_job *job) = {
+#define X(id, name) [GM_KERNEL_##id] = reference_##name,
+    GM_KERNEL_MAP(X)
+#undef X
+};
