@@ -38,6 +38,11 @@ struct gm_space_block {
     uint8_t use;            /* enum gm_space_use */
     bool is_expandable;     /* of the range */
 };
+/* Whether it is all of its range. */
+static inline bool gm_space_is_whole(const struct gm_space_block *b)
+{
+    return b->prev == GM_SPACE_NONE && b->next == GM_SPACE_NONE;
+}
 struct gm_space_range {
     uint64_t address, size; /* bytes */
     uint32_t last;          /* its highest block */

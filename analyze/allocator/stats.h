@@ -92,7 +92,7 @@ static inline void gm_stats_let_go(struct gm_stats *s, const struct gm_space_blo
 static inline void gm_stats_release(struct gm_stats *s, const struct gm_space_block *b, bool is_small, uint64_t size,
                                     uint64_t requested, int64_t merges, int64_t absorbed)
 {
-    const bool is_split = b->prev != GM_SPACE_NONE || b->next != GM_SPACE_NONE;
+    const bool is_split = !gm_space_is_whole(b);
     gm_stats_add(s->requested_bytes, is_small, (int64_t)(0 - requested));
     gm_stats_add(s->active, is_small, -1);
     gm_stats_add(s->active_bytes, is_small, (int64_t)(0 - size));

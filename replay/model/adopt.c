@@ -36,7 +36,7 @@ static uint32_t place_in(struct gm_allocator *a, uint32_t block, uint64_t addres
     if (b->use != GM_SPACE_FREE || address < b->address || size == 0 || address - b->address >= b->size ||
         size > b->size - (address - b->address))
         return GM_SPACE_NONE;
-    bool was_split = b->prev != GM_SPACE_NONE || b->next != GM_SPACE_NONE;
+    bool was_split = !gm_space_is_whole(b);
     gm_leave_free(a, block);
     uint64_t below = b->address, before = b->size;
     if (address > below) {

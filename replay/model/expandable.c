@@ -358,5 +358,5 @@ bool gm_allocator_can_give_back(struct gm_allocator *a, uint32_t block)
 {
     const struct gm_space_block *b = gm_block(a, block);
     uint64_t from, to;
-    return b->is_expandable ? pages_of(a, block, &from, &to) : b->prev == GM_SPACE_NONE && b->next == GM_SPACE_NONE;
+    return b->is_expandable ? pages_of(a, block, &from, &to) : gm_space_is_whole(b);
 }

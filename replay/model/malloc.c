@@ -15,11 +15,6 @@ struct request {
     bool is_expandable;
 };
 
-static bool is_whole(const struct gm_space_block *b)
-{
-    return b->prev == GM_SPACE_NONE && b->next == GM_SPACE_NONE;
-}
-
 /* Whether another block is as good, and only their addresses tell which is taken. Whole segments are all the same, but
  * for garbage collection, which knows their ages; blocks of one segment have an order; one reservation is one segment.
  */
@@ -28,14 +23,14 @@ static bool is_tied(struct gm_allocator *a, const struct gm_free_set *set, struc
     enum { LOOKED_AT = 64 };
     const struct gm_free_entry first = *at.entry;
     const struct gm_space_block *b = gm_block(a, first.block);
-    const bool is_alike = is_whole(b) && a->conf.gc_threshold <= 0;
+    const bool is_alike = gm_space_is_whole(b) && a->conf.gc_threshold <= 0;
     for (int i = 0; i < LOOKED_AT; i++) {
         gm_free_set_next(set, &at);
         if (at.entry == NULL || at.entry->size != first.size)
             return false;
         const struct gm_space_block *other = gm_block(a, at.entry->block);
         a->space.work++;
-        if ((is_alike && is_whole(other)) || (b->is_expandable && other->is_expandable))
+        if ((is_alike && gm_space_is_whole(other)) || (b->is_expandable && other->is_expandable))
             continue;
         if (gm_space_range_of(&a->space, first.address) != gm_space_range_of(&a->space, at.entry->address))
             return true;
@@ -139,7 +134,7 @@ void gm_count_alloc(struct gm_allocator *a, uint32_t block, uint64_t requested, 
 static uint32_t hand_out(struct gm_allocator *a, const struct request *r, uint32_t block)
 {
     const struct gm_space_block *b = gm_block(a, block);
-    bool was_split = b->prev != GM_SPACE_NONE || b->next != GM_SPACE_NONE;
+    bool was_split = !gm_space_is_whole(b);
     uint64_t before = b->size, remaining = before - r->rounded;
     const struct gm_allocator_pool *pool = &a->pools.v[r->pool];
     bool is_split =

@@ -25,16 +25,11 @@ void gm_release_segment(struct gm_allocator *a, uint32_t block)
     gm_stats_segment(&a->stats, is_small, b.size, -1, a->conf.rules.max_split);
 }
 
-static bool is_whole(const struct gm_space_block *b)
-{
-    return b->prev == GM_SPACE_NONE && b->next == GM_SPACE_NONE;
-}
-
 /* The same where unmapped neighbours count: of expandable blocks only one that is all of its reservation. */
 static bool is_unsplit(struct gm_allocator *a, const struct gm_space_block *b)
 {
     const struct gm_reservation_row *r = b->is_expandable ? gm_reservation_of(a, b->address) : NULL;
-    return is_whole(b) && (r == NULL || (r->address == b->address && r->size == b->size));
+    return gm_space_is_whole(b) && (r == NULL || (r->address == b->address && r->size == b->size));
 }
 
 /* release_blocks: whole segments in the order of the free sets, then the pages of expandable ones in the same order. */
@@ -53,7 +48,7 @@ static void release_pool(struct gm_allocator *a, uint32_t pool)
             const struct gm_space_block *b = gm_block(a, at.entry->block);
             if (b->is_expandable)
                 a->has_no_memory |= !GM_VEC_PUSH(&expandable, at.entry->block);
-            else if (is_whole(b))
+            else if (gm_space_is_whole(b))
                 a->has_no_memory |= !GM_VEC_PUSH(&whole, at.entry->block);
         }
     }
@@ -149,7 +144,7 @@ void gm_allocator_empty_pool(struct gm_allocator *a, uint64_t id_first, uint64_t
  * what it does then would fail; here it stays. */
 static bool is_segment(const struct gm_space_block *b)
 {
-    return is_whole(b) && !b->is_expandable;
+    return gm_space_is_whole(b) && !b->is_expandable;
 }
 
 bool gm_release_available(struct gm_allocator *a, uint32_t pool, uint32_t stream, uint64_t rounded)

@@ -13,8 +13,7 @@ struct player {
     struct gm_allocator model;
     struct gm_sim sim;
     struct gm_allocator_home *home; /* [pool of the history] */
-    uint32_t *stream_of;            /* [gm_stream_id]: the model's number, or GM_SPACE_NONE */
-    uint32_t *block_of;             /* [item] likewise */
+    struct gm_follow follow;        /* of the program's items */
     uint32_t op;
 };
 
@@ -23,20 +22,13 @@ static void hear(void *self, enum gm_allocator_event event, uint64_t address, ui
 {
     struct player *w = self;
     if (event == GM_EVENT_FREE_COMPLETED)
-        w->block_of[owner] = GM_SPACE_NONE; /* a retry or empty_cache() may have waited for it */
+        w->follow.block_of[owner] = GM_SPACE_NONE; /* a retry or empty_cache() may have waited for it */
     if (event == GM_EVENT_OOM) {
         w->out->rounded = size;
         w->out->device_free = address;
     }
     if (w->play->recorder != NULL)
         gm_recorder_hear(w->play->recorder, event, address, size, stream, pool, w->model.origin);
-}
-
-static uint32_t stream_number(struct player *w, uint32_t id)
-{
-    if (w->stream_of[id] == GM_SPACE_NONE)
-        w->stream_of[id] = gm_allocator_stream(&w->model, id == 0 ? 0 : w->program->h->snapshot->streams[id]);
-    return w->stream_of[id];
 }
 
 static void note_failure(struct player *w, const struct gm_demand_item *item)
@@ -56,25 +48,25 @@ static void ask(struct player *w, uint32_t number)
 {
     const struct gm_demand_item *item = &w->program->items.v[number];
     const struct gm_allocator_home home = w->home[item->pool];
-    const uint32_t stream = stream_number(w, item->stream);
+    const uint32_t stream = gm_follow_stream(&w->follow, item->stream);
     if (w->model.has_no_memory)
         return;
     w->model.highest = w->model.total;
     if (home.is_default)
         gm_allocator_complete_waited(&w->model);
-    w->block_of[number] = gm_allocator_malloc(&w->model, item->requested, stream, home, number);
+    w->follow.block_of[number] = gm_allocator_malloc(&w->model, item->requested, stream, home, number);
     if (w->model.highest > w->out->reserved) {
         w->out->reserved = w->model.highest;
         w->out->unused = w->model.highest > w->model.space.active ? w->model.highest - w->model.space.active : 0;
         w->out->peak_op = w->op;
     }
-    if (w->block_of[number] == GM_SPACE_NONE)
+    if (w->follow.block_of[number] == GM_SPACE_NONE)
         note_failure(w, item);
 }
 
 static void let_go(struct player *w, uint32_t number, bool is_completed)
 {
-    const uint32_t block = w->block_of[number];
+    const uint32_t block = w->follow.block_of[number];
     if (block == GM_SPACE_NONE)
         return;
     if (w->model.space.blocks.v[block].use == GM_SPACE_ALLOCATED)
@@ -135,18 +127,11 @@ static void play_ops(struct player *w)
 static bool begin(struct player *w)
 {
     const struct gm_demand *p = w->program;
-    const size_t streams = (size_t)p->h->snapshot->stream_count + 1;
-    w->stream_of = malloc(streams * sizeof *w->stream_of);
-    w->block_of = malloc((p->items.n + 1) * sizeof *w->block_of);
     w->home = gm_follow_homes(&w->model, p->h, p->is_custom);
-    if (w->stream_of == NULL || w->block_of == NULL || w->home == NULL)
+    if (!gm_follow_init(&w->follow, p->h, &w->model, p->items.n) || w->home == NULL)
         return false;
     if (p->h->pool_count == 0) /* nothing but a refused request */
         w->home[0] = gm_allocator_home_of(&w->model, 0, 0);
-    for (size_t i = 0; i < streams; i++)
-        w->stream_of[i] = GM_SPACE_NONE;
-    for (size_t i = 0; i < p->items.n; i++)
-        w->block_of[i] = GM_SPACE_NONE;
     return !w->model.has_no_memory;
 }
 
@@ -169,13 +154,14 @@ enum gm_status gm_play(struct gm_outcome *out, const struct gm_play *play, struc
         play_ops(&w);
     out->hangs_on_placement = w.model.has_tied && w.sim.given > 0;
     if (ok && play->recorder != NULL)
-        gm_recorder_end(play->recorder, &w.model, w.stream_of);
+        gm_recorder_end(play->recorder, &w.model, w.follow.stream_of);
     const bool has_no_memory =
         !ok || w.model.has_no_memory || (play->recorder != NULL && play->recorder->has_no_memory);
     const bool has_failed = w.model.has_failed;
     gm_allocator_free(&w.model);
     gm_sim_free(&w.sim);
-    GM_FREE_ALL(w.home, w.stream_of, w.block_of);
+    gm_follow_free(&w.follow);
+    free(w.home);
     if (has_no_memory)
         return gm_no_memory(err);
     return !has_failed ? GM_OK

@@ -7,15 +7,15 @@
 
 #include <stdlib.h>
 
-bool gm_follow_init(struct gm_follow *f, struct gm_history *h, struct gm_allocator *model)
+bool gm_follow_init(struct gm_follow *f, struct gm_history *h, struct gm_allocator *model, size_t allocations)
 {
     *f = (struct gm_follow){.h = h, .model = model};
     size_t streams = (size_t)h->snapshot->stream_count + 1;
     f->stream_of = malloc(streams * sizeof *f->stream_of);
-    f->block_of = malloc((h->allocation_count + 1) * sizeof *f->block_of);
+    f->block_of = malloc((allocations + 1) * sizeof *f->block_of);
     for (size_t i = 0; f->stream_of != NULL && i < streams; i++)
         f->stream_of[i] = GM_SPACE_NONE;
-    for (size_t i = 0; f->block_of != NULL && i < h->allocation_count; i++)
+    for (size_t i = 0; f->block_of != NULL && i < allocations; i++)
         f->block_of[i] = GM_SPACE_NONE;
     return f->stream_of != NULL && f->block_of != NULL;
 }
@@ -70,11 +70,6 @@ static struct gm_placed *list_at_start(const struct gm_history *h, size_t *count
     if (list != NULL)
         qsort(list, *count, sizeof *list, order);
     return list;
-}
-
-struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count)
-{
-    return list_at_start(h, count, by_address);
 }
 
 struct gm_placed *gm_follow_requests_at_start(const struct gm_history *h, size_t *count)
@@ -189,7 +184,7 @@ bool gm_follow_adopt(struct gm_follow *f, bool use_learnt, uint64_t *learnt)
     bool is_expandable = f->model->conf.expandable_segments;
     if (use_learnt)
         is_expandable = gm_follow_expandable_at_start(h, is_expandable);
-    struct gm_placed *list = gm_follow_at_start(h, &n);
+    struct gm_placed *list = list_at_start(h, &n, by_address);
     *learnt = 0;
     bool ok = list != NULL && adopt_segments(f);
     for (size_t i = 0; ok && i < n; i++) {

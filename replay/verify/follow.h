@@ -16,21 +16,21 @@ struct gm_follow {
     struct GM_VEC(uint32_t) pool_of; /* [pool of the history] likewise */
 };
 
-/* `model` is an initialised one. false: no memory; free it all the same. */
-bool gm_follow_init(struct gm_follow *f, struct gm_history *h, struct gm_allocator *model);
+/* `model` is an initialised one; so many allocations, which may be others than the history's. false: no memory; free it
+ * all the same. */
+bool gm_follow_init(struct gm_follow *f, struct gm_history *h, struct gm_allocator *model, size_t allocations);
 void gm_follow_free(struct gm_follow *f);
 
 uint32_t gm_follow_stream(struct gm_follow *f, uint32_t stream); /* a gm_stream_id */
 uint32_t gm_follow_pool(struct gm_follow *f, uint32_t pool);
 
-/* The allocations of moment 0 in ascending order of address; the caller frees it. NULL: no memory. */
+/* The allocations of moment 0 by stream, then by address: as they are asked for where the layout is not to be kept; the
+ * caller frees it. NULL: no memory. */
 struct gm_placed {
     uint64_t stream; /* the handle */
     uint64_t address;
     uint32_t allocation;
 };
-struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count);
-/* The same by stream, then by address: as they are asked for where the layout is not to be kept. */
 struct gm_placed *gm_follow_requests_at_start(const struct gm_history *h, size_t *count);
 
 /* The option expandable_segments at moment 0: what the first growth of a default pool, or pages of any, show;

@@ -145,10 +145,8 @@ void gm_infer_switch(struct gm_verifying *v, uint32_t event)
 {
     if (v->has_switched)
         return;
-    while (v->segment < v->h->segment_count && v->h->segments[v->segment].event < event)
-        v->segment++;
-    if (v->segment >= v->h->segment_count || v->h->segments[v->segment].event != event ||
-        !shows_recorded(v, &v->h->segments[v->segment]))
+    const size_t row = gm_history_segment_row(v->h, event);
+    if (row >= v->h->segment_count || v->h->segments[row].event != event || !shows_recorded(v, &v->h->segments[row]))
         return;
     v->model.conf.expandable_segments = v->recorded_expandable;
     v->has_switched = true;

@@ -6,20 +6,12 @@
  * segment's pool; where the trace grew although the guessed pool has room, or left a fitting block of a segment whose
  * pool is a guess, the pools that are known are tried.
  */
-#include "analyze/base/bisect.h"
 #include "analyze/base/vec.h"
 #include "replay/verify/verify_private.h"
 
 #include <stdlib.h>
 
 enum { MOST_TRIES = 4096 };
-
-size_t gm_history_segment_row(const struct gm_history *h, uint32_t event)
-{
-    size_t low = 0;
-    GM_BISECT(low, h->segment_count, i, h->segments[i].event < event);
-    return low;
-}
 
 void gm_pools_begin(struct gm_verifying *v)
 {

@@ -14,7 +14,6 @@ struct search {
     uint8_t *names; /* [stack] one of the above: a stack is looked through once */
     struct GM_VEC(struct gm_release_run) runs;
     size_t end;      /* of the latest run's waiting */
-    size_t segment;  /* the next row of h->segments */
     bool has_stacks; /* frees have */
     bool is_plain;   /* no block is too large for a request */
 };
@@ -106,32 +105,22 @@ static void find_cause(struct search *search, struct gm_release_run *run, bool i
                                                       : GM_RELEASE_EMPTY_CACHE;
 }
 
-static uint32_t pool_of(struct search *search, size_t event)
-{
-    const struct gm_history *h = search->h;
-    while (search->segment < h->segment_count && h->segments[search->segment].event < event)
-        search->segment++;
-    const bool is_known = search->segment < h->segment_count && h->segments[search->segment].event == event;
-    return is_known ? h->segments[search->segment].pool : 0;
-}
-
 static bool is_same_pool(const struct gm_history *h, uint32_t a, uint32_t b)
 {
     return h->pools[a].id_first == h->pools[b].id_first && h->pools[a].id_second == h->pools[b].id_second;
 }
 
 /* The run that begins at `first`: events of one stack, and *is_of_pool whether they are of one private pool. */
-static struct gm_release_run run_from(struct search *search, uint32_t first, bool *is_of_pool)
+static struct gm_release_run run_from(const struct gm_history *h, uint32_t first, bool *is_of_pool)
 {
-    const struct gm_history *h = search->h;
     const struct gm_events *e = &h->snapshot->events;
     struct gm_release_run run = {.first = first, .last = first};
-    run.pool = pool_of(search, first);
+    run.pool = gm_history_segment_pool(h, first);
     *is_of_pool = gm_is_private_pool(h, run.pool);
     for (size_t i = first + (size_t)1; i < h->count; i++) {
         if (!gm_action_is_release(e->action[h->first + i]) || e->stack[h->first + i].v != e->stack[h->first + first].v)
             break;
-        const uint32_t pool = pool_of(search, i);
+        const uint32_t pool = gm_history_segment_pool(h, (uint32_t)i);
         if (*is_of_pool && !gm_is_private_pool(h, pool))
             break;
         *is_of_pool = *is_of_pool && is_same_pool(h, run.pool, pool);
@@ -172,7 +161,7 @@ bool gm_releases_find(struct gm_releases *releases, const struct gm_history *h)
         if (event < next || !gm_action_is_release(e->action[h->first + event]))
             continue;
         bool is_of_pool = false;
-        struct gm_release_run run = run_from(&search, event, &is_of_pool);
+        struct gm_release_run run = run_from(h, event, &is_of_pool);
         find_cause(&search, &run, is_of_pool);
         next = run.last + 1;
         if (continues(&search, &run, was_of_pool)) {

@@ -76,16 +76,6 @@ static void tell(struct gm_verifying *v, uint32_t event, uint64_t size, uint32_t
                         size, stream, pool, event);
 }
 
-/* The pool of the segment event `event`; events are asked for in ascending order. */
-static uint32_t pool_of(struct gm_verifying *v, uint32_t event)
-{
-    const struct gm_history *h = v->h;
-    while (v->segment < h->segment_count && h->segments[v->segment].event < event)
-        v->segment++;
-    bool is_known = v->segment < h->segment_count && h->segments[v->segment].event == event;
-    return gm_follow_pool(&v->follow, is_known ? h->segments[v->segment].pool : 0);
-}
-
 /* Puts recorded ranges in place that the model did not ask for. */
 static void force_growths(struct gm_verifying *v)
 {
@@ -95,7 +85,7 @@ static void force_growths(struct gm_verifying *v)
         if (!gm_action_is_growth(e->action[row]))
             continue;
         uint32_t stream = stream_of(v, v->growth);
-        uint32_t pool = pool_of(v, v->growth);
+        uint32_t pool = gm_follow_pool(&v->follow, gm_history_segment_pool(v->h, v->growth));
         mismatch(v, v->growth, gm_event_addr(e, row), "the trace grew where the model did not need to");
         if (v->model.has_no_memory)
             return;
@@ -323,12 +313,10 @@ static void follow_failure(struct gm_verifying *v, uint32_t event)
     if (end != GM_NEVER) {
         uint32_t a = v->h->of_event[end];
         uint64_t size = a == GM_NEVER ? gm_size_at(v, end) : gm_requested(v->h, a);
-        while (v->segment < v->h->segment_count && v->h->segments[v->segment].event < v->growth)
-            v->segment++;
-        uint32_t pool = v->segment < v->h->segment_count ? v->h->segments[v->segment].pool : 0;
         v->request = end;
         size_t before = mark(v);
-        gm_pools_choose_home(v, event, pool, gm_action_at(v, end) == GM_ACTION_ALLOC ? gm_addr_at(v, end) : 0);
+        gm_pools_choose_home(v, event, gm_history_segment_pool(v->h, v->growth),
+                             gm_action_at(v, end) == GM_ACTION_ALLOC ? gm_addr_at(v, end) : 0);
         uint32_t block = ask(v, size, event, 0, 0);
         if (block != GM_SPACE_NONE)
             mismatch(v, event, GM_ABSENT, "the trace did not get the memory that the model found");
@@ -514,7 +502,7 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     if (recorder != NULL)
         gm_recorder_begin(recorder, h);
     v.has_pages = calloc(h->pool_count + 1, sizeof *v.has_pages);
-    bool ok = gm_follow_init(&v.follow, h, &v.model) && v.has_pages != NULL;
+    bool ok = gm_follow_init(&v.follow, h, &v.model, h->allocation_count) && v.has_pages != NULL;
     for (size_t i = 0; ok && infers && i < shown->unsplit_count; i++)
         gm_allocator_never_split(&v.model,
                                  gm_allocator_home_of(&v.model, shown->unsplit[i].first, shown->unsplit[i].second));

@@ -59,7 +59,6 @@ struct gm_verifying {
     struct gm_device device;
     struct gm_follow follow;
     struct gm_ages ages;
-    size_t segment; /* the next row of h->segments */
     /* The growth events of the current operation that the model has not asked for: [growth, growth_end). */
     uint32_t growth, growth_end;
     uint32_t request;           /* the alloc or oom of the request that the model is asked */
@@ -164,8 +163,6 @@ void gm_release_order_see(struct gm_verifying *v, uint32_t event);
 void gm_release_order_end_run(struct gm_verifying *v, uint32_t event);
 uint32_t gm_release_order_pool(const struct gm_verifying *v, uint32_t event);
 void gm_release_order_free(struct gm_release_order *o);
-/* pools.c: the first row of h->segments at or after `event`. */
-size_t gm_history_segment_row(const struct gm_history *h, uint32_t event);
 
 /* verify.c: the pool of the model that serves a request. */
 uint32_t gm_verifying_pool(const struct gm_verifying *v, uint64_t requested);

@@ -32,12 +32,10 @@ void gm_playing_turn(struct gm_playing *w, bool is_again)
     if (!is_again) {
         w->turn = w->walk;
         w->turn_release = w->next_release;
-        w->turn_segment = w->segment;
         return;
     }
     w->walk = w->turn;
     w->next_release = w->turn_release;
-    w->segment = w->turn_segment;
     uint32_t *block_of = w->follow.block_of;
     const struct gm_repeat_left *once = &repeat->left[GM_REPEAT_IS_ONCE];
     for (size_t i = 0; i < once->allocations.n; i++)

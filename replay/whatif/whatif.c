@@ -12,11 +12,9 @@
 static void give_back(struct gm_playing *w, const struct gm_release_run *run)
 {
     const struct gm_history *h = w->h;
-    size_t first;
-    while (w->segment < h->segment_count && h->segments[w->segment].event < run->first)
-        w->segment++;
-    for (first = w->segment; w->segment < h->segment_count && h->segments[w->segment].event <= run->last; w->segment++)
-        gm_allocator_set_freeable(&w->model, w->home[h->segments[w->segment].pool], true);
+    const size_t first = gm_history_segment_row(h, run->first), end = gm_history_segment_row(h, run->last + 1);
+    for (size_t i = first; i < end; i++)
+        gm_allocator_set_freeable(&w->model, w->home[h->segments[i].pool], true);
     if (run->cause == GM_RELEASE_POOL)
         gm_allocator_empty_pool(&w->model, h->pools[run->pool].id_first, h->pools[run->pool].id_second);
     else
@@ -24,7 +22,7 @@ static void give_back(struct gm_playing *w, const struct gm_release_run *run)
     const struct gm_whatif_hooks *hooks = w->options->hooks;
     if (hooks != NULL && hooks->emptied != NULL)
         gm_playing_heed(w, hooks->emptied(hooks->self, w->model.origin));
-    for (size_t i = first; i < w->segment; i++)
+    for (size_t i = first; i < end; i++)
         gm_allocator_set_freeable(&w->model, w->home[h->segments[i].pool], false);
     w->result->empty_caches += run->cause == GM_RELEASE_EMPTY_CACHE;
 }
@@ -308,7 +306,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     w->model.keeps_objects = options->recorder != NULL;
     if (options->recorder != NULL)
         gm_recorder_begin(options->recorder, h);
-    bool ok = gm_follow_init(&w->follow, h, &w->model) && gm_releases_find(&w->releases, h) &&
+    bool ok = gm_follow_init(&w->follow, h, &w->model, h->allocation_count) && gm_releases_find(&w->releases, h) &&
               gm_playing_prepare_turns(w) && prepare_moves(w) && gm_playing_start(w);
     if (ok)
         play_all(w);

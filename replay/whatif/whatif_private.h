@@ -30,7 +30,6 @@ struct gm_playing {
     struct gm_allocator_home *home; /* [pool of the history] */
     struct gm_releases releases;
     size_t next_release;
-    size_t segment; /* the next row of h->segments */
     struct gm_walk walk;
     uint64_t budget;
     const struct gm_whatif_refused *refused; /* to be asked for; NULL: none */
@@ -50,8 +49,7 @@ struct gm_playing {
     bool *is_once;              /* [allocation]: a turn does not ask for it again */
     struct gm_carried *carried; /* [carries] */
     struct gm_walk turn;        /* where a turn begins: the walk, */
-    size_t turn_release;        /* next_release */
-    size_t turn_segment;        /* and segment */
+    size_t turn_release;        /* and next_release */
 };
 
 static inline uint64_t gm_playing_now(const struct gm_stat s[GM_STAT_KINDS])

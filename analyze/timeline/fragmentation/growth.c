@@ -5,7 +5,6 @@
  */
 #include "analyze/base/arithmetic.h"
 
-#include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
 
@@ -275,9 +274,7 @@ GM_ORDERING(by_bytes, struct sized, GM_DOWN(bytes) || GM_UP(first));
 /* The pool that a segment event's range was entered in. */
 static const struct gm_history_pool *pool_of(const struct gm_history *h, uint32_t event)
 {
-    size_t low = 0;
-    GM_BISECT(low, h->segment_count, i, h->segments[i].event < event);
-    return low < h->segment_count && h->segments[low].event == event ? &h->pools[h->segments[low].pool] : &h->pools[0];
+    return &h->pools[gm_history_segment_pool(h, event)];
 }
 
 /* Bytes of avoidable growths so far. Without them that much less would be cached, so no cached byte avoids two. */

@@ -459,6 +459,19 @@ struct gm_stream_id gm_history_stream(const struct gm_history *h, size_t a)
     return (struct gm_stream_id){h->count == 0 ? 0 : gm_rare_at(&s->events.stream, telling_row(h, a))};
 }
 
+size_t gm_history_segment_row(const struct gm_history *h, uint32_t event)
+{
+    size_t low = 0;
+    GM_BISECT(low, h->segment_count, i, h->segments[i].event < event);
+    return low;
+}
+
+uint32_t gm_history_segment_pool(const struct gm_history *h, uint32_t event)
+{
+    const size_t row = gm_history_segment_row(h, event);
+    return row < h->segment_count && h->segments[row].event == event ? h->segments[row].pool : 0;
+}
+
 const char *gm_history_pool_name(struct gm_arena *arena, const struct gm_history_pool *pool)
 {
     const char *kind = pool->is_small ? "small" : "large";

@@ -92,7 +92,7 @@ struct gm_history {
     struct gm_history_other *others;    /* by allocation; gm_stack_of, gm_final_block */
     size_t other_count;
     struct gm_history_others_of *others_of; /* [allocation / 64] */
-    uint32_t *of_event; /* [count]: the allocation that an alloc or free is about; GM_NEVER for others */
+    uint32_t *of_event;      /* [count]: the allocation that an alloc or free is about; GM_NEVER for others */
     uint32_t *device_events; /* those that gm_action_is_of_device, in order */
     size_t device_event_count;
     uint64_t allocs, odd_allocs; /* alloc events; of them, at addresses that are no multiple of GM_MIN_BLOCK */
@@ -150,6 +150,11 @@ bool gm_history_segments_at_start(struct gm_history *history, struct gm_space *s
 /* The same at `moment`, with the blocks that live then; a block's owner is the allocation's index. Of a history that is
  * reconstructed. O(n log n). */
 bool gm_history_space_at(struct gm_history *history, uint32_t moment, struct gm_space *space);
+
+/* The first row of h->segments at or after an event. */
+size_t gm_history_segment_row(const struct gm_history *h, uint32_t event);
+/* The pool of a segment event, as an index in h->pools; 0 of any other. */
+uint32_t gm_history_segment_pool(const struct gm_history *h, uint32_t event);
 
 /* "large", "small", "private (0,2) large", as in gm_block_row.pool. NULL: no memory. */
 const char *gm_history_pool_name(struct gm_arena *arena, const struct gm_history_pool *pool);

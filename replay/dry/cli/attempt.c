@@ -2,11 +2,11 @@
  *
  * A run of COMMAND, or, with --find, one run after the other.
  */
+#include "analyze/base/clock.h"
 #include "analyze/base/size.h"
 #include "replay/dry/cli/gmdry.h"
 
 #include <stdio.h>
-#include <time.h>
 
 static enum gm_dry_verdict judge(const struct gm_dry_result *result)
 {
@@ -30,17 +30,10 @@ void gm_dry_attempt_free(struct gm_dry_attempt *attempt)
     *attempt = (struct gm_dry_attempt){0};
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 enum gm_status gm_dry_attempt(struct gm_dry_attempt *attempt, const struct gm_dry_options *options,
                               const struct gm_gpu *gpu, char **command, struct gm_error *err)
 {
-    const double began = now();
+    const double began = gm_seconds();
     enum gm_status status = gm_dry_folder_make(&attempt->folder, err);
     attempt->is_made = status == GM_OK;
     attempt->result =
@@ -48,7 +41,7 @@ enum gm_status gm_dry_attempt(struct gm_dry_attempt *attempt, const struct gm_dr
     GM_THEN(status, gm_dry_run(&attempt->result.exit_code, command, &attempt->folder, options, gpu, err));
     GM_THEN(status, gm_dry_told_read(&attempt->told, &attempt->folder, err));
     attempt->result.verdict = judge(&attempt->result);
-    attempt->seconds = now() - began;
+    attempt->seconds = gm_seconds() - began;
     return status;
 }
 
