@@ -2779,7 +2779,7 @@ class Mistakes(unittest.TestCase):
             for _ in range(8):
                 x = t.alloc(8, [("<module>", "train.py", 19)])
                 hidden = [t.alloc(40, [("linear", TORCH + "nn/modules/linear.py", 9)] + FORWARD) for _ in range(2)]
-                loss = t.alloc(1, [("<module>", "train.py", 21)])
+                loss = t.alloc(4 / MIB, [("<module>", "train.py", 21)])
                 held += [x, *hidden, loss]
                 if not sums:
                     t.free(*held)
