@@ -468,7 +468,7 @@ enum {
     COPIES = 3,
     PLAIN = 2 /* logits and their logarithms */,
     CHUNKS = 8,
-    WIDER = 24, /* pictures of three colours become maps 21 times as large */
+    WIDER = 32,
     MOST_OF_LOSS = 16 /* one after the other: what has more is layers */,
     LEAST_ENDS = 2
 };

@@ -3956,25 +3956,6 @@ class Mistakes(unittest.TestCase):
         self.expect(answers(12, FORWARD[2:]), "kv-cache-dominates", 170, 200, "answer.py:")
         self.expect_none(answers(2, FORWARD[2:]), "kv-cache-dominates")  # nobody reads them again and again
 
-    def test_copies_of_logits_of_no_name(self):
-        """As many times as wide as what they are made of as in a model of 640 and 20,000 words."""
-        def model(ratio):
-            t = Trace()
-            weights = [t.alloc(size, [("<module>", "lm.py", 9)]) for size in (50, 2)]
-            for _ in range(5):
-                def made(mib, line, name="divergence"):
-                    return t.alloc(mib, [(name, "lm.py", line), ("<module>", "lm.py", 31)])
-                kept = [made(160 / ratio, 23, "hidden")] + [made(160, line) for line in (15, 16, 16, 17)]
-                kept.append(t.alloc(1 / 1024, ROOT))
-                made_then = [t.alloc(160, AUTOGRAD) for _ in range(2)]
-                gradients = [t.alloc(50, AUTOGRAD)]
-                t.free(*made_then, *reversed(kept))
-                gradients.append(t.alloc(2, AUTOGRAD))
-                t.free(t.alloc(50, [("<module>", "lm.py", 35)]), *gradients)
-            return t, weights
-        self.expect(model(31)[0], "vocabulary-copies", 600, 1000, "lm.py:")
-        self.expect_none(model(4)[0], "vocabulary-copies")
-
     def test_copies_of_logits(self):
         loss = [("cross_entropy", TORCH + "nn/functional.py", 9)] + FORWARD[1:]
 
