@@ -104,7 +104,7 @@ static void say_head(struct gm_doc *d, const struct gm_comparison *c, bool is_co
 static void say_totals(struct gm_doc *d, const struct gm_summary *base, const struct gm_summary *after)
 {
     struct gm_diff_row rows[GM_HEAD_COUNT];
-    char x[GM_NUMBER_TEXT], y[GM_NUMBER_TEXT], points[GM_NUMBER_TEXT];
+    char x[GM_NUMBER_TEXT], y[GM_NUMBER_TEXT];
     size_t n = 0;
     for (int h = 0; h < GM_HEAD_COUNT; h++) {
         const struct gm_diff_row row =
@@ -119,7 +119,7 @@ static void say_totals(struct gm_doc *d, const struct gm_summary *base, const st
         gm_doc_tell(d, "Efficiency (allocated of reserved): %s %% to %s %%, %s.",
                     gm_percent_format(x, base->totals.allocated, base->totals.reserved, 1),
                     gm_percent_format(y, after->totals.allocated, after->totals.reserved, 1),
-                    gm_points_format(points, &base->totals, &after->totals));
+                    gm_diff_points(d, &base->totals, &after->totals));
     if (base->device_count > 1 || after->device_count > 1)
         gm_doc_tell(d, "Of several devices, each device's own peak, added up.");
     gm_doc_close(d);

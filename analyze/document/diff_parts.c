@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 const char *gm_headline_name(enum gm_headline headline)
@@ -34,71 +33,57 @@ uint64_t gm_headline_bytes(const struct gm_summary *run, enum gm_headline headli
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 /* "+1.20 GiB", "0 B"; "n/a" if either is not known. */
-static char *delta_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after)
+static const char *delta_text(struct gm_doc *d, uint64_t base, uint64_t after)
 {
-    if (base == GM_REPORT_NONE || after == GM_REPORT_NONE) {
-        memcpy(out, "n/a", sizeof "n/a");
-        return out;
-    }
-    return gm_delta_bytes_format(out, gm_diff_delta(base, after));
+    return base == GM_REPORT_NONE || after == GM_REPORT_NONE ? "n/a"
+                                                             : gm_doc_delta_bytes(d, gm_diff_delta(base, after));
 }
 
 /* From so many times on a growth is told as a factor; from the second on it began next to nothing, and no more is said.
  */
 enum { TIMES = 10, TIMES_MOST = 10000 };
 
-char *gm_growth_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after)
+const char *gm_diff_growth_text(struct gm_doc *d, uint64_t base, uint64_t after)
 {
-    const bool is_known = base != GM_REPORT_NONE && after != GM_REPORT_NONE;
-    if (!is_known || base == 0) {
-        const char *text = !is_known ? "n/a" : after > 0 ? "new" : "0.0 %";
-        memcpy(out, text, strlen(text) + 1);
-        return out;
-    }
-    char share[GM_NUMBER_TEXT];
-    if (after / base >= TIMES) {
-        const bool is_told = after / base < TIMES_MOST;
-        gm_count_format(share, is_told ? after / base + (after % base >= base - after % base) : TIMES_MOST);
-        snprintf(out, GM_NUMBER_TEXT, "%sx %.20s", is_told ? "" : "> ", share);
-        return out;
-    }
-    gm_share_format(share, after > base ? after - base : base - after, base);
+    if (base == GM_REPORT_NONE || after == GM_REPORT_NONE)
+        return "n/a";
+    if (base == 0)
+        return after > 0 ? "new" : "0.0 %";
+    if (after / base >= TIMES_MOST)
+        return gm_doc_printf(d, "> x %s", gm_doc_count(d, TIMES_MOST));
+    if (after / base >= TIMES)
+        return gm_doc_printf(d, "x %s", gm_doc_count(d, after / base + (after % base >= base - after % base)));
+    const char *share = gm_doc_share(d, after > base ? after - base : base - after, base);
     const char *sign = share[0] == '<' || after == base ? "" : after > base ? "+" : "-"; /* -0.04 is "<0.1" */
-    snprintf(out, GM_NUMBER_TEXT, "%s%.20s %%", sign, share);
-    return out;
+    return gm_doc_printf(d, "%s%s %%", sign, share);
 }
 
-char *gm_points_format(char out[GM_NUMBER_TEXT], const struct gm_totals *base, const struct gm_totals *after)
+const char *gm_diff_points(struct gm_doc *d, const struct gm_totals *base, const struct gm_totals *after)
 {
     const double x = gm_totals_efficiency(base), y = gm_totals_efficiency(after);
-    if (x < 0 || y < 0) {
-        memcpy(out, "n/a", sizeof "n/a");
-        return out;
-    }
+    if (x < 0 || y < 0)
+        return "n/a";
     const int64_t tenths = (int64_t)(fabs(y - x) * 10 + 0.5);
-    snprintf(out, GM_NUMBER_TEXT, "%s%" PRId64 ".%d points",
-             tenths == 0 ? ""
-             : y > x     ? "+"
-                         : "-",
-             tenths / 10, (int)(tenths % 10));
-    return out;
+    return gm_doc_printf(d, "%s%" PRId64 ".%d points",
+                         tenths == 0 ? ""
+                         : y > x     ? "+"
+                                     : "-",
+                         tenths / 10, (int)(tenths % 10));
 }
 
 const char *gm_diff_place(struct gm_doc *d, const struct gm_summary_device *device)
 {
     const struct gm_level_peak *peak = &device->peaks[GM_LEVEL_REQUESTED];
-    char event[GM_NUMBER_TEXT], since[GM_NUMBER_TEXT];
     const bool has_time = peak->time_us != GM_REPORT_NONE && device->first_time_us != GM_REPORT_NONE &&
                           peak->time_us >= device->first_time_us;
     if (peak->event == GM_REPORT_NONE)
         return device->events == 0 ? "no event on this device" : "before the first event of the trace";
-    gm_duration_format(since, has_time ? peak->time_us - device->first_time_us : GM_REPORT_NONE);
-    return gm_doc_printf(d, "event %s%s%s (%s %% of the trace)%s%s%s%s", gm_count_format(event, peak->event),
-                         has_time ? " at " : "", has_time ? since : "",
-                         gm_doc_share(d, peak->event + 1, device->events),
-                         device->peak_step == GM_REPORT_NONE ? "" : ", step ",
-                         device->peak_step == GM_REPORT_NONE ? "" : gm_doc_count(d, device->peak_step),
-                         device->peak_phase == NULL ? "" : ", ", device->peak_phase == NULL ? "" : device->peak_phase);
+    return gm_doc_printf(
+        d, "event %s%s%s (%s %% of the trace)%s%s%s%s", gm_doc_count(d, peak->event), has_time ? " at " : "",
+        has_time ? gm_doc_duration(d, peak->time_us - device->first_time_us) : "",
+        gm_doc_share(d, peak->event + 1, device->events), device->peak_step == GM_REPORT_NONE ? "" : ", step ",
+        device->peak_step == GM_REPORT_NONE ? "" : gm_doc_count(d, device->peak_step),
+        device->peak_phase == NULL ? "" : ", ", device->peak_phase == NULL ? "" : device->peak_phase);
 }
 
 /* "88", "88, 90 ..." */
@@ -186,35 +171,36 @@ const char *gm_diff_verdict(struct gm_doc *d, const struct gm_comparison *c, con
                                        has_peaks ? GM_HEAD_PEAK_ALLOCATED : GM_HEAD_ALLOCATED};
     struct gm_text text = {0};
     for (int i = 0; i < 2 && !pair->is_same; i++) {
-        char size[GM_NUMBER_TEXT], delta[GM_NUMBER_TEXT], growth[GM_NUMBER_TEXT];
         const uint64_t b = gm_headline_bytes(base, heads[i]), a = gm_headline_bytes(after, heads[i]);
         if (a == GM_REPORT_NONE || b == GM_REPORT_NONE)
             continue;
         const char *name = gm_headline_name(heads[i]);
         gm_text_printf(&text, "%s%c%s %s, ", i > 0 ? "; " : "", i > 0 ? name[0] + ('a' - 'A') : name[0], name + 1,
-                       gm_bytes_format(size, a));
+                       gm_doc_bytes(d, a));
         if (a == b)
             gm_text_add(&text, "unchanged");
         else
-            gm_text_printf(&text, "%s (%s)", delta_format(delta, b, a), gm_growth_format(growth, b, a));
+            gm_text_printf(&text, "%s (%s)", delta_text(d, b, a), gm_diff_growth_text(d, b, a));
     }
     return pair->is_same ? "No difference" : gm_doc_take(d, &text);
 }
 
 void gm_diff_growth(struct gm_text *out, const struct gm_comparison *c)
 {
-    char base[GM_NUMBER_TEXT], after[GM_NUMBER_TEXT], delta[GM_NUMBER_TEXT], growth[GM_NUMBER_TEXT];
+    struct gm_doc d;
     if (c->growth_count == 0)
         return;
+    gm_doc_begin(&d, GM_TXT, out);
     const struct gm_growth *g = &c->growths[0];
     gm_text_printf(out, "%s", g->what);
     if (g->device >= 0)
         gm_text_printf(out, " on device %" PRId64, g->device);
     gm_text_printf(out, " grew by %s (%s), from %s (%" PRIu64 " bytes) to %s (%" PRIu64 " bytes), more than %s allows",
-                   delta_format(delta, g->base, g->after) + 1, gm_growth_format(growth, g->base, g->after),
-                   gm_bytes_format(base, g->base), g->base, gm_bytes_format(after, g->after), g->after, c->limit.text);
+                   delta_text(&d, g->base, g->after) + 1, gm_diff_growth_text(&d, g->base, g->after),
+                   gm_doc_bytes(&d, g->base), g->base, gm_doc_bytes(&d, g->after), g->after, c->limit.text);
     if (c->run_count > 2)
         gm_text_printf(out, ", in %s", c->labels[g->run]);
     if (c->growth_count > 1)
         gm_text_printf(out, "; %zu more", c->growth_count - 1);
+    gm_doc_end(&d);
 }

@@ -23,9 +23,10 @@ static union gm_value cell_of(const struct gm_cell_of *cell)
         return (union gm_value){
             .s = gm_doc_printf(cell->doc, "%s %%",
                                gm_percent_format(text, run->totals.allocated, run->totals.reserved, 1))};
-    gm_bytes_format(text, line->what == HEADLINE ? gm_headline_bytes(run, line->headline)
-                                                 : gm_summary_category_bytes(run, gm_diff_all_traced(c), line->name));
-    return (union gm_value){.s = gm_doc_printf(cell->doc, "%s", text)};
+    return (union gm_value){
+        .s = gm_doc_bytes(cell->doc, line->what == HEADLINE
+                                         ? gm_headline_bytes(run, line->headline)
+                                         : gm_summary_category_bytes(run, gm_diff_all_traced(c), line->name))};
 }
 
 /* Runs as columns, some at a time, by their names, or where one does not fit, by what they are called above. */

@@ -25,10 +25,10 @@ uint64_t gm_headline_bytes(const struct gm_summary *run, enum gm_headline headli
 
 /* "+10.8 %", "0.0 %", "<0.1 %" for what is less than that; "x 2,500" from ten times on; "n/a" if it is not known or
  * base is 0, "new" if only after is something. */
-char *gm_growth_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after);
+const char *gm_diff_growth_text(struct gm_doc *d, uint64_t base, uint64_t after);
 
 /* The change of the efficiency, "-9.3 points". */
-char *gm_points_format(char out[GM_NUMBER_TEXT], const struct gm_totals *base, const struct gm_totals *after);
+const char *gm_diff_points(struct gm_doc *d, const struct gm_totals *base, const struct gm_totals *after);
 
 /* "BASE", "NEW", "RUN 2" ... */
 const char *gm_diff_run_name(struct gm_doc *d, size_t run);

@@ -18,14 +18,12 @@ GM_CELL(i, delta_of, struct gm_diff_row, row,
 
 static union gm_value growth_of(const struct gm_cell_of *c)
 {
-    char text[GM_NUMBER_TEXT];
     const struct gm_diff_row *row = c->row;
     if (row->base.bytes == GM_REPORT_NONE || row->after.bytes == GM_REPORT_NONE)
         return (union gm_value){.s = NULL};
     if (row->kind == GM_DIFF_MOVED)
         return (union gm_value){.s = gm_diff_kind_name(row->kind)};
-    return (union gm_value){.s =
-                                gm_doc_printf(c->doc, "%s", gm_growth_format(text, row->base.bytes, row->after.bytes))};
+    return (union gm_value){.s = gm_diff_growth_text(c->doc, row->base.bytes, row->after.bytes)};
 }
 
 GM_CELL(s, kind_of, struct gm_diff_row, row, row->name == rest_name ? NULL : gm_diff_kind_name(row->kind));
@@ -113,11 +111,9 @@ static const struct gm_column site_columns[] = {
 /* What the rows add up to. */
 static void say_sums(struct gm_doc *d, const struct gm_diff_sums *s)
 {
-    char listed[GM_NUMBER_TEXT], delta[GM_NUMBER_TEXT], residual[GM_NUMBER_TEXT], same[GM_NUMBER_TEXT];
     gm_doc_tell(d, "All rows: %s; the totals: %s to %s, %s; residual: %s; unchanged: %s, %s.",
-                gm_delta_bytes_format(listed, s->listed), gm_doc_bytes(d, s->base_total),
-                gm_doc_bytes(d, s->after_total), gm_delta_bytes_format(delta, s->delta),
-                gm_delta_bytes_format(residual, s->residual), gm_count_format(same, s->same),
+                gm_doc_delta_bytes(d, s->listed), gm_doc_bytes(d, s->base_total), gm_doc_bytes(d, s->after_total),
+                gm_doc_delta_bytes(d, s->delta), gm_doc_delta_bytes(d, s->residual), gm_doc_count(d, s->same),
                 gm_doc_bytes(d, s->same_bytes));
 }
 
@@ -125,12 +121,10 @@ static void say_sums(struct gm_doc *d, const struct gm_diff_sums *s)
 static void say_kinds(struct gm_doc *d, const struct gm_diff_sums *sums)
 {
     GM_FREED struct gm_text text = {0};
-    for (int k = 0; k < GM_DIFF_KINDS; k++) {
-        char count[GM_NUMBER_TEXT], delta[GM_NUMBER_TEXT];
+    for (int k = 0; k < GM_DIFF_KINDS; k++)
         if (sums->counts[k] > 0)
-            gm_text_printf(&text, "%s%s %s %s", text.length > 0 ? ", " : "", gm_count_format(count, sums->counts[k]),
-                           gm_diff_kind_name((enum gm_diff_kind)k), gm_delta_bytes_format(delta, sums->deltas[k]));
-    }
+            gm_text_printf(&text, "%s%s %s %s", text.length > 0 ? ", " : "", gm_doc_count(d, sums->counts[k]),
+                           gm_diff_kind_name((enum gm_diff_kind)k), gm_doc_delta_bytes(d, sums->deltas[k]));
     if (text.length > 0)
         gm_doc_tell(d, "%s.", text.data);
     d->out->failed = d->out->failed || text.failed;

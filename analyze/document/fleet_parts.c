@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 const char *gm_fleet_iteration(struct gm_doc *d, int64_t iteration)
@@ -90,22 +89,20 @@ const char *gm_fleet_members(struct gm_doc *d, const struct gm_fleet *f, const s
 
 const char *gm_fleet_line_text(struct gm_doc *d, const struct gm_fleet_line *line)
 {
-    char slope[GM_NUMBER_TEXT], error[GM_NUMBER_TEXT];
     const char *growing = line->is_growing ? " (growing)" : "";
     if (!isfinite(line->slope))
         return "n/a";
-    gm_delta_bytes_format(slope, (int64_t)fmin(fmax(round(line->slope), -9e18), 9e18));
+    const char *slope = gm_doc_delta_bytes(d, (int64_t)fmin(fmax(round(line->slope), -9e18), 9e18));
     if (!isfinite(line->error))
         return gm_doc_printf(d, "%s%s", slope, growing);
-    gm_bytes_format(error, (uint64_t)fmin(fmax(round(line->error), 0), 9e18));
-    return gm_doc_printf(d, "%s +- %s%s", slope, error, growing);
+    return gm_doc_printf(d, "%s +- %s%s", slope, gm_doc_bytes(d, (uint64_t)fmin(fmax(round(line->error), 0), 9e18)),
+                         growing);
 }
 
-char *gm_fleet_iterations(char out[GM_NUMBER_TEXT], double value)
+const char *gm_fleet_iterations(struct gm_doc *d, double value)
 {
     const double most = fmin(fmax(value, 0), 1e15);
-    snprintf(out, GM_NUMBER_TEXT, most < 99.95 ? "%.1f" : "%.0f", most < 99.95 ? most : floor(most));
-    return out;
+    return gm_doc_printf(d, most < 99.95 ? "%.1f" : "%.0f", most < 99.95 ? most : floor(most));
 }
 
 uint64_t gm_fleet_mean(const struct gm_fleet_spread *s)
@@ -115,7 +112,6 @@ uint64_t gm_fleet_mean(const struct gm_fleet_spread *s)
 
 const char *gm_fleet_oom_text(struct gm_doc *d, const struct gm_fleet *f, const struct gm_fleet_item *item)
 {
-    char event[GM_NUMBER_TEXT], asked[GM_NUMBER_TEXT];
     const struct gm_fleet_oom *oom = &item->oom;
     const char *free = "", *reserved = "";
     if (oom->device_free != GM_REPORT_NONE)
@@ -123,8 +119,8 @@ const char *gm_fleet_oom_text(struct gm_doc *d, const struct gm_fleet *f, const 
     if (oom->reserved != GM_REPORT_NONE)
         reserved = gm_doc_printf(d, ", %s reserved by PyTorch", gm_doc_bytes(d, oom->reserved));
     return gm_doc_printf(d, "%s ran out of memory at event %s of device %" PRId64 ": %s asked by " GM_QUOTED "%s%s",
-                         gm_fleet_item_name(d, f, item), gm_count_format(event, oom->event), oom->device,
-                         gm_bytes_format(asked, oom->asked), oom->site, free, reserved);
+                         gm_fleet_item_name(d, f, item), gm_doc_count(d, oom->event), oom->device,
+                         gm_doc_bytes(d, oom->asked), oom->site, free, reserved);
 }
 
 const char *gm_fleet_read_text(struct gm_doc *d, const struct gm_fleet *f)
@@ -140,12 +136,12 @@ const char *gm_fleet_read_text(struct gm_doc *d, const struct gm_fleet *f)
 
 static void add_imbalance(struct gm_text *out, struct gm_doc *d, const struct gm_fleet *f)
 {
-    char ratio[GM_NUMBER_TEXT], most[GM_NUMBER_TEXT];
+    char ratio[GM_NUMBER_TEXT];
     const struct gm_fleet_column *c = &f->columns[f->reference];
     if (c->ranks < 2 || c->reserved.most_item == SIZE_MAX)
         return;
     gm_text_printf(out, " The highest rank reserves %s times the mean (%s, mean %s)%s%s.",
-                   gm_ratio_format(ratio, gm_fleet_imbalance(&c->reserved)), gm_bytes_format(most, c->reserved.most),
+                   gm_ratio_format(ratio, gm_fleet_imbalance(&c->reserved)), gm_doc_bytes(d, c->reserved.most),
                    gm_doc_bytes(d, gm_fleet_mean(&c->reserved)), gm_fleet_has_iterations(f) ? " at " : "",
                    gm_fleet_has_iterations(f) ? gm_fleet_column_name(d, c) : "");
 }

@@ -261,7 +261,6 @@ static bool is_told_above(const struct gm_fleet *f, const struct gm_fleet_group 
 
 static void say_group(struct gm_doc *d, const struct gm_fleet *f, size_t g)
 {
-    char least[GM_NUMBER_TEXT];
     const struct gm_fleet_group *group = &f->groups[g];
     const bool is_largest = g == f->largest_group, is_one = group->count == 1;
     const bool is_told = !is_largest && is_told_above(f, group);
@@ -269,14 +268,13 @@ static void say_group(struct gm_doc *d, const struct gm_fleet *f, size_t g)
                        : is_told  ? "; odd: see above."
                        : is_one   ? "; against the first rank of the largest group:"
                                   : "; its first rank against that of the largest group:";
-    gm_bytes_format(least, group->held_least);
     gm_doc_open(d, NULL,
                 gm_doc_printf(d, "%s%s", gm_fleet_members(d, f, group, 12), group->is_rest ? " (like nobody)" : ""));
     const bool is_known = gm_fleet_knows(&f->items[group->items[0]], GM_LEVEL_RESERVED) || group->reserved_most > 0;
-    gm_doc_tell(d, "%s, holding %s%s%s, peak reserved %s%s%s",
-                is_one ? "1 rank" : gm_doc_printf(d, "%zu ranks", group->count), is_one ? "" : least,
-                is_one ? "" : " to ", gm_doc_bytes(d, group->held_most), is_one || !is_known ? "" : "up to ",
-                is_known ? gm_doc_bytes(d, group->reserved_most) : "n/a", what);
+    gm_doc_tell(
+        d, "%s, holding %s%s%s, peak reserved %s%s%s", is_one ? "1 rank" : gm_doc_printf(d, "%zu ranks", group->count),
+        is_one ? "" : gm_doc_bytes(d, group->held_least), is_one ? "" : " to ", gm_doc_bytes(d, group->held_most),
+        is_one || !is_known ? "" : "up to ", is_known ? gm_doc_bytes(d, group->reserved_most) : "n/a", what);
     if (!is_largest && !is_told)
         add_changes(d, f, &group->sites);
     gm_doc_close(d);
@@ -338,12 +336,11 @@ static bool is_telling(const struct gm_fleet_growth *g, size_t place)
 
 static void say_rank_growth(struct gm_doc *d, const struct gm_fleet *f, const struct gm_fleet_growth *g)
 {
-    char left[GM_NUMBER_TEXT];
     const bool has_end = g->iterations_left >= 0;
     gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL,
                GM_QUOTED ", %zu iterations: peak reserved %s; allocated at the end %s%s%s%s", f->rows[g->row].label,
                g->count, gm_fleet_line_text(d, &g->reserved), gm_fleet_line_text(d, &g->allocated_end),
-               has_end ? "; full in " : "", has_end ? gm_fleet_iterations(left, g->iterations_left) : "",
+               has_end ? "; full in " : "", has_end ? gm_fleet_iterations(d, g->iterations_left) : "",
                has_end ? " iterations" : "");
 }
 

@@ -30,8 +30,8 @@ const char *gm_fleet_members(struct gm_doc *d, const struct gm_fleet *f, const s
                              size_t most);
 /* "+1.50 MiB +- 0.02 MiB (growing)" per iteration. */
 const char *gm_fleet_line_text(struct gm_doc *d, const struct gm_fleet_line *line);
-/* Iterations that are left: one decimal below a hundred, else rounded down. Returns out. */
-char *gm_fleet_iterations(char out[GM_NUMBER_TEXT], double value);
+/* Iterations that are left: one decimal below a hundred, else rounded down. */
+const char *gm_fleet_iterations(struct gm_doc *d, double value);
 /* In whole bytes. */
 uint64_t gm_fleet_mean(const struct gm_fleet_spread *spread);
 /* "rank 3 ran out of memory at ..." */

@@ -289,7 +289,6 @@ static union gm_value fix_note(const struct gm_cell_of *c)
 {
     const struct fix *fix = c->row;
     struct gm_text note = {0};
-    char size[GM_NUMBER_TEXT];
     if (fix->beside != NULL && fix->saving.on_top == 0)
         gm_text_printf(&note, "no use beside %s", fix->beside);
     if (fix->cost != NULL)
@@ -297,7 +296,7 @@ static union gm_value fix_note(const struct gm_cell_of *c)
                        fix->cost);
     if (fix->saving.card != NULL && fix->saving.before > fix->saving.card_usable) /* it does not as it is */
         gm_text_printf(&note, "%sthen it fits on %s (%s usable)", note.length > 0 ? "; " : "", fix->saving.card,
-                       gm_bytes_format(size, fix->saving.card_usable));
+                       gm_doc_bytes(c->doc, fix->saving.card_usable));
     return (union gm_value){.s = gm_doc_take_any(c->doc, &note)};
 }
 

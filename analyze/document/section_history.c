@@ -57,34 +57,33 @@ static void say_worst(struct gm_doc *d, const struct gm_fragmentation_history *h
 /* ---- growths ----------------------------------------------------------------------------------------------------- */
 
 /* "256.0 MiB hole too small, 64.00 MiB wrong stream" */
-static void add_useless(struct gm_text *out, const struct gm_growth_row *g)
+static void add_useless(struct gm_text *out, struct gm_doc *d, const struct gm_growth_row *g)
 {
-    char s[GM_NUMBER_TEXT];
     bool any = false;
     for (int i = 0; i < GM_UNUSABLE_COUNT; i++) {
         if (g->unusable[i] == 0)
             continue;
-        gm_text_printf(out, "%s%s %s", any ? ", " : "cached but useless: ", gm_bytes_format(s, g->unusable[i]),
+        gm_text_printf(out, "%s%s %s", any ? ", " : "cached but useless: ", gm_doc_bytes(d, g->unusable[i]),
                        gm_unusable_name((enum gm_unusable)i));
         any = true;
     }
     if (any)
-        gm_text_printf(out, "; largest hole %s", gm_bytes_format(s, g->largest_hole));
+        gm_text_printf(out, "; largest hole %s", gm_doc_bytes(d, g->largest_hole));
 }
 
 /* Why what was cached would not do; NULL: nothing is known. */
 static union gm_value growth_why(const struct gm_cell_of *c)
 {
     const struct gm_growth_row *g = c->row;
-    char s[GM_NUMBER_TEXT];
     struct gm_text why = {0};
     if (g->is_first)
         gm_text_printf(&why, "nothing of %s%s was cached on stream %s", g->pool != NULL ? "the pool " : "its pool",
                        g->pool != NULL ? g->pool : "", gm_stream_name(c->doc, c->of, g->stream));
     else
-        add_useless(&why, g);
+        add_useless(&why, c->doc, g);
     if (g->pending != GM_REPORT_NONE && g->pending > 0)
-        gm_text_printf(&why, "%s%s were freed but pending", why.length > 0 ? "; " : "", gm_bytes_format(s, g->pending));
+        gm_text_printf(&why, "%s%s were freed but pending", why.length > 0 ? "; " : "",
+                       gm_doc_bytes(c->doc, g->pending));
     if (g->is_retry)
         gm_text_printf(&why, "%safter segments were given back: the driver had refused", why.length > 0 ? "; " : "");
     return (union gm_value){.s = gm_doc_take_any(c->doc, &why)};

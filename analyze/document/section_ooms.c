@@ -122,8 +122,8 @@ static void say_request(struct gm_doc *d, const struct of *of)
 
 static const char *when(struct gm_doc *d, const struct gm_oom_row *oom)
 {
-    char event[GM_NUMBER_TEXT], since[GM_NUMBER_TEXT];
-    return gm_doc_printf(d, "t event %s (%s)", gm_count_format(event, oom->event),
+    char since[GM_NUMBER_TEXT];
+    return gm_doc_printf(d, "t event %s (%s)", gm_doc_count(d, oom->event),
                          gm_since_us_format(since, d->origin_us, oom->time_us));
 }
 

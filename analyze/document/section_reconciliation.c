@@ -33,11 +33,10 @@ static void say_balance(struct gm_doc *d, const struct gm_reconciliation *b)
          gm_less(b->snapshot.reserved, b->snapshot.active)},
         {"= reserved", b->at_start.reserved, b->at_end.reserved, b->snapshot.reserved},
     };
-    char active[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT];
     GM_TABLE(d, columns, rows, sizeof rows / sizeof *rows, .in = 0);
     gm_doc_tell(d, "Residual, end - snapshot: %s active, %s reserved; %s at the worst event.",
-                gm_signed_bytes_format(active, b->residual_active),
-                gm_signed_bytes_format(reserved, b->residual_reserved), gm_doc_signed_bytes(d, b->worst_residual));
+                gm_doc_signed_bytes(d, b->residual_active), gm_doc_signed_bytes(d, b->residual_reserved),
+                gm_doc_signed_bytes(d, b->worst_residual));
 }
 
 static bool are_expected(const struct gm_reconciliation *b)

@@ -102,11 +102,9 @@ static union gm_value largest_of(const struct gm_cell_of *c)
 {
     const struct gm_device_report *d = c->row;
     struct gm_text text = {0};
-    for (size_t i = 0; i < d->category_count && i < 3 && d->categories[i].bytes > 0; i++) {
-        char size[GM_NUMBER_TEXT];
+    for (size_t i = 0; i < d->category_count && i < 3 && d->categories[i].bytes > 0; i++)
         gm_text_printf(&text, "%s%s %s", i > 0 ? ", " : "", d->categories[i].name,
-                       gm_bytes_format(size, d->categories[i].bytes));
-    }
+                       gm_doc_bytes(c->doc, d->categories[i].bytes));
     return (union gm_value){.s = gm_doc_take_any(c->doc, &text)};
 }
 
