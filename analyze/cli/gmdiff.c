@@ -25,7 +25,7 @@ static void tell_inputs(struct call *call, const struct gm_diffed *d)
         const struct gm_diff_input *input = &d->inputs[i];
         if (input->status != GM_OK) {
             gm_call_fail(&call->shell.said, input->path, &input->error);
-            gm_formats_note_error(&call->notices, input->path, &input->error);
+            gm_notices_add_read(&call->notices, input->path, input->error.message);
             continue;
         }
         for (size_t w = 0; w < input->summary.warning_count; w++)

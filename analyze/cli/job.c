@@ -4,7 +4,6 @@
 #include "analyze/base/clock.h"
 #include "analyze/cli/checks.h"
 #include "analyze/cli/interrupt.h"
-#include "analyze/cli/job.h"
 #include "analyze/cli/notice_files.h"
 #include "analyze/export/export.h"
 #include "analyze/lib/lib_analyze.h"
@@ -222,9 +221,7 @@ static void note_findings(struct gm_job *job, const struct gm_analyze_context *c
         return;
     if (gm_formats_open_places(&places, &options->usual, &err) != GM_OK)
         gm_message_add_error(&job->messages, &context->terminal, NULL, &err);
-    const struct gm_notice readable = {
-        .rule = "readable", .title = "the snapshot was analysed", .subject = shown_path(job)};
-    gm_notices_add(&job->notices, &readable, NULL);
+    gm_notices_add_read(&job->notices, shown_path(job), NULL);
     gm_notices_of_report(&job->notices, report, options->fail_on, &places);
     gm_formats_close_places(&places);
 }
@@ -249,7 +246,7 @@ void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context)
                           &(struct gm_checks_told){shown_path(job), &context->terminal, &job->messages, &job->notices});
     } else {
         gm_message_add_error(&job->messages, &context->terminal, shown_path(job), &err);
-        gm_formats_note_error(&job->notices, shown_path(job), &err);
+        gm_notices_add_read(&job->notices, shown_path(job), err.message);
     }
     gm_result_free(work.result);
     gm_full_csv_free(csv);

@@ -85,18 +85,6 @@ void gm_formats_close_places(struct gm_notice_places *places)
     free(places->prefix);
 }
 
-void gm_formats_note_error(struct gm_notices *notices, const char *subject, const struct gm_error *err)
-{
-    const struct gm_notice notice = {.level = GM_NOTICE_ERROR,
-                                     .is_failure = true,
-                                     .is_error = true,
-                                     .rule = "unreadable",
-                                     .title = "the snapshot could not be analysed",
-                                     .text = err->message,
-                                     .subject = subject};
-    gm_notices_add(notices, &notice, NULL);
-}
-
 void gm_formats_put(struct gm_call *call, const struct gm_formats *formats, const struct gm_notices *notices)
 {
     for (size_t i = 0; i < formats->n; i++) {

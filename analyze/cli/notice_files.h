@@ -21,7 +21,5 @@ enum gm_status gm_formats_open_places(struct gm_notice_places *places, const str
                                       struct gm_error *err);
 void gm_formats_close_places(struct gm_notice_places *places);
 
-/* That the snapshot could not be read. */
-void gm_formats_note_error(struct gm_notices *notices, const char *subject, const struct gm_error *err);
 /* Writes all files; what goes wrong is told. */
 void gm_formats_put(struct gm_call *call, const struct gm_formats *formats, const struct gm_notices *notices);

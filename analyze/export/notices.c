@@ -68,6 +68,33 @@ void gm_notices_free(struct gm_notices *notices)
     *notices = (struct gm_notices){.failed = false};
 }
 
+/* Takes both texts over; an empty title leaves the notice its own. */
+static void add_made(struct gm_notices *notices, struct gm_notice notice, struct gm_text *title, struct gm_text *text,
+                     const struct gm_notice_places *places)
+{
+    const bool failed = title->failed || text->failed;
+    notice.title = title->data == NULL ? notice.title : title->data;
+    notice.text = text->data;
+    notices->failed = notices->failed || failed;
+    if (!failed)
+        gm_notices_add(notices, &notice, places);
+    gm_text_free(title);
+    gm_text_free(text);
+}
+
+void gm_notices_add_read(struct gm_notices *notices, const char *subject, const char *error)
+{
+    const struct gm_notice readable = {.rule = "readable", .title = "the snapshot was analysed", .subject = subject},
+                           unreadable = {.level = GM_NOTICE_ERROR,
+                                         .is_failure = true,
+                                         .is_error = true,
+                                         .rule = "unreadable",
+                                         .title = "the snapshot could not be analysed",
+                                         .text = error,
+                                         .subject = subject};
+    gm_notices_add(notices, error == NULL ? &readable : &unreadable, NULL);
+}
+
 /* ---- of models --------------------------------------------------------------------------------------------------- */
 
 void gm_notices_of_report(struct gm_notices *notices, const struct gm_report *report, int fail_on,
@@ -91,7 +118,7 @@ void gm_notices_of_report(struct gm_notices *notices, const struct gm_report *re
 static void add_growth(struct gm_notices *notices, const struct gm_comparison *c, const struct gm_growth *g)
 {
     char before[GM_NUMBER_TEXT], after[GM_NUMBER_TEXT];
-    GM_FREED struct gm_text text = {0};
+    struct gm_text text = {0};
     gm_text_printf(&text, "%s", g->what);
     if (g->device >= 0)
         gm_text_printf(&text, " of device %" PRId64, g->device);
@@ -101,11 +128,8 @@ static void add_growth(struct gm_notices *notices, const struct gm_comparison *c
                                      .is_failure = true,
                                      .rule = "fail-growth",
                                      .title = "GPU memory grew by more than is allowed",
-                                     .text = text.data,
                                      .subject = c->runs[g->run]->path};
-    notices->failed = notices->failed || text.failed;
-    if (!text.failed)
-        gm_notices_add(notices, &notice, NULL);
+    add_made(notices, notice, &(struct gm_text){0}, &text, NULL);
 }
 
 static void add_site(struct gm_notices *notices, const struct gm_diff_site *site, bool is_at_peak, bool is_over,
@@ -113,7 +137,7 @@ static void add_site(struct gm_notices *notices, const struct gm_diff_site *site
 {
     char before[GM_NUMBER_TEXT], after[GM_NUMBER_TEXT], by[GM_NUMBER_TEXT];
     const struct gm_summary_site *now = site->after;
-    GM_FREED struct gm_text title = {0}, text = {0};
+    struct gm_text title = {0}, text = {0};
     gm_text_printf(&title, "%s more GPU memory %s", gm_bytes_format(by, (uint64_t)site->row.delta),
                    is_at_peak ? "at the peak" : "at the end");
     gm_text_printf(&text, "%s", site->row.name);
@@ -127,14 +151,10 @@ static void add_site(struct gm_notices *notices, const struct gm_diff_site *site
         gm_text_printf(&text, "%s%" PRIu64, i == 1 ? "; also made in line " : ", ", now->lines[i]);
     const struct gm_notice notice = {.level = is_over ? GM_NOTICE_WARNING : GM_NOTICE_NOTE,
                                      .rule = "grown-call-site",
-                                     .title = title.data,
-                                     .text = text.data,
                                      .subject = subject,
                                      .site = site->row.name,
                                      .line = now != NULL && now->line_count > 0 ? now->lines[0] : 0};
-    notices->failed = notices->failed || text.failed || title.failed;
-    if (!text.failed && !title.failed)
-        gm_notices_add(notices, &notice, places);
+    add_made(notices, notice, &title, &text, places);
 }
 
 static void add_sites(struct gm_notices *notices, const struct gm_comparison *c, const struct gm_diff_pair *pair,
@@ -177,40 +197,21 @@ void gm_notices_of_comparison(struct gm_notices *notices, const struct gm_compar
 
 /* ---- of a fleet -------------------------------------------------------------------------------------------------- */
 
-/* Takes both texts over; they and `site` may be empty. */
-static void add_made(struct gm_notices *notices, struct gm_notice notice, struct gm_text *title, struct gm_text *text,
-                     const struct gm_notice_places *places)
-{
-    notice.title = title->data;
-    notice.text = text->data;
-    notices->failed = notices->failed || title->failed || text->failed;
-    if (!title->failed && !text->failed)
-        gm_notices_add(notices, &notice, places);
-    gm_text_free(title);
-    gm_text_free(text);
-}
-
 static void add_item(struct gm_notices *notices, const struct gm_fleet_item *item,
                      const struct gm_notice_places *places)
 {
     char asked[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT];
-    struct gm_notice notice = {.rule = "readable", .title = "the snapshot was analysed", .subject = item->path};
-    if (item->status != GM_OK)
-        notice = (struct gm_notice){.level = GM_NOTICE_ERROR,
-                                    .is_failure = true,
-                                    .is_error = true,
-                                    .rule = "unreadable",
-                                    .title = "the snapshot could not be analysed",
-                                    .text = item->error,
-                                    .subject = item->path};
-    gm_notices_add(notices, &notice, NULL);
+    gm_notices_add_read(notices, item->path,
+                        item->status == GM_OK ? NULL
+                        : item->error == NULL ? gm_status_text(item->status)
+                                              : item->error);
     if (item->status != GM_OK || item->ooms == 0)
         return;
     struct gm_text title = {0}, text = {0};
     gm_text_printf(&title, "out of memory on device %" PRId64, item->oom.device);
     gm_text_printf(&text, "%s were asked for while %s were reserved", gm_bytes_format(asked, item->oom.asked),
                    gm_bytes_format(reserved, item->oom.reserved));
-    notice = (struct gm_notice){
+    const struct gm_notice notice = {
         .level = GM_NOTICE_ERROR, .rule = "out-of-memory", .subject = item->path, .site = item->oom.site};
     add_made(notices, notice, &title, &text, places);
 }
@@ -235,15 +236,16 @@ static void add_odd(struct gm_notices *notices, const struct gm_fleet *fleet, co
 static void add_growing(struct gm_notices *notices, const struct gm_fleet *fleet, const struct gm_fleet_growth *growth)
 {
     char by[GM_NUMBER_TEXT];
-    const struct gm_notice notice = {
-        .level = GM_NOTICE_WARNING, .rule = "growing-rank", .subject = fleet->items[growth->last].path};
-    struct gm_text title = {0}, text = {0};
-    gm_text_printf(&title, "peak reserved grows from iteration to iteration");
+    const struct gm_notice notice = {.level = GM_NOTICE_WARNING,
+                                     .rule = "growing-rank",
+                                     .title = "peak reserved grows from iteration to iteration",
+                                     .subject = fleet->items[growth->last].path};
+    struct gm_text text = {0};
     gm_text_printf(&text, "%s by %s an iteration, over %zu of them", fleet->rows[growth->row].label,
                    gm_bytes_format(by, (uint64_t)growth->reserved.slope), growth->count);
     if (growth->iterations_left >= 0)
         gm_text_printf(&text, "; %.0f more until the memory is full", growth->iterations_left);
-    add_made(notices, notice, &title, &text, NULL);
+    add_made(notices, notice, &(struct gm_text){0}, &text, NULL);
 }
 
 void gm_notices_of_fleet(struct gm_notices *notices, const struct gm_fleet *fleet,

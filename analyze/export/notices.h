@@ -43,6 +43,8 @@ struct gm_notice_places {
 /* Adds a copy, its strings included. With `places` and a site but no file, the site is looked up there; its `line`
  * counts where the site does not say one. */
 void gm_notices_add(struct gm_notices *notices, const struct gm_notice *notice, const struct gm_notice_places *places);
+/* That the snapshot was analysed, or with `error` (NULL: none) that it could not be. */
+void gm_notices_add_read(struct gm_notices *notices, const char *subject, const char *error);
 void gm_notices_free(struct gm_notices *notices);
 
 /* A report's findings; those from `fail_on` (enum gm_severity, negative: none) on are failures. */

@@ -89,7 +89,7 @@ static void write_notices(struct gm_replay_run *run, struct gm_call *call, const
     if (usual->formats.n == 0)
         return;
     if (failure != NULL)
-        gm_formats_note_error(&notices, path, failure);
+        gm_notices_add_read(&notices, path, failure->message);
     else if (gm_formats_open_places(&places, usual, &err) != GM_OK)
         gm_call_fail(call, NULL, &err);
     if (failure == NULL) {
