@@ -48,8 +48,8 @@ enum gm_status gm_source_more(struct gm_source *source, size_t want, struct gm_e
     enum gm_status may = source->may_go_on == NULL ? GM_OK : source->may_go_on(source->asked, err);
     if (may != GM_OK)
         return may;
-    if (source->read == gm_source_thread_read)
-        return gm_source_thread_more(source, want, err);
+    if (source->more != NULL)
+        return source->more(source, want, err);
     if (want > source->window_size / 2)
         return gm_fail(err, GM_E_INTERNAL, gm_source_offset(source), "%zu bytes wanted of a window of %zu", want,
                        source->window_size);

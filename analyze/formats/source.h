@@ -29,6 +29,7 @@ struct gm_source {
     unsigned char *window; /* owned */
     size_t window_size;
     gm_source_read *read;
+    enum gm_status (*more)(struct gm_source *source, size_t want, struct gm_error *err); /* if not by reading; NULL */
     gm_source_close *close;
     void *state; /* owned by the source through close */
 };

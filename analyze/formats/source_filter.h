@@ -23,10 +23,6 @@ void gm_source_open_thread(struct gm_source *source, struct gm_source *inner);
 /* What that thread does meanwhile, each time when it is far enough ahead; it may be told once reading goes on. */
 void gm_source_thread_meanwhile(struct gm_source *source, void (*meanwhile)(void *), void *asked);
 
-/* How source.c tells a threaded source, whose buffers are handed over rather than copied. */
-gm_source_read gm_source_thread_read;
-enum gm_status gm_source_thread_more(struct gm_source *source, size_t want, struct gm_error *err);
-
 /* Decompressed data may be GM_EXPANSION_FREE bytes plus a multiple of the compressed bytes read so far, counted over
  * all layers of compression together. Large repetitive snapshots were measured at 9 (gzip -9) to 32 times (zstd -19
  * --long) as pickles, and at 50 to 430 times as JSON, which spells every stack out again. */

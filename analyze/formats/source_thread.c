@@ -111,7 +111,8 @@ static void release(struct ahead *a)
     a->is_holding = true;
 }
 
-enum gm_status gm_source_thread_more(struct gm_source *source, size_t want, struct gm_error *err)
+/* The next buffer is the window: nothing is copied but what was left of the one before. */
+static enum gm_status thread_more(struct gm_source *source, size_t want, struct gm_error *err)
 {
     struct ahead *a = source->state;
     if (want > HEAD_BYTES)
@@ -139,16 +140,6 @@ enum gm_status gm_source_thread_more(struct gm_source *source, size_t want, stru
         have += slot->length;
     }
     return GM_OK;
-}
-
-/* Never called: gm_source_more knows this function and hands buffers over instead. */
-enum gm_status gm_source_thread_read(void *state, unsigned char *out, size_t size, size_t *got, struct gm_error *err)
-{
-    (void)state;
-    (void)out;
-    (void)size;
-    *got = 0;
-    return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "a threaded source was read directly");
 }
 
 /* ---- life ------------------------------------------------------------------------------------------------------- */
@@ -218,7 +209,7 @@ void gm_source_open_thread(struct gm_source *source, struct gm_source *inner)
     uint64_t offset = gm_source_offset(&moved);
     *source = (struct gm_source){.end_offset = offset,
                                  .window_size = 2 * (size_t)HEAD_BYTES,
-                                 .read = gm_source_thread_read,
+                                 .more = thread_more,
                                  .close = thread_close,
                                  .state = a};
     source->p = source->end = a->slots[0].data;
