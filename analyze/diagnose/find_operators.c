@@ -119,7 +119,7 @@ struct row {
     uint32_t from, named;         /* of code whose name tells: its first event; how many are by the marked code */
     uint32_t stacks[MOST_IN_ROW]; /* of other code; likewise the next */
     uint32_t masks, between;      /* of a quarter of the size; and smaller ones, as a bias */
-    bool is_counted;
+    bool is_counted, is_softmax;  /* is_softmax: PyTorch's is the first, so its input was made elsewhere */
 };
 
 static void add_to_row(struct row *row, uint64_t bytes, uint64_t before, uint64_t size)
@@ -146,10 +146,11 @@ static bool is_aside(const struct gm_lives *l, size_t a, uint64_t size)
 
 enum { OF_ROWS = 32 /* parts of the size: a number for each row of the scores, as a softmax makes them in between */ };
 
-/* Scores and their softmax, after something smaller. A fused kernel makes one block, of its inputs' size. */
+/* Scores and their softmax, one after the other, after something smaller. A fused kernel makes one block, of its
+ * inputs' size. */
 static bool are_scores(const struct row *row, bool is_mixed)
 {
-    return row->before > 0 && row->blocks >= 2 && !is_sum_of_pairs(row->vector, row->least) &&
+    return row->before > 0 && row->blocks >= 2 && !row->is_softmax && !is_sum_of_pairs(row->vector, row->least) &&
            (is_mixed ? row->named > 0 && row->before <= row->least / SCORES : row->before < row->least);
 }
 
@@ -172,6 +173,7 @@ static bool is_cast_of(const struct gm_sizes *weights, uint64_t bytes)
 static uint32_t rows_of_scores(const struct gm_lives *l, const struct gm_sizes *weights, uint64_t size, unsigned by,
                                bool is_mixed, bool *makes)
 {
+    const unsigned softmax = GM_BY_SOFTMAX | GM_BY_TORCH;
     const struct gm_history *h = l->h;
     struct row row = {.least = size};
     uint32_t found = 0, most = 0, last = 0;
@@ -185,6 +187,7 @@ static uint32_t rows_of_scores(const struct gm_lives *l, const struct gm_sizes *
         made = is_new && h->freed[a] > h->born[a] + BRIEF ? gm_requested(h, a) : made;
         if (is_new && is_in_row(l, a, size, by, is_mixed) && (gm_requested(h, a) > size / 4 || row.blocks > 0)) {
             row.from = row.blocks == 0 ? e : row.from;
+            row.is_softmax = row.blocks == 0 ? (gm_lives_by(l, a) & softmax) == softmax : row.is_softmax;
             row.named += is_by(l, a, by);
             add_to_row(&row, gm_requested(h, a), before, size);
             continue;

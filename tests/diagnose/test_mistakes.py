@@ -2140,6 +2140,14 @@ class Mistakes(unittest.TestCase):
         self.expect_none(edges(True), "unfused-attention")
         self.expect(edges(False), "unfused-attention", 240, 280)
 
+    def test_softmax_of_what_others_made_is_no_attention(self):
+        """Chances of many classes, of logits made long before: PyTorch's softmax, then what a distribution makes of them."""
+        def chances(of):
+            soft, chance = [("softmax", of, 9), ("get_dist", "net.py", 9), *FORWARD[1:]], [("get_dist", "net.py", 10), *FORWARD[1:]]
+            return train(4, lambda t, r: [t.alloc(mib, soft if n == 1 else chance) for _ in range(2) for n, mib in enumerate((4, 64, 64, 64))])
+        self.expect_none(chances(TORCH + "nn/functional.py"), "unfused-attention")
+        self.expect(chances("net.py"), "unfused-attention", 360, 400)
+
     def test_attention_whose_peak_is_before_its_softmax(self):
         """The scores and the same, scaled, of a line whose name does not tell; then their softmax."""
         soft = [("softmax", TORCH + "nn/functional.py", 9)]
