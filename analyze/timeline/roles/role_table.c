@@ -209,14 +209,23 @@ static void inherit(struct gm_role_work *w)
     }
 }
 
+/* Whether stacks that make objects in every step gave up some of theirs: the last step's are not weights either. */
+static void mark_given_up(struct gm_role_work *w)
+{
+    for (size_t a = 0; a < w->h->allocation_count; a++)
+        if (w->h->born[a] > 0 && gm_life_of(w, a) < GM_LIFE_LASTING && w->runs[gm_stack_of(w->h, a)] != 0)
+            w->runs[gm_stack_of(w->h, a)] = 2;
+}
+
 void gm_role_decide(struct gm_role_work *w)
 {
     struct gm_trace_pass *pass = w->pass;
     uint8_t known[1 << 15]; /* a rule's number + 1 by all that rules ask for; 0: not asked yet */
     memset(known, 0, sizeof known);
+    mark_given_up(w);
     for (size_t a = 0; a < w->h->allocation_count; a++) {
         enum gm_says says = gm_role_says(w, a);
-        if (says == GM_SAYS_OBJECT && w->runs[gm_stack_of(w->h, a)] && gm_life_of(w, a) < GM_LIFE_LASTING)
+        if (says == GM_SAYS_OBJECT && w->runs[gm_stack_of(w->h, a)] == 2)
             says = GM_SAYS_OTHER; /* every step makes such objects anew: no weights */
         uint8_t *rule = &known[(unsigned)says << 11 | (unsigned)w->claim[a] << 6 | w->life[a]];
         if (*rule == 0)

@@ -115,7 +115,8 @@ struct gm_role_work {
     uint32_t most_states; /* that the run's optimizers keep for each parameter, by their names */
     uint8_t *life;        /* [allocation] enum gm_life, and the part in which it was made (older: freed) << 4 */
     uint8_t *claim;       /* [allocation] enum gm_claim */
-    uint8_t *runs;        /* [stack] whether it allocates after the trace's first step: what sets up does not */
+    uint8_t *runs; /* [stack] whether it allocates after the trace's first step: what sets up does not; 2: and gives
+                      some up */
     struct GM_VEC(struct gm_heir) heirs; /* by the heir's birth */
     struct GM_VEC(uint32_t) backwards;   /* event of the first allocation of each run in backward, ascending */
     struct GM_VEC(uint32_t) optimizers;  /* likewise, in an optimizer */
