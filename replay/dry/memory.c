@@ -60,14 +60,52 @@ static bool find_range(const void *pointer, struct dry_range *range)
     return is_found;
 }
 
+/* The host's memory that the driver knows. */
+static struct pinned {
+    const char *begin;
+    uint64_t bytes;
+} * pinned;
+static size_t pinned_count, pinned_room;
+
+static int pin(const void *pointer, uint64_t bytes)
+{
+    dry_lock();
+    const bool ok = dry_make_room(&pinned, pinned_count, &pinned_room, sizeof *pinned);
+    if (ok)
+        pinned[pinned_count++] = (struct pinned){pointer, bytes};
+    dry_unlock();
+    return ok ? DRY_OK : dry_result(DRY_NO_MEMORY);
+}
+
+static int unpin(const void *pointer)
+{
+    dry_lock();
+    for (size_t i = pinned_count; i-- > 0;)
+        if (pinned[i].begin == pointer)
+            pinned[i] = pinned[--pinned_count];
+    dry_unlock();
+    return DRY_OK;
+}
+
+static bool is_pinned(const void *pointer)
+{
+    bool is = false;
+    dry_lock();
+    for (size_t i = 0; i < pinned_count && !is; i++)
+        is = (uint64_t)((uintptr_t)pointer - (uintptr_t)pinned[i].begin) < pinned[i].bytes;
+    dry_unlock();
+    return is;
+}
+
 static int allocate_host(void **pointer, uint64_t bytes)
 {
     *pointer = aligned_alloc(PAGE, gm_round_up(bytes, PAGE));
-    return *pointer == NULL && bytes > 0 ? dry_result(DRY_NO_MEMORY) : DRY_OK;
+    return *pointer == NULL && bytes > 0 ? dry_result(DRY_NO_MEMORY) : pin(*pointer, bytes);
 }
 
 static int free_host(void *pointer)
 {
+    unpin(pointer);
     free(pointer);
     return DRY_OK;
 }
@@ -114,6 +152,8 @@ API_IS(int, cudaMallocHost, allocate_host(pointer, bytes), void **pointer, size_
 API_IS(int, cuMemAllocHost_v2, allocate_host(pointer, bytes), void **pointer, size_t bytes)
 API_IS(int, cudaFreeHost, free_host(pointer), void *pointer)
 API_IS(int, cuMemFreeHost, free_host(pointer), void *pointer)
+API_IS(int, cudaHostRegister, pin(pointer, bytes), void *pointer, size_t bytes, unsigned flags)
+API_IS(int, cudaHostUnregister, unpin(pointer), void *pointer)
 
 /* Real memory, which kernels would fault in: not counted as the device's. It is freed by cudaFree, so never. */
 API_IS(int, cudaMallocManaged, allocate_host(pointer, bytes), void **pointer, size_t bytes, unsigned flags)
@@ -176,14 +216,14 @@ struct pointer_attributes {
 
 API(int, cudaPointerGetAttributes, struct pointer_attributes *attributes, const void *pointer)
 {
-    const bool is_device = dry_is_device(pointer);
+    const bool is_device = dry_is_device(pointer), is_known = is_device || is_pinned(pointer);
     struct dry_range range = {.device = 0};
     void *same;
     memcpy(&same, &pointer, sizeof same);
     find_range(pointer, &range);
-    attributes->type = is_device ? 2 : 0;
-    attributes->device = is_device ? range.device : -2;
-    attributes->device_pointer = is_device ? same : NULL;
+    attributes->type = is_device ? 2 : is_known;
+    attributes->device = is_known ? range.device : -2;
+    attributes->device_pointer = is_known ? same : NULL;
     attributes->host_pointer = is_device ? NULL : same;
     return DRY_OK;
 }

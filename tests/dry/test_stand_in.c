@@ -163,6 +163,12 @@ TEST(memory_pools)
     assert_ptr_equal(now, pool);
 }
 
+struct attributes {
+    int type, device;
+    void *device_pointer, *host_pointer;
+    long reserved[8];
+};
+
 TEST(copies)
 {
     FIND(malloc_fn, cudaMalloc);
@@ -192,6 +198,33 @@ TEST(copies)
     assert_int_equal(cudaMemcpy(other, pinned, 7, 0), OK);
     assert_string_equal(other, "pinned");
     assert_int_equal(cudaFreeHost(pinned) | cudaFree(device), OK);
+}
+
+/* cudaMemoryType: as Tensor.is_pinned() asks, of an address inside, too. */
+TEST(what_a_pointer_is)
+{
+    FIND(malloc_fn, cudaMalloc);
+    FIND(int (*)(void **, size_t, unsigned), cudaHostAlloc);
+    FIND(free_fn, cudaFreeHost);
+    FIND(int (*)(void *, size_t, unsigned), cudaHostRegister);
+    FIND(free_fn, cudaHostUnregister);
+    FIND(int (*)(struct attributes *, const void *), cudaPointerGetAttributes);
+    void *device = NULL, *pinned = NULL;
+    char host[16];
+    struct attributes is = {.type = -1};
+    assert_int_equal(cudaMalloc(&device, MIB) | cudaHostAlloc(&pinned, 100, 0), OK);
+    assert_int_equal(cudaPointerGetAttributes(&is, (char *)device + 10), OK);
+    assert_int_equal(is.type, 2);
+    assert_int_equal(cudaPointerGetAttributes(&is, (char *)pinned + 99), OK);
+    assert_int_equal(is.type, 1);
+    assert_ptr_equal(is.device_pointer, (char *)pinned + 99);
+    assert_int_equal(cudaPointerGetAttributes(&is, host), OK);
+    assert_int_equal(is.type, 0);
+    assert_int_equal(cudaHostRegister(host, sizeof host, 0) | cudaPointerGetAttributes(&is, host), OK);
+    assert_int_equal(is.type, 1);
+    assert_int_equal(cudaHostUnregister(host) | cudaFreeHost(pinned), OK);
+    assert_int_equal(cudaPointerGetAttributes(&is, host), OK);
+    assert_int_equal(is.type, 0);
 }
 
 /* A function that has an operator's name, as PyTorch's do. */
