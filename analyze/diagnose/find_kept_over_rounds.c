@@ -12,17 +12,18 @@
 #include <string.h>
 
 enum {
-    LEAST_ROUNDS = 3, /* of which something is left, or it does not pile up */
-    LEAST_STALE = 2,  /* rounds that end with something of theirs in use, or it is no habit */
-    LEAST_AFTER = 3,  /* of a call: then it made no output */
-    MANY_STACKS = 8,  /* of a graph: outputs and features are of fewer */
-    LEAK_ROUNDS = 10, /* of which little is left each: a slow leak */
-    LEAK_SHARE = 20,  /* parts of what a round needs else, */
-    BEGINNING = 3,    /* parts of a round: what is made before the last one of them is used in it */
-    LEAK_OUTPUT = 50, /* where nothing is trained: results are collected */
-    GRAPH_BLOCKS = 3, /* in a round, of them */
-    GRAPH_ALIKE = 2,  /* of one stack: of a graph; fewer are single tensors */
-    GRAPH_STACKS = 2, /* with a part of its bytes each */
+    LEAST_ROUNDS = 3,     /* of which something is left, or it does not pile up */
+    LEAST_STALE = 2,      /* rounds that end with something of theirs in use, or it is no habit */
+    LEAST_AFTER = 3,      /* of a call: then it made no output */
+    MANY_STACKS = 8,      /* of a graph: outputs and features are of fewer */
+    LEAK_ROUNDS = 10,     /* of which little is left each: a slow leak */
+    LEAK_SHARE = 20,      /* parts of what a round needs else, */
+    BEGINNING = 3,        /* parts of a round: what is made before the last one of them is used in it */
+    LEAK_OUTPUT = 50,     /* where nothing is trained: results are collected */
+    A_FEW_NUMBERS = 4096, /* bytes of each result: more are no numbers */
+    GRAPH_BLOCKS = 3,     /* in a round, of them */
+    GRAPH_ALIKE = 2,      /* of one stack: of a graph; fewer are single tensors */
+    GRAPH_STACKS = 2,     /* with a part of its bytes each */
     GRAPH_PART = 10,
     GRAPH_SMALL = 1000, /* parts of its bytes */
     TELLING = 100,      /* parts of the largest of them: smaller ones say nothing of what is between two */
@@ -802,12 +803,14 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
                           "+ if len(cache) > 16: cache.pop(next(iter(cache)))";
     }
     const bool is_graph = is_of_inference(l, &set, shape);
-    if (is_graph) {
-        const struct gm_rule *inference = gm_rule_named("no-inference-mode");
-        bounded.title = gm_rule_named("loss-keeps-graph")->title;
-        bounded.brief = inference->brief;
-        bounded.fix = inference->fix;
-        bounded.snippet = inference->snippet;
+    const bool are_results = !l->has_backward && !is_cache && bytes / set.n > A_FEW_NUMBERS;
+    if (is_graph || are_results) {
+        const struct gm_rule *like = gm_rule_named(is_graph ? "no-inference-mode" : "tensors-in-a-list");
+        bounded.title = is_graph ? gm_rule_named("loss-keeps-graph")->title : bounded.title;
+        bounded.brief = like->brief;
+        bounded.fix = like->fix;
+        bounded.snippet = like->snippet;
+        bounded.cost = like->cost;
     }
     if (at_end < bytes / 2 || (bytes / l->rounds.n > of_round && !is_inside && !is_cache))
         set.n = 0;
@@ -882,8 +885,9 @@ static const struct gm_rule rules[] = {
          "round makes, and nothing is made of all of it; if these are single tensors; what is older than the trace and "
          "there to the end, of the same stacks, or, without one, of their sizes, counts, too",
      .what_to_do =
-         "`history.append(value.item())`; a bound for caches; `torch.inference_mode()` where nothing is trained "
-         "and 8 stacks or more of a model made most of it"},
+         "`history.append(value.item())`; a bound for caches; where nothing is trained `append(tensor.cpu())` of what "
+         "is "
+         "larger than a few numbers, and `torch.inference_mode()` if 8 stacks or more of a model made most of it"},
     {.id = "loss-keeps-graph",
      .grows = true,
      .title = "Graphs of past rounds are kept",
