@@ -469,7 +469,7 @@ static int copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pi
 API(int, cudaMemcpy, void *to, const void *from, size_t bytes, int kind)
 {
     dry_wait(0, UINT64_MAX);
-    dry_order_reach(NULL);
+    dry_order_reach(dry_stream_clock(NULL));
     return copy(to, from, bytes);
 }
 

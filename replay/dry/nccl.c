@@ -389,7 +389,7 @@ static struct call begin_call(struct dry_communicator *c, const void *from, uint
     call.turn = ++c->turn;
     if (!call.is_alone) {
         dry_say(way_of(c, c->rank), call.is_guess ? NULL : call.known, parts * call.bytes);
-        dry_order_issue(stream, c->place, call.turn);
+        dry_order_issue(dry_stream_clock(stream), c->place, call.turn);
     }
     return call;
 }

@@ -281,12 +281,14 @@ bool dry_is_alone(void); /* one rank of a job whose others are not there (--worl
 /* ---- order.c: which collectives streams and events wait for ------------------------------------------------------ */
 
 enum { DRY_COMMUNICATORS = 64 };
-void dry_order_issue(const void *stream, size_t communicator, uint64_t turn);
-void dry_order_record(const void *event, const void *stream);
-void dry_order_wait(const void *stream, const void *event);
-/* The host waits, for a stream or an event, or for all (NULL). */
-void dry_order_reach(const void *stream_or_event);
+struct dry_clock; /* of a stream or an event, which frees it: what it has seen; NULL: nothing */
+void dry_order_issue(struct dry_clock **stream, size_t communicator, uint64_t turn);
+void dry_order_record(struct dry_clock **event, struct dry_clock *const *stream);
+void dry_order_wait(struct dry_clock **stream, struct dry_clock *const *event);
+/* The host waits, for a stream or an event, or for all. */
+void dry_order_reach(struct dry_clock *const *stream_or_event);
 void dry_order_reach_all(void);
+struct dry_clock **dry_stream_clock(void *stream); /* stream.c: of a handle */
 
 /* ---- account.c: capacity; the caller holds the lock -------------------------------------------------------------- */
 

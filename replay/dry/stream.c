@@ -21,6 +21,7 @@ struct stream {
     int priority, device;
     unsigned flags;
     unsigned polls; /* since it had nothing to do */
+    struct dry_clock *clock;
 };
 
 struct event {
@@ -28,6 +29,7 @@ struct event {
     size_t stream;
     uint64_t mark; /* 0: not recorded */
     unsigned polls;
+    struct dry_clock *clock;
 };
 
 /* At a fixed address, so that two runs give the same handles: programs keep them in hash tables. */
@@ -55,6 +57,11 @@ static struct stream *stream_of(void *handle)
     const bool is_there = make_streams();
     dry_unlock();
     return (uintptr_t)handle > 2 ? handle : is_there ? &streams[0] : &none;
+}
+
+struct dry_clock **dry_stream_clock(void *stream)
+{
+    return &stream_of(stream)->clock;
 }
 
 static struct capture *capture_of(const struct stream *stream)
@@ -124,7 +131,7 @@ static int wait_for(void *stream)
     if (capture_of(s) != NULL)
         return dry_result(DRY_CAPTURE);
     dry_wait(line_of(s), UINT64_MAX);
-    dry_order_reach(stream);
+    dry_order_reach(&s->clock);
     return DRY_OK;
 }
 
@@ -175,8 +182,10 @@ static int create_event(void **event)
     return *event == NULL ? dry_result(DRY_NO_MEMORY) : DRY_OK;
 }
 
-static int destroy_event(void *event)
+static int destroy_event(struct event *event)
 {
+    if (event != NULL)
+        free(event->clock);
     free(event);
     return DRY_OK;
 }
@@ -189,7 +198,7 @@ static int record(struct event *event, void *stream)
     event->stream = line_of(s);
     event->mark = event->capture == NULL ? dry_mark(event->stream) : 0;
     event->polls = 0;
-    dry_order_record(event, stream);
+    dry_order_record(&event->clock, &s->clock);
     return DRY_OK;
 }
 
@@ -210,7 +219,7 @@ static int ask_event(struct event *event)
 static int wait_event(const struct event *event)
 {
     dry_wait(event->stream, event->mark);
-    dry_order_reach(event);
+    dry_order_reach(&event->clock);
     return DRY_OK;
 }
 
@@ -242,7 +251,7 @@ API(int, cudaStreamWaitEvent, void *stream, struct event *event, unsigned flags)
         s->capture = event->capture;
     else
         dry_depend(line_of(s), event->stream, event->mark);
-    dry_order_wait(stream, event);
+    dry_order_wait(&s->clock, &event->clock);
     return DRY_OK;
 }
 
