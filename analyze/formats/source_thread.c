@@ -185,7 +185,7 @@ static struct ahead *ahead_new(void)
 void gm_source_thread_meanwhile(struct gm_source *source, void (*meanwhile)(void *), void *asked)
 {
     struct ahead *a = source->state;
-    if (source->read != gm_source_thread_read)
+    if (source->more != thread_more)
         return;
     pthread_mutex_lock(&a->lock);
     a->meanwhile = meanwhile;
