@@ -611,6 +611,29 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
         f->site = wrapped;
 }
 
+/* Buffers of DistributedDataParallel from before the first backward pass, where others, which it makes anew by the
+ * order in which gradients come, hold all gradients: these get none. */
+static void find_idle_buckets(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    const uint64_t all = all_gradients(l, 0);
+    struct gm_set set = {.v = NULL};
+    uint64_t others = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        if (!gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) || !gm_lives_at_peak(l, a))
+            continue;
+        const bool is_first = l->h->born[a] > 0 && l->h->born[a] <= l->first_backward && gm_lives_is_lasting(l, a);
+        others += is_first ? 0 : gm_requested(l->h, a);
+        if (is_first)
+            gm_set_drop(&set, a);
+    }
+    if (all == 0 || others < all - all / 10)
+        set.n = 0;
+    gm_case_accuse(c, rule, &set, false,
+                   "the wrapper made them when it was set up, and no gradient came: those that were made anew hold as "
+                   "much as all gradients, so these are of parameters that were frozen after that");
+}
+
 /* ---- create_graph ------------------------------------------------------------------------------------------------ */
 
 /* What autograd made on its way, and does not free in its pass, which makes things without a break, but for what a
@@ -1034,6 +1057,18 @@ static const struct gm_rule rules[] = {
              "outside of the model and not in a forward pass for a moment, is as large as all gradients at a time "
              "(within 2 %); most of it has no gradient's size",
      .what_to_do = "`DistributedDataParallel(model, gradient_as_bucket_view=True)`"},
+    {.id = "idle-gradient-buckets",
+     .title = "Buffers for gradients that nobody makes",
+     .find_in_lives = find_idle_buckets,
+     .brief = "freeze before wrapping",
+     .fix = "Call requires_grad_(False) before DistributedDataParallel wraps the model, or wrap only what is trained",
+     .snippet = "- teacher = DistributedDataParallel(teacher)\n"
+                "+ teacher.requires_grad_(False)  # nothing to reduce",
+     .means = "DistributedDataParallel has a buffer for the gradient of each parameter that is trained when it wraps "
+              "the model. Frozen later, they keep it.",
+     .when = "what communication has had since before the first backward pass, to the end, while what it made later "
+             "is as large as nine tenths of all gradients at a time",
+     .what_to_do = "`requires_grad_(False)` before `DistributedDataParallel(model)`"},
     {.id = "dense-embedding-gradients",
      .title = "Gradients of whole tables, of which little was looked up",
      .find_in_lives = find_tables,

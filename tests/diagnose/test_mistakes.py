@@ -1596,6 +1596,24 @@ class Mistakes(unittest.TestCase):
         self.expect(data_parallel(False), "flat-gradient-buckets", 60, 140, "train.py:12")
         self.expect_none(data_parallel(True), "flat-gradient-buckets")
 
+    def test_buckets_of_a_teacher_that_is_frozen_later(self):
+        """Those of what is trained are made again; where one wrapper's never are, nobody knows."""
+        parallel = TORCH + "nn/parallel/distributed.py"
+
+        def data_parallel(is_made_again):
+            t, wrap = Trace(), lambda mib, line: t.alloc(mib, [("_ddp_init_helper", parallel, 9), ("<module>", "train.py", line)])
+            first, _ = wrap(128, 12), wrap(96, 14)
+
+            def forward(t, r):
+                if r == 1 and is_made_again:
+                    t.free(first)
+                    for _ in range(2):
+                        t.alloc(64, [("_pre_forward", parallel, 20), ("forward", parallel, 19)] + FORWARD[1:])
+                return []
+            return train(5, forward, t=t)
+        self.expect(data_parallel(True), "idle-gradient-buckets", 90, 110, "train.py:14")
+        self.expect_none(data_parallel(False), "idle-gradient-buckets")
+
     def test_gradients_that_give_way_to_views_of_buckets(self):
         def accumulate(as_view):
             t, old = Trace(), []
