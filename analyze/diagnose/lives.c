@@ -408,8 +408,7 @@ static size_t firsts_each(const struct gm_lives *l, uint32_t stack)
 }
 
 /* A loop that makes things in its first line alone at first does not return to it: its first passes are where that line
- * makes as much again; the very first, where the trace begins in a pass, of which something older goes, and backward.
- */
+ * makes as much again; the very first, where the trace begins in a pass, of which something older goes. */
 static bool add_first_passes(struct gm_lives *l)
 {
     if (l->rounds.n <= ROUNDS_LEAST)
@@ -421,8 +420,7 @@ static bool add_first_passes(struct gm_lives *l)
     for (uint32_t e = 0; each > 0 && e < begun; e++) {
         const uint32_t a = l->h->of_event[e];
         is_late |= a != GM_NEVER && l->h->born[a] == 0 && l->h->freed[a] == e + 1;
-        if (stack_at(l, e) == stack && n++ % each == 0 && (n > 1 || (is_late && e > l->first_backward)) &&
-            !GM_VEC_PUSH(&l->rounds, e))
+        if (stack_at(l, e) == stack && n++ % each == 0 && (n > 1 || is_late) && !GM_VEC_PUSH(&l->rounds, e))
             return false;
     }
     if (each == 0 || n % each != 0)
@@ -615,6 +613,49 @@ static void look_at_phases(struct gm_lives *l, bool has_oom)
     }
 }
 
+/* What needs no rounds. false: no memory. */
+static bool look_at_all(struct gm_lives *l, const struct gm_kept_device *kept, bool has_oom)
+{
+    const struct gm_settled settled = kept->settled;
+    look_at_phases(l, has_oom);
+    if (l->peak < settled.begin && kept->from == 0 && kept->to >= l->h->count) {
+        l->peak = settled.peak; /* of the equal ones that of which most was recorded */
+        l->at_peak = settled.requested;
+    }
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_at_peak(l, a) && !GM_VEC_PUSH(&l->there, (uint32_t)a))
+            return false;
+    return gm_lives_roster(l) != NULL;
+}
+
+struct aside {
+    struct gm_lives *l;
+    const struct gm_kept_device *kept;
+    bool has_oom, is_done;
+};
+
+static void *look_aside(void *argument)
+{
+    struct aside *aside = argument;
+    aside->is_done = look_at_all(aside->l, aside->kept, aside->has_oom);
+    return NULL;
+}
+
+/* Both walk all allocations: of a long trace at the same time. */
+static bool look_and_find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, bool is_by_period, bool has_oom)
+{
+    enum { WORTH_A_THREAD = 200000 /* events */ };
+    struct aside aside = {l, kept, has_oom, false};
+    pthread_t thread;
+    const bool has_thread = l->h->count >= WORTH_A_THREAD && pthread_create(&thread, NULL, look_aside, &aside) == 0;
+    const bool ok = find_rounds(l, kept, is_by_period) && make_guide(l);
+    if (has_thread)
+        pthread_join(thread, NULL);
+    else
+        (void)look_aside(&aside);
+    return ok && aside.is_done;
+}
+
 bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct gm_snapshot *snapshot,
                     const struct gm_kept_device *kept, const struct gm_peak *peak, const struct gm_steps *steps,
                     bool has_oom)
@@ -629,20 +670,9 @@ bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct g
     l->roster = calloc(1, sizeof *l->roster);
     if (l->roster != NULL)
         pthread_mutex_init(&l->roster->lock, NULL);
-    if (l->taken == NULL || l->roster == NULL || !gm_names_init(&l->names, snapshot, &report->arena) ||
-        !read_stacks(l) || !find_same(l) || !find_rounds(l, kept, steps->period_events > 0) || !make_guide(l) ||
-        !find_cut_offs(l))
-        return false;
-    look_at_phases(l, has_oom);
-    const struct gm_settled settled = kept->settled;
-    if (l->peak < settled.begin && kept->from == 0 && kept->to >= l->h->count) {
-        l->peak = settled.peak; /* of the equal ones that of which most was recorded */
-        l->at_peak = settled.requested;
-    }
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_lives_at_peak(l, a) && !GM_VEC_PUSH(&l->there, (uint32_t)a))
-            return false;
-    return true;
+    return l->taken != NULL && l->roster != NULL && gm_names_init(&l->names, snapshot, &report->arena) &&
+           read_stacks(l) && find_same(l) && look_and_find_rounds(l, kept, steps->period_events > 0, has_oom) &&
+           find_cut_offs(l);
 }
 
 bool gm_lives_twin(struct gm_lives *twin, struct gm_lives *l, struct gm_arena *arena)
