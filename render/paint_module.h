@@ -13,13 +13,11 @@
 /* The functions of render.h, paint.h and png.h that have these names. */
 struct gm_paint_module {
     const char *version; /* of the program that it belongs to */
-    enum gm_status (*painter_new)(struct gm_painter **painter, struct gm_error *err);
-    void (*painter_free)(struct gm_painter *painter);
-    struct gm_canvas *(*take)(struct gm_painter *painter);
-    void (*give_back)(struct gm_painter *painter, struct gm_canvas *canvas);
-    enum gm_status (*paint)(struct gm_pixels *pixels, struct gm_painter *painter, struct gm_canvas *canvas,
-                            const struct gm_display *display, struct gm_error *err);
-    enum gm_status (*png_compress)(struct gm_png *png, struct gm_png_scratch *scratch, const struct gm_palette *palette,
-                                   const struct gm_pixels *pixels, struct gm_error *err);
+    __typeof__(gm_painter_new) *painter_new;
+    __typeof__(gm_painter_free) *painter_free;
+    __typeof__(gm_painter_take) *take;
+    __typeof__(gm_painter_give_back) *give_back;
+    __typeof__(gm_paint) *paint;
+    __typeof__(gm_png_compress) *png_compress;
 };
 extern const struct gm_paint_module gm_paint_module;

@@ -25,8 +25,7 @@ enum gm_status gm_typeset(struct gm_typesetter *typesetter, const struct gm_pixe
 #define GM_TYPESET_FILE "gmtext.so"
 struct gm_typeset_module {
     const char *version; /* of the program that it belongs to */
-    enum gm_status (*make)(struct gm_typesetter **typesetter, struct gm_error *err);
-    void (*free)(struct gm_typesetter *typesetter);
-    enum gm_status (*typeset)(struct gm_typesetter *typesetter, const struct gm_pixels *to, struct gm_palette *palette,
-                              const struct gm_text_item *text, struct gm_error *err);
+    __typeof__(gm_typesetter_new) *make;
+    __typeof__(gm_typesetter_free) *free;
+    __typeof__(gm_typeset) *typeset;
 };

@@ -459,7 +459,7 @@ TEST(bytes_depend_on_the_picture_alone)
         row[W - 100] = 2;
     }
     struct gm_png_scratch scratch[PLACES] = {{0}};
-    struct gm_png first = {.data = NULL};
+    struct gm_png first = {0};
     for (int i = 0; i < PLACES; i++) {
         struct gm_png png;
         if (i > 0) { /* as that is large */
