@@ -18,10 +18,10 @@ struct gm_refused;
 struct gm_search_device {
     struct gm_history *history;
     const struct gm_settled *settled; /* gm_history_settled; NULL: it is asked for where it is needed */
-    const uint64_t *requested; /* [allocation], as in gm_whatif_options */
-    struct gm_conf baseline;   /* the settings to compare with */
-    uint64_t capacity;         /* bytes, of gm_trial.is_of_device */
-    uint64_t recorded;         /* the peak of reserved bytes that the recording did with; UINT64_MAX, 0: not known */
+    const uint64_t *requested;        /* [allocation], as in gm_whatif_options */
+    struct gm_conf baseline;          /* the settings to compare with */
+    uint64_t capacity;                /* bytes, of gm_trial.is_of_device */
+    uint64_t recorded; /* the peak of reserved bytes that the recording did with; UINT64_MAX, 0: not known */
     /* The steps that are repeated, as in gm_whatif_options; `parts` are copied. May be NULL, 0, false. */
     const struct gm_whatif_part *parts;
     size_t part_count;
