@@ -100,6 +100,7 @@ static void *run(void *argument)
     struct gm_ahead *ahead = argument;
     const bool is_there =
         start(ahead, &ahead->report) && gm_lives_twin(&ahead->own, ahead->lives, &ahead->whole->arena);
+    ahead->own.failed = &ahead->c.failed;
     pthread_mutex_lock(&ahead->lock);
     ahead->has_failed = !is_there;
     ahead->is_started = true;

@@ -160,7 +160,10 @@ static struct gm_finding *accuse(struct gm_case *c, const struct gm_rule *rule, 
     struct gm_blame blame;
     struct gm_text t = {0};
     char bytes[GM_SIZE_TEXT], share[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
-    c->failed |= !gm_set_add_cut_off(c->lives, set) || (set->n > 0 && !gm_lives_blame(c->lives, set, &blame));
+    gm_set_add_cut_off(c->lives, set);
+    if (set->n > 0)
+        gm_lives_blame(c->lives, set, &blame);
+    c->failed |= set->failed;
     if (!c->failed && set->n > 0 && (is_of_reserved || blame.bytes >= least_of_mistake(c))) {
         if (blame.bytes > 0)
             gm_text_printf(
@@ -422,6 +425,7 @@ static void ask_all(struct gm_diagnosing *d)
         c->room++;
     c->findings = gm_arena_calloc(&c->report->arena, c->room, sizeof *c->findings);
     c->failed = c->findings == NULL || (d->ahead != NULL && !gm_ahead_wait(d->ahead));
+    d->lives.failed = &c->failed;
     for (size_t i = 0; gm_rule_at(i) != NULL && !c->failed; i++) {
         const struct gm_rule *rule = gm_rule_at(i);
         if (rule->is_last || (rule->needs_trace && !has_trace) || gm_ahead_finds_nothing(d->ahead, i))

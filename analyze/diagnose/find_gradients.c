@@ -28,7 +28,7 @@ static bool is_gradient(const struct gm_lives *l, size_t a)
 /* The last event of each round in which backward makes something. */
 static uint32_t *ends_of_backward(const struct gm_lives *l)
 {
-    uint32_t *ends = calloc(l->rounds.n + 1, sizeof *ends);
+    uint32_t *ends = gm_lives_scratch(l, l->rounds.n + 1, sizeof *ends);
     for (size_t a = 0; ends != NULL && a < l->h->allocation_count; a++) {
         uint32_t *end = gm_lives_is_of_backward(l, a) ? &ends[gm_lives_round(l, l->h->born[a])] : NULL;
         if (end != NULL && l->h->born[a] > *end)
@@ -63,7 +63,7 @@ static bool is_of_trained(const struct gm_lives *l, size_t a, const uint32_t *en
 static bool may_be_weight(const struct gm_lives *l, size_t a)
 {
     return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
-           (gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && gm_lives_goes(l, a) && !gm_lives_is_of_backward(l, a) &&
+           (gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && gm_lives_goes(l, a) &&
             (gm_lives_by(l, a) & GM_BY_MODULE) == 0 &&
             gm_lives_round(l, l->h->freed[a]) > gm_lives_round(l, l->h->born[a]) + 1);
 }
@@ -73,37 +73,33 @@ static bool may_be_weight(const struct gm_lives *l, size_t a)
 static uint32_t *last_of_trained(const struct gm_lives *l, const uint32_t *ends, size_t *anew)
 {
     const struct gm_history *h = l->h;
-    uint32_t *last = calloc(l->rounds.n + 1, sizeof *last);
+    uint32_t *last = gm_lives_scratch(l, l->rounds.n + 1, sizeof *last);
     GM_FREED struct gm_sizes weights = {.v = NULL};
-    const bool ok = gm_sizes_of_those(&weights, l, may_be_weight) && last != NULL;
+    gm_sizes_of_those(&weights, l, may_be_weight);
     *anew = 0;
-    for (size_t a = 0; ok && a < h->allocation_count; a++)
+    for (size_t a = 0; a < h->allocation_count; a++)
         if (is_left_behind(l, a))
             gm_sizes_has_another(&weights, gm_requested(h, a));
-    for (size_t a = 0; ok && a < h->allocation_count; a++) {
+    for (size_t a = 0; last != NULL && a < h->allocation_count; a++) {
         if (!is_of_trained(l, a, ends))
             continue;
         const uint32_t round = gm_lives_round(l, h->born[a]);
         *anew += !gm_lives_is_left(l, a) && gm_sizes_has_another(&weights, gm_requested(h, a));
         last[round] = h->born[a] > last[round] ? h->born[a] : last[round];
     }
-    if (ok)
-        return last;
-    free(last);
-    return NULL;
+    return last;
 }
 
 /* Kept for that part of a backward pass, or made in it. */
 static bool is_for_nobody(const struct gm_lives *l, size_t a, const uint32_t *lasts)
 {
     const struct gm_history *h = l->h;
-    const bool is_backward = gm_lives_is_of_backward(l, a);
-    if (h->born[a] == 0 || gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
-        !(is_backward || gm_lives_is_role(l, a, GM_ROLE_ACTIVATION)))
-        return false;
     const uint32_t round = gm_lives_round(l, h->born[a]), last = lasts[round];
-    return last != 0 && (is_backward ? h->born[a] > last : h->born[a] < last && h->freed[a] > last) &&
-           gm_lives_round(l, h->freed[a] == GM_NEVER ? (uint32_t)h->count : h->freed[a]) == round;
+    return last != 0 &&
+           (gm_lives_is_of_backward(l, a)
+                ? h->born[a] > last
+                : gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && h->born[a] < last && h->freed[a] > last) &&
+           gm_lives_round(l, h->freed[a]) == round;
 }
 
 /* Of a round: the births of the first gradient that is made anew, and of the first that is as large as those that are
@@ -158,16 +154,13 @@ static bool *stacks_of_frozen(const struct gm_lives *l, const uint32_t *ends, co
                               uint64_t left)
 {
     const struct gm_history *h = l->h;
-    const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
-    bool *are = calloc(stacks, sizeof *are);
-    GM_FREED struct frozen_first *rounds = calloc(l->rounds.n + 1, sizeof *rounds);
+    bool *are = gm_lives_of_stacks(l, sizeof *are);
+    GM_FREED struct frozen_first *rounds = gm_lives_scratch(l, l->rounds.n + 1, sizeof *rounds);
     GM_FREED struct {
         uint64_t all, before;
-    } *bytes = calloc(stacks, sizeof *bytes);
-    if (are == NULL || rounds == NULL || bytes == NULL) {
-        free(are);
-        return NULL;
-    }
+    } *bytes = gm_lives_of_stacks(l, sizeof *bytes);
+    if (*l->failed)
+        return are;
     look_at_rounds(rounds, l, ends, behind, left);
     for (size_t a = 0; a < h->allocation_count; a++) {
         const struct frozen_first *r = &rounds[gm_lives_round_of(l, a)];
@@ -177,7 +170,7 @@ static bool *stacks_of_frozen(const struct gm_lives *l, const uint32_t *ends, co
         bytes[gm_lives_stack(l, a)].all += gm_requested(h, a);
         bytes[gm_lives_stack(l, a)].before += is_before_trained(l, a, r, left) ? gm_requested(h, a) : 0;
     }
-    for (size_t s = 0; s < stacks; s++)
+    for (size_t s = 0; s < l->snapshot->stacks.count; s++)
         are[s] = bytes[s].before > 0 && bytes[s].before >= bytes[s].all - bytes[s].all / 10;
     return are;
 }
@@ -243,28 +236,22 @@ static void add_inputs(struct gm_set *set, const struct gm_lives *l, const struc
     }
 }
 
-/* One that backward adds to another at once; one that lasts, and goes. */
+/* One that backward adds to another at once. */
 static bool is_added(const struct gm_lives *l, size_t a)
 {
     return gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a) && l->h->freed[a] - l->h->born[a] <= BRIEF;
 }
 
-static bool is_anew(const struct gm_lives *l, size_t a)
-{
-    return is_gradient(l, a) && l->h->freed[a] != GM_NEVER && !is_added(l, a);
-}
-
 /* What is older than the trace, and seems to be gradients by size, are some if most of it is added to in each round but
- * the first and the last, and no others of their sizes are made anew. */
-static bool are_older_ones(struct gm_case *c)
+ * the first and the last. */
+static bool are_older_ones(const struct gm_lives *l)
 {
-    const struct gm_lives *l = c->lives;
-    GM_FREED struct gm_sizes added = {.v = NULL}, anew = {.v = NULL};
+    GM_FREED struct gm_sizes added = {.v = NULL};
     uint64_t all = 0, alike = 0;
-    c->failed |= !gm_sizes_of_those(&added, l, is_added) || !gm_sizes_of_those(&anew, l, is_anew);
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+    gm_sizes_of_those(&added, l, is_added);
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = l->h->born[a] == 0 && is_left_behind(l, a) ? gm_requested(l->h, a) : 0;
-        bool is = bytes > 0 && !gm_sizes_has(&anew, bytes);
+        bool is = bytes > 0;
         for (size_t round = 1; is && round + 1 < l->rounds.n; round++)
             is = gm_sizes_has_another(&added, bytes);
         all += bytes;
@@ -325,9 +312,10 @@ static void find_stateless(struct gm_case *c, const struct gm_rule *rule)
     GM_FREED struct gm_sizes states = {.v = NULL}, gradients = {.v = NULL}, sizes = {.v = NULL}, weights = {.v = NULL};
     struct gm_set set = {.v = NULL};
     uint32_t first = GM_NEVER;
-    c->failed |= !gm_sizes_of_those(&states, l, is_state) || !gm_sizes_of_first_gradients(&gradients, l) ||
-                 !gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER);
-    bool is_told = !c->failed && are_of_gradients(&states, &gradients) && !has_sgd(l->snapshot);
+    gm_sizes_of_those(&states, l, is_state);
+    gm_sizes_of_first_gradients(&gradients, l);
+    gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER);
+    bool is_told = are_of_gradients(&states, &gradients) && !has_sgd(l->snapshot);
     for (size_t a = 0; a < l->h->allocation_count; a++) /* what is older than the trace is known by its size only */
         is_told &= l->h->born[a] > 0 || !gm_lives_is_role(l, a, GM_ROLE_PARAMETER);
     size_t n = 0, lookups = 0;
@@ -336,7 +324,7 @@ static void find_stateless(struct gm_case *c, const struct gm_rule *rule)
             gradients.v[n++] = gradients.v[i];
     gradients.n = n;
     for (size_t a = 0; n > 0 && a < l->h->allocation_count; a++) {
-        lookups += (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && !gm_lives_is_of_backward(l, a);
+        lookups += (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0;
         if (is_gradient(l, a) && gm_sizes_has(&gradients, gm_requested(l->h, a))) {
             first = l->h->born[a] < first ? l->h->born[a] : first;
             gm_set_drop(&set, a);
@@ -344,8 +332,8 @@ static void find_stateless(struct gm_case *c, const struct gm_rule *rule)
     }
     if (set.n < 2 * lookups || !gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.05))
         set.n = 0;
-    c->failed |= !gm_sizes_of_set(&sizes, l, &set);
-    if (set.n > 0 && !c->failed)
+    gm_sizes_of_set(&sizes, l, &set);
+    if (set.n > 0)
         add_inputs(&set, l, &sizes);
     gm_case_accuse_backward(
         c, rule, &set, first,
@@ -368,16 +356,15 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
         find_stateless(c, rule);
         return;
     }
-    if (!are_older_ones(c))
+    if (!are_older_ones(l))
         return;
     GM_FREED uint32_t *ends = ends_of_backward(l);
     GM_FREED struct gm_sizes behind = {.v = NULL};
-    c->failed |= ends == NULL || !gm_sizes_of_those(&behind, l, is_left_behind);
+    gm_sizes_of_those(&behind, l, is_left_behind);
     if (c->failed)
         return;
     GM_FREED uint32_t *last = last_of_trained(l, ends, &anew);
     GM_FREED bool *is_frozen = stacks_of_frozen(l, ends, &behind, left);
-    c->failed |= last == NULL || is_frozen == NULL;
     for (size_t a = 0; !c->failed && anew > 0 && a < h->allocation_count; a++) {
         const bool is_left = is_left_behind(l, a),
                    is_kept = gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && is_frozen[gm_lives_stack(l, a)] &&
@@ -410,9 +397,7 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
 /* Whether it is one, be it older than the trace, that lives for more events than that; the trace may end sooner. */
 static bool is_one_for(const struct gm_lives *l, size_t a, uint32_t events)
 {
-    const uint32_t born = l->h->born[a];
-    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && (born == 0 || gm_lives_is_of_backward(l, a)) &&
-           gm_min(l->h->freed[a], l->h->count + 1) - born > events;
+    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_min(l->h->freed[a], l->h->count + 1) - l->h->born[a] > events;
 }
 
 /* The most bytes of gradients at a time that live for more events than that; 0 if there is never more than one. */
@@ -451,8 +436,8 @@ static bool is_near(uint64_t a, uint64_t b)
 /* Made by a line of the program outside of its model, and not in a forward pass: maybe of gradients, for a moment. */
 static bool may_be_flat(const struct gm_lives *l, size_t a)
 {
-    return l->h->born[a] > 0 && l->phase != NULL && l->phase[l->h->born[a] - 1] != GM_PHASE_FORWARD &&
-           l->h->born[a] > l->first_backward && (gm_lives_by(l, a) & (GM_BY_MODULE | GM_BY_LOSS | GM_BY_BACKWARD)) == 0;
+    return gm_lives_phase(l, l->h->born[a] - 1) != GM_PHASE_FORWARD && l->h->born[a] > l->first_backward &&
+           (gm_lives_by(l, a) & (GM_BY_MODULE | GM_BY_LOSS | GM_BY_BACKWARD)) == 0;
 }
 
 /* Of communication (DistributedDataParallel's), or made by one line of the program, there for good, or a flat copy, and
@@ -490,7 +475,7 @@ static bool are_views(const struct gm_lives *l)
 {
     const struct gm_history *h = l->h;
     uint64_t all = 0, given = 0;
-    for (size_t a = 0; l->phase != NULL && a < h->allocation_count; a++) {
+    for (size_t a = 0; a < h->allocation_count; a++) {
         const uint32_t freed = h->freed[a];
         if (!is_gradient(l, a) || freed - h->born[a] <= BRIEF)
             continue;
@@ -512,7 +497,7 @@ static void join_lines(struct gm_lives *l, struct buckets *buckets, uint64_t all
     const size_t stacks = l->snapshot->stacks.count;
     for (uint32_t s = 0; s < stacks; s++)
         for (uint32_t t = 0; buckets[s].bytes >= all / 2 && t < stacks; t++)
-            if (t != s && buckets[t].bytes > 0 && buckets[t].line == 0 && gm_lives_is_line_elsewhere(l, s, t)) {
+            if (buckets[t].bytes > 0 && gm_lives_is_line_elsewhere(l, s, t)) {
                 buckets[t].line = s;
                 buckets[s].bytes += buckets[t].bytes;
                 buckets[s].others += buckets[t].others;
@@ -538,14 +523,12 @@ static uint64_t weights_of(const struct gm_lives *l, const struct gm_sizes *grad
 
 /* Buffers that last: of communication, or of the line that made the last of them. Weights that lie in one are none:
  * those of gradients must be there by themselves. */
-static bool find_kept_buckets(struct gm_set *set, struct gm_lives *l, const struct gm_sizes *gradients)
+static void find_kept_buckets(struct gm_set *set, struct gm_lives *l, const struct gm_sizes *gradients)
 {
-    GM_FREED struct buckets *buckets = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *buckets);
+    GM_FREED struct buckets *buckets = gm_lives_of_stacks(l, sizeof *buckets);
     uint64_t sums = 0;
-    uint32_t born = 0;
     size_t last = SIZE_MAX;
-    bool ok = buckets != NULL;
-    for (size_t i = 0; ok && i < l->there.n; i++) {
+    for (size_t i = 0; buckets != NULL && i < l->there.n; i++) {
         const uint32_t a = l->there.v[i];
         if (!is_bucket(l, a))
             continue;
@@ -554,10 +537,10 @@ static bool find_kept_buckets(struct gm_set *set, struct gm_lives *l, const stru
         sums += gm_requested(l->h, a);
     }
     if (sums < GM_MIB)
-        return ok;
+        return;
     const uint64_t all = all_gradients(l, 0), lasting = all_gradients(l, BRIEF); /* not added to others at once */
     if (!is_near(gm_min(sums, all), all) && !is_near(gm_min(sums, lasting), lasting))
-        return ok;
+        return;
     const uint64_t weights = weights_of(l, gradients);
     if (all >= GM_MIB)
         join_lines(l, buckets, all);
@@ -565,16 +548,12 @@ static bool find_kept_buckets(struct gm_set *set, struct gm_lives *l, const stru
         const uint32_t a = l->there.v[i];
         const struct buckets *of = is_bucket(l, a) ? &buckets[line_of(l, buckets, a)] : NULL;
         const uint64_t sum = of == NULL || of->others <= of->bytes / 2 ? 0 : of->bytes;
-        if ((is_near(sum, all) || is_near(sum, lasting)) && sum >= GM_MIB && weights >= sum / 2 &&
-            l->h->born[a] >= born) {
-            born = l->h->born[a];
+        if ((is_near(sum, all) || is_near(sum, lasting)) && sum >= GM_MIB && weights >= sum / 2)
             last = line_of(l, buckets, a);
-        }
     }
-    for (size_t a = 0; ok && last != SIZE_MAX && a < l->h->allocation_count; a++)
+    for (size_t a = 0; last != SIZE_MAX && a < l->h->allocation_count; a++)
         if ((is_bucket(l, a) || (may_be_flat(l, a) && !is_gradient(l, a))) && line_of(l, buckets, a) == last)
             gm_set_drop(set, a);
-    return ok;
 }
 
 /* Gradients that are views of a buffer: backward still makes each, to add it to its view at once. */
@@ -592,7 +571,8 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
     struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     GM_FREED struct gm_sizes gradients = {.v = NULL};
-    c->failed |= !gm_sizes_of_role(&gradients, l, GM_ROLE_GRADIENT) || !find_kept_buckets(&set, l, &gradients);
+    gm_sizes_of_role(&gradients, l, GM_ROLE_GRADIENT);
+    find_kept_buckets(&set, l, &gradients);
     const bool is_wrapped = set.n > 0 && gm_lives_is_role(l, set.v[0].allocation, GM_ROLE_COMMUNICATION);
     for (size_t i = 0; i < set.n; i++) /* they are no data */
         gm_lives_take(l, set.v[i].allocation, GM_TAKEN);
@@ -656,7 +636,7 @@ static bool is_on_the_way(const struct gm_lives *l, size_t a)
 static bool outlives_pass(const struct gm_lives *l, size_t a, uint32_t last, uint32_t next)
 {
     const uint32_t freed = l->h->freed[a];
-    return freed > last + 1 && (freed >= next || (l->phase != NULL && !gm_lives_goes_in_backward(l, a)));
+    return freed > last + 1 && (freed >= next || !gm_lives_goes_in_backward(l, a));
 }
 
 /* The forward pass's part of a graph that can be differentiated once more: a pass that keeps none gives it up in
@@ -669,7 +649,7 @@ static bool add_first_graph(struct gm_set *set, const struct gm_lives *l, uint32
     const uint32_t round = gm_lives_round(l, from + 1);
     for (uint32_t e = from; e > 0 && gm_lives_round(l, e) == round; e--) {
         const uint32_t a = l->h->of_event[e - 1];
-        if (a == GM_NEVER || l->h->born[a] != e || !gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) || l->taken[a] ||
+        if (a == GM_NEVER || l->h->born[a] != e || !gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) ||
             (has_modules && (gm_lives_by(l, a) & GM_BY_MODULE) == 0) || l->h->freed[a] <= from)
             continue;
         found += gm_requested(l->h, a);
@@ -709,7 +689,7 @@ static void add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
     gm_sizes_begin_anew(parameters);
     for (uint32_t e = from; e <= last; e++) {
         const uint32_t a = gm_made_by(l->h, e);
-        if (a == GM_NEVER || !is_on_the_way(l, a) || !outlives_pass(l, a, last, next) || l->taken[a])
+        if (a == GM_NEVER || !is_on_the_way(l, a) || !outlives_pass(l, a, last, next))
             continue;
         if (gm_sizes_has_another(parameters, gm_requested(l->h, a))) {
             g->gradients += gm_requested(l->h, a);
@@ -728,25 +708,14 @@ static void add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
     g->set.n = is_second ? g->set.n : before;
 }
 
-/* Where no module has weights: what is there from before the first backward pass to the end. */
-static bool is_weight(const struct gm_lives *l, size_t a)
+static struct second_graph look_for_second_graph(const struct gm_lives *l)
 {
-    if (gm_lives_is_of_backward(l, a))
-        return false;
-    return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
-           (!gm_lives_has_modules(l) && gm_lives_is_left(l, a) && l->h->born[a] < l->first_backward &&
-            !gm_lives_is_of_engine(l, a));
-}
-
-static struct second_graph look_for_second_graph(struct gm_case *c)
-{
-    const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
     GM_FREED struct gm_sizes parameters = {.v = NULL};
     struct second_graph graph = {.kept = 0};
     uint32_t from = GM_NEVER, last = 0;
-    c->failed |= !gm_sizes_of_those(&parameters, l, is_weight);
-    for (size_t a = 0; !c->failed && a <= h->allocation_count; a++) {
+    gm_sizes_of_role(&parameters, l, GM_ROLE_PARAMETER);
+    for (size_t a = 0; a <= h->allocation_count; a++) {
         const bool is_one = a < h->allocation_count;
         if (is_one && !gm_is_made(h, a))
             continue;
@@ -764,7 +733,7 @@ static struct second_graph look_for_second_graph(struct gm_case *c)
 
 static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
 {
-    struct second_graph graph = look_for_second_graph(c);
+    struct second_graph graph = look_for_second_graph(c->lives);
     if (graph.kept < graph.gradients / 4 || graph.kept < graph.first / 4)
         graph.set.n = 0;
     gm_case_accuse_backward(
@@ -821,8 +790,7 @@ static size_t gradients_after(const struct gm_lives *l, size_t a)
             continue;
         if (!gm_lives_is_of_backward(l, other))
             break;
-        n += is_gradient(l, other) && gm_requested(h, other) >= gm_requested(h, a) / TINY &&
-             table_of(l, gm_requested(h, other)).count > 0 && !table_of(l, gm_requested(h, other)).has_states;
+        n += is_gradient(l, other) && gm_requested(h, other) >= gm_requested(h, a) / TINY;
     }
     return n;
 }
@@ -836,7 +804,7 @@ static size_t count_lookups(const struct gm_lives *l)
         if (gm_lives_is_of_backward(l, a))
             n = 0;
         else
-            n += (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && !gm_lives_is_lasting(l, a);
+            n += (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0;
         most = n > most ? n : most;
     }
     return most;
@@ -855,7 +823,7 @@ static uint64_t rows_of_gradient(const struct gm_lives *l, size_t a)
         const bool is_made = gm_made_by(h, e) != GM_NEVER, is_freed = other != GM_NEVER && h->freed[other] == e + 1;
         if (is_made && (lists > 0 ? gone == lists : size > gm_requested(h, a) / TABLE_PER_LOOKUP)) /* another node */
             break;
-        if (is_made && list == 0 && size > TINY && size % sizeof(uint64_t) == 0)
+        if (is_made && list == 0 && size > TINY)
             list = size;
         lists += is_made && list > 0 && size == list;
         gone += is_freed && list > 0 && size == list && gone < lists;
@@ -907,9 +875,8 @@ static bool is_known_table(const struct kinds *kinds, uint64_t size)
 
 /* Whether its pass looks up a small part of its tables. Where an optimizer keeps states for each row, it may have
  * gradients of all, unless tables are most of what it trains. */
-static bool is_of_tables(struct gm_case *c, struct kinds *kinds, size_t a)
+static bool is_of_tables(const struct gm_lives *l, struct kinds *kinds, size_t a)
 {
-    const struct gm_lives *l = c->lives;
     struct kind kind = {.size = gm_requested(l->h, a)};
     for (size_t i = 0; i < kinds->n; i++)
         if (kinds->v[i].size == kind.size)
@@ -919,7 +886,7 @@ static bool is_of_tables(struct gm_case *c, struct kinds *kinds, size_t a)
     kind.are_of_tables = gm_is_share(pass.tables, l->at_peak, LEAST_OF_TABLES) &&
                          pass.rows <= table.count * (kind.size / TABLE_PER_LOOKUP) &&
                          (!table.has_states || (!pass.has_layer && pass.tables >= pass.others));
-    c->failed |= !GM_VEC_PUSH(kinds, kind);
+    *l->failed |= !GM_VEC_PUSH(kinds, kind);
     return kind.are_of_tables;
 }
 
@@ -938,15 +905,14 @@ static uint64_t look_up(const struct gm_lives *l, struct looked_up *found)
 
 /* Bytes of the rows of a table that were looked up, of which that is the gradient; 0: it is none, or those are no small
  * part of it. */
-static uint64_t rows_of(struct gm_case *c, struct kinds *kinds, size_t a, struct looked_up *by_name)
+static uint64_t rows_of(const struct gm_lives *l, struct kinds *kinds, size_t a, struct looked_up *by_name)
 {
-    const struct gm_lives *l = c->lives;
     const uint64_t size = gm_requested(l->h, a);
     if (!gm_is_share(size, l->at_peak, LEAST_OF_TABLE) || !gm_lives_is_of_backward(l, a) ||
         !gm_lives_is_of_engine(l, a))
         return 0;
     const uint64_t sorted = rows_of_gradient(l, a);
-    if (sorted > 0 && is_of_tables(c, kinds, a))
+    if (sorted > 0 && is_of_tables(l, kinds, a))
         return sorted;
     if (!gm_is_share(size, l->at_peak, LEAST_OF_TABLES))
         return 0;
@@ -976,23 +942,24 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
     GM_FREED struct kinds kinds = {.v = NULL};
     struct looked_up by_name = {.most = 0};
     uint64_t most = 0;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
-        const uint64_t rows = rows_of(c, &kinds, a, &by_name);
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const uint64_t rows = rows_of(l, &kinds, a, &by_name);
         most = rows > most ? rows : most;
         if (rows > 0)
             gm_set_shrink(&set, a, rows);
     }
-    for (size_t a = 0; most > 0 && !c->failed && a < l->h->allocation_count; a++) /* what an optimizer makes of them */
+    for (size_t a = 0; most > 0 && a < l->h->allocation_count; a++) /* what an optimizer makes of them */
         if ((gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0 && gm_lives_is_role(l, a, GM_ROLE_TEMPORARY) &&
             is_known_table(&kinds, gm_requested(l->h, a)))
             gm_set_shrink(&set, a, most);
-    for (size_t a = 0; set.n > 0 && !c->failed && a < l->h->allocation_count; a++)
+    for (size_t a = 0; set.n > 0 && a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && !gm_lives_is_of_backward(l, a) && !gm_lives_is_lasting(l, a) &&
             (look_up(l, &by_name) > 0
                  ? (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0
                  : gm_requested(l->h, a) == most && l->h->born[a] < l->h->born[set.v[0].allocation]))
             gm_set_drop(&lookups, a);
-    c->failed |= lookups.n > 0 && !gm_lives_blame(c->lives, &lookups, &blame);
+    if (lookups.n > 0)
+        gm_lives_blame(c->lives, &lookups, &blame);
     gm_case_free_set(c, &lookups);
     const uint32_t table = set.n > 0 ? made_with(l, gm_requested(l->h, set.v[0].allocation)) : 0;
     const bool is_moved = (l->by[table] & GM_BY_MOVING) != 0; /* where it was made, nobody knows */

@@ -52,16 +52,14 @@ static bool is_of_forward(const struct gm_lives *l, size_t a)
            !(l->has_backward && gm_lives_is_of_engine(l, a)) && !is_set_up(l, a) && (l->goes_on || !is_collected(l, a));
 }
 
-static bool find_large(const struct gm_lives *l, struct large *large)
+static void find_large(const struct gm_lives *l, struct large *large)
 {
-    large->v = malloc((l->h->count + 1) * sizeof *large->v);
-    large->n = 0;
+    large->v = gm_lives_scratch(l, l->h->count + 1, sizeof *large->v);
     for (uint32_t e = 0; large->v != NULL && e < l->h->count; e++) {
         const uint32_t a = gm_made_by(l->h, e);
         if (a != GM_NEVER && gm_requested(l->h, a) >= l->at_peak / 1000 && is_of_forward(l, a))
             large->v[large->n++] = a;
     }
-    return large->v != NULL;
 }
 
 /* The number of those of large->v that were born before a moment. */
@@ -110,38 +108,33 @@ static bool has_layers(const struct gm_lives *l, const struct gm_set *set, size_
     return false;
 }
 
-/* Whether the allocation that was made before or after it was made by the same line: of a list, one after the other. */
+/* Whether the allocation that was made after it was made by the same line: of a list, one after the other. */
 static bool is_in_row(const struct gm_lives *l, size_t a)
 {
-    const struct gm_history *h = l->h;
-    const uint32_t after = gm_next_made(h, h->born[a]);
-    uint32_t before = h->born[a] - 1;
-    while (before > 0 && gm_made_by(h, before - 1) == GM_NEVER)
-        before--;
-    return (before > 0 && gm_lives_stack(l, gm_made_by(h, before - 1)) == gm_lives_stack(l, a)) ||
-           (after < h->count && gm_lives_stack(l, gm_made_by(h, after)) == gm_lives_stack(l, a));
+    const uint32_t after = gm_next_made(l->h, l->h->born[a]);
+    return after < l->h->count && gm_lives_stack(l, gm_made_by(l->h, after)) == gm_lives_stack(l, a);
 }
 
 /* What a group of the set [from, set->n) is among what was made from its first to its last member, and what happened
  * until it went. */
 struct group {
-    uint32_t n, passing, aged; /* members; of the large ones */
-    uint32_t later;            /* made after its last member and given up before it: by who uses it again and again */
-    uint32_t consumed;         /* large ones that the first backward pass after its first member frees, */
-    uint32_t own;              /* and all of them, of those made from the first to the last */
-    uint32_t of_list;          /* of the sizes of weights, in a row: of updates, sums or copies of them */
-    uint32_t of_modules;       /* members */
-    uint32_t lines;            /* different stacks that made it: at most FEW_LINES + 1 are told apart */
-    uint32_t layers, used_up;  /* layers with a weight that ran until it went; those that read what went then: a graph
-                                  keeps it for the weight's gradient */
-    bool has_backward;         /* there is one */
-    bool is_sure;              /* of its own pass it has a quarter, and as many as layers in it, none of which used up
-                                  what it read */
+    uint32_t n, passing;      /* members; of the large ones */
+    uint32_t later;           /* made after its last member and given up before it: by who uses it again and again */
+    uint32_t consumed;        /* large ones that the first backward pass after its first member frees, */
+    uint32_t own;             /* and all of them, of those made from the first to the last */
+    uint32_t of_list;         /* of the sizes of weights, in a row: of updates, sums or copies of them */
+    uint32_t of_modules;      /* members */
+    uint32_t lines;           /* different stacks that made it: at most FEW_LINES + 1 are told apart */
+    uint32_t layers, used_up; /* layers with a weight that ran until it went; those that read what went then: a graph
+                                 keeps it for the weight's gradient */
+    bool has_backward;        /* there is one */
+    bool is_sure;             /* of its own pass it has a quarter, and as many as layers in it, none of which used up
+                                 what it read */
 };
 
 static bool is_backward(const struct gm_lives *l, uint32_t e)
 {
-    return l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD;
+    return gm_lives_phase(l, e) == GM_PHASE_BACKWARD;
 }
 
 static uint32_t count_lines(const struct gm_lives *l, const struct gm_set *set, size_t from)
@@ -166,9 +159,9 @@ static void look_after(struct group *found, const struct gm_lives *l, uint32_t f
     for (uint32_t e = first; e < end; e++) {
         const uint32_t a = h->of_event[e];
         const bool goes = a != GM_NEVER && h->freed[a] == e + 1;
-        const bool is_over = l->phase != NULL && (l->phase[e] == GM_PHASE_FORWARD ||
-                                                  (!gm_lives_has_modules(l) && l->phase[e] != GM_PHASE_BACKWARD &&
-                                                   gm_made_by(h, e) != GM_NEVER && is_of_forward(l, a)));
+        const bool is_over =
+            gm_lives_phase(l, e) == GM_PHASE_FORWARD ||
+            (!gm_lives_has_modules(l) && !is_backward(l, e) && gm_made_by(h, e) != GM_NEVER && is_of_forward(l, a));
         is_first = is_first && !(found->has_backward && is_over);
         found->has_backward |= is_backward(l, e);
         found->later += goes && h->born[a] > last;
@@ -219,7 +212,6 @@ static struct group look_at_group(const struct gm_lives *l, const struct large *
     for (uint32_t i = born_before(large, l, first); i < large->n && h->born[large->v[i]] <= last; i++) {
         const uint32_t a = large->v[i];
         found.passing += h->freed[a] > h->born[a] + WORKSPACE;
-        found.aged += h->freed[a] != GM_NEVER && born_before(large, l, h->freed[a]) - i >= USED_FOR + 2;
         found.own += h->freed[a] != GM_NEVER && h->freed[a] <= end && is_backward(l, h->freed[a] - 1);
     }
     look_after(&found, l, first, last, end);
@@ -239,7 +231,7 @@ static bool is_graph(const struct gm_lives *l, const struct group *g)
         (g->lines <= FEW_LINES && g->later >= GRAPH_PARTS * g->n))
         return false;
     return !l->has_backward || (g->lines > 1 && g->own * GRAPH_PARTS < g->n && g->n * GRAPH_PARTS >= g->passing &&
-                                g->n * 2 >= g->aged && (!g->has_backward || g->consumed >= AT_ONCE));
+                                (!g->has_backward || g->consumed >= AT_ONCE));
 }
 
 /* Without those of a group [from, set->n) that were there before the last backward pass before its last member: one
@@ -265,15 +257,14 @@ struct sure {
 
 /* Groups that go at once: of graphs, or, if most are those of one layer, what its function has of its own, which goes
  * when it returns. */
-static struct sure collect_groups(struct gm_case *c, struct gm_set *set, const struct large *large,
+static struct sure collect_groups(const struct gm_lives *l, struct gm_set *set, const struct large *large,
                                   const struct gm_sizes *weights, bool may_be_held)
 {
-    const struct gm_lives *l = c->lives;
     size_t groups = 0, inside = 0;
     struct sure sure = {0};
     uint32_t round = 0, stack = GM_NEVER; /* of the group before */
     bool is_inside = false;               /* since then nothing was made but by modules */
-    for (uint32_t e = 0, from = 0; !c->failed && e <= l->h->count; e++) {
+    for (uint32_t e = 0, from = 0; e <= l->h->count; e++) {
         const bool is_end = e == l->h->count || l->snapshot->events.action[l->h->first + e] == GM_ACTION_ALLOC ||
                             (l->has_backward && is_backward(l, e));
         const size_t before = set->n;
@@ -317,19 +308,17 @@ static bool may_go_at_once(const struct gm_lives *l, size_t a)
 
 /* What is small goes with a graph, too, and there is a lot of it in long ones: what was made since the first of those
  * of the set that go at the same time. */
-static void add_small(struct gm_case *c, struct gm_set *set, const struct large *large)
+static void add_small(const struct gm_lives *l, struct gm_set *set, const struct large *large)
 {
-    const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
     GM_FREED uint32_t *first =
-        calloc(h->count + 1, sizeof *first); /* by what is made next; 0: nothing of the set goes then */
-    c->failed |= first == NULL;
-    for (size_t i = 0; !c->failed && i < set->n; i++) {
+        gm_lives_scratch(l, h->count + 1, sizeof *first); /* by what is made next; 0: nothing of the set goes then */
+    for (size_t i = 0; first != NULL && i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
         uint32_t *of = &first[gm_next_made(h, h->freed[a])];
         *of = *of == 0 || h->born[a] < *of ? h->born[a] : *of;
     }
-    for (size_t a = 0; !c->failed && set->n > 0 && a < h->allocation_count; a++) {
+    for (size_t a = 0; first != NULL && set->n > 0 && a < h->allocation_count; a++) {
         const uint64_t bytes = gm_requested(h, a);
         if (bytes >= l->at_peak / 1000 || bytes < l->at_peak / 100000 || !may_go_at_once(l, a) ||
             h->freed[a] > h->count)
@@ -342,19 +331,17 @@ static void add_small(struct gm_case *c, struct gm_set *set, const struct large 
 
 /* A variable may have the last graph to the end: what the same stacks made and nobody frees, if no backward pass since
  * has used it. */
-static void add_last(struct gm_case *c, struct gm_set *set, const struct large *large)
+static void add_last(const struct gm_lives *l, struct gm_set *set, const struct large *large)
 {
-    const struct gm_lives *l = c->lives;
-    GM_FREED bool *is_of_graph = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_of_graph);
+    GM_FREED bool *is_of_graph = gm_lives_of_stacks(l, sizeof *is_of_graph);
     uint32_t walked = (uint32_t)l->h->count;
-    c->failed |= is_of_graph == NULL;
-    for (size_t i = 0; !c->failed && i < set->n; i++)
+    for (size_t i = 0; is_of_graph != NULL && i < set->n; i++)
         is_of_graph[gm_lives_stack(l, set->v[i].allocation)] = true;
     while (l->has_backward && walked > 0 && !is_backward(l, walked - 1))
         walked--;
-    for (uint32_t i = 0; !c->failed && i + USED_FOR < large->n && l->h->born[large->v[i]] <= walked; i++) {
+    for (uint32_t i = 0; i + USED_FOR < large->n && l->h->born[large->v[i]] <= walked; i++) {
         const uint32_t a = large->v[i];
-        if (l->h->freed[a] == GM_NEVER && is_of_graph[gm_lives_stack(l, a)])
+        if (l->h->freed[a] == GM_NEVER && is_of_graph != NULL && is_of_graph[gm_lives_stack(l, a)])
             gm_set_end(set, a, l->h->born[large->v[i + USED_FOR]] - 1);
     }
 }
@@ -362,26 +349,23 @@ static void add_last(struct gm_case *c, struct gm_set *set, const struct large *
 /* Returns whether it is graphs, which have most of what forward passes make: features are few. `may_be_held`: also
  * while layers use up what they read, or functions most of it, as no graph lets them; then a function's variables hold
  * it, or a list. */
-static bool collect_graphs(struct gm_case *c, struct gm_set *set, bool may_be_held)
+static bool collect_graphs(const struct gm_lives *l, struct gm_set *set, bool may_be_held)
 {
-    const struct gm_lives *l = c->lives;
     GM_FREED struct large large = {.v = NULL};
     GM_FREED struct gm_sizes weights = {.v = NULL};
     size_t passing = 0;
-    struct sure sure = {0};
-    if (l->has_oom || (l->has_backward ? l->phase == NULL : l->has_optimizer))
+    if (l->has_oom || (!l->has_backward && l->has_optimizer))
         return false;
-    c->failed |= !find_large(l, &large);
-    c->failed |= !gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER);
-    if (!c->failed)
-        sure = collect_groups(c, set, &large, &weights, may_be_held);
-    for (uint32_t i = 0; !c->failed && i < large.n; i++)
+    find_large(l, &large);
+    gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER);
+    const struct sure sure = collect_groups(l, set, &large, &weights, may_be_held);
+    for (uint32_t i = 0; i < large.n; i++)
         passing += l->h->freed[large.v[i]] != GM_NEVER && l->h->freed[large.v[i]] > l->h->born[large.v[i]] + WORKSPACE;
     const bool are_graphs =
         l->has_backward || ((set->n * GRAPH_PARTS >= passing || 2 * sure.kept >= set->n) && 2 * sure.held <= set->n);
-    if (!c->failed && are_graphs && !may_be_held) {
-        add_small(c, set, &large);
-        add_last(c, set, &large);
+    if (are_graphs && !may_be_held) {
+        add_small(l, set, &large);
+        add_last(l, set, &large);
     }
     return are_graphs;
 }
@@ -390,7 +374,7 @@ static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_set set = {.v = NULL};
     c->lives->goes_on = gm_goes_on(c);
-    if (!gm_case_may_accuse(c, may_go_at_once) || !collect_graphs(c, &set, false))
+    if (!gm_case_may_accuse(c, may_go_at_once) || !collect_graphs(c->lives, &set, false))
         set.n = 0;
     if (set.n == 0) {
         gm_case_free_set(c, &set);
@@ -456,11 +440,10 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
         find_features_of_training(c, rule);
         return;
     }
-    const struct gm_roster *roster = gm_lives_roster(c->lives);
+    const struct gm_roster *roster = l->roster;
     struct gm_set set = {.v = NULL};
     uint64_t stacks_most = 0;
-    c->failed |= roster == NULL;
-    for (uint32_t i = 0; !c->failed && i < roster->n; i++) {
+    for (uint32_t i = 0; i < roster->n; i++) {
         const uint32_t a = roster->v[i];
         if (l->taken[a] || gm_requested(h, a) < l->at_peak / 1000 || gm_lives_is_role(l, a, GM_ROLE_KV_CACHE))
             continue;
@@ -480,7 +463,7 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
         return;
     }
     set.n = 0;
-    if (collect_graphs(c, &set, true))
+    if (collect_graphs(l, &set, true))
         set.n = 0;
     until_next(l, &set);
     gm_case_accuse(c, rule, &set, false,
@@ -531,7 +514,7 @@ static void look_back(const struct gm_lives *l, uint32_t old, uint32_t e, struct
 static struct growth *look_at_growth(const struct gm_lives *l)
 {
     const struct gm_history *h = l->h;
-    struct growth *growths = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *growths);
+    struct growth *growths = gm_lives_of_stacks(l, sizeof *growths);
     for (uint32_t e = 0; growths != NULL && e < h->count; e++) {
         const uint32_t old = h->of_event[e];
         if (old != GM_NEVER && h->freed[old] == e + 1 && gm_requested(h, old) >= l->at_peak / 1000)
@@ -579,25 +562,21 @@ static uint32_t next_longer(const struct gm_lives *l, const struct heirs *heirs,
     return GM_NEVER;
 }
 
-/* Free also after failure. false: no memory. */
-static bool find_heirs(struct heirs *heirs, struct gm_lives *l)
+/* Free also after failure. */
+static void find_heirs(struct heirs *heirs, struct gm_lives *l)
 {
-    const size_t n = l->h->allocation_count, stacks = l->snapshot->stacks.count;
+    const size_t n = l->h->allocation_count;
     *heirs = (struct heirs){.growths = look_at_growth(l),
-                            .grows = calloc(stacks + 1, sizeof *heirs->grows),
-                            .next = malloc((n + 1) * sizeof *heirs->next),
-                            .is_next = calloc(n + 1, sizeof *heirs->is_next),
-                            .whole = calloc(n + 1, sizeof *heirs->whole)};
-    if (heirs->growths == NULL || heirs->grows == NULL || heirs->next == NULL || heirs->is_next == NULL ||
-        heirs->whole == NULL)
-        return false;
+                            .grows = gm_lives_of_stacks(l, sizeof *heirs->grows),
+                            .next = gm_lives_scratch(l, n + 1, sizeof *heirs->next),
+                            .is_next = gm_lives_scratch(l, n + 1, sizeof *heirs->is_next),
+                            .whole = gm_lives_scratch(l, n + 1, sizeof *heirs->whole)};
     bool has_any = false;
-    for (size_t i = 0; i < stacks; i++)
+    for (size_t i = 0; !*l->failed && i < l->snapshot->stacks.count; i++)
         has_any |= heirs->grows[i] = is_grown(l, &heirs->growths[i]);
     if (!has_any)
-        return true;
-    if (!gm_lives_mark_lines(l, heirs->grows))
-        return false;
+        return;
+    gm_lives_mark_lines(l, heirs->grows);
     for (uint32_t a = 0; a < n; a++) {
         heirs->next[a] = may_grow(l, heirs, a) ? next_longer(l, heirs, a) : GM_NEVER;
         if (heirs->next[a] != GM_NEVER)
@@ -608,16 +587,6 @@ static bool find_heirs(struct heirs *heirs, struct gm_lives *l)
         heirs->whole[a] = gm_max(is_of_growth(l, heirs, a) ? longest : 0,
                                  heirs->next[a] != GM_NEVER ? heirs->whole[heirs->next[a]] : 0);
     }
-    return true;
-}
-
-static void free_heirs(struct heirs *heirs)
-{
-    free(heirs->growths);
-    free(heirs->grows);
-    free(heirs->next);
-    free(heirs->is_next);
-    free(heirs->whole);
 }
 
 /* Keys and values may be parts of something larger, as of what makes queries, too, until the first longer ones are made
@@ -651,9 +620,8 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     struct heirs heirs;
     uint64_t longest = 0;
-    uint32_t stack = 0;                   /* that makes the longest */
-    uint32_t first = GM_NEVER, until = 0; /* of caches that are begun together: the first one, and what replaces it */
-    c->failed |= !find_heirs(&heirs, l);
+    uint32_t stack = 0, first = GM_NEVER; /* that makes the longest; the first cache that is begun */
+    find_heirs(&heirs, l);
     for (uint32_t a = 0; !c->failed && a < h->allocation_count; a++) {
         const struct growth *g = &heirs.growths[gm_lives_stack(l, a)];
         if (h->born[a] > 0 && is_grown(l, g) && g->longest > longest) {
@@ -661,7 +629,7 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
             longest = g->longest;
         }
     }
-    for (uint32_t a = 0; !c->failed && longest > 0 && a < h->allocation_count; a++) {
+    for (uint32_t a = 0; longest > 0 && a < h->allocation_count; a++) {
         const bool is_cat = is_of_growth(l, &heirs, a);
         const uint32_t next = heirs.next[a];
         if (!may_grow(l, &heirs, a))
@@ -677,12 +645,11 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
         set.v[set.n - 1].gone = h->born[next] - 1;
         set.v[set.n - 1].bytes = heirs.whole[next];
         if (!heirs.is_next[a] && !is_cat) { /* what was taken up is not the cache */
-            first = first == GM_NEVER || h->born[until] < h->born[a] ? a : first;
-            until = first == a ? next : until;
+            first = first == GM_NEVER ? a : first;
             gm_set_add(&set, a, h->born[first] - 1, h->born[first] - 1);
         }
     }
-    free_heirs(&heirs);
+    GM_FREE_ALL(heirs.growths, heirs.grows, heirs.next, heirs.is_next, heirs.whole);
     const char *place = longest > 0 ? gm_lives_place(l, stack) : NULL;
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, true,
@@ -701,7 +668,7 @@ static void find_cache(struct gm_case *c, const struct gm_rule *rule)
     struct gm_rule of_cache = *rule;
     uint64_t bytes = 0;
     size_t blocks = 0; /* one: a pool, out of which all sequences have their part */
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
         if (l->role[a] != GM_ROLE_KV_CACHE || l->taken[a])
             continue;
         bytes += gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
@@ -728,20 +695,15 @@ static void find_cache(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- a forward pass, and the trace is over ----------------------------------------------------------------------- */
 
-enum { LEAST_KEPT = 10 /* of the peak: a tenth */, PASSING = 2 /* events: a workspace, or a mere number */ };
+enum { LEAST_KEPT = 10 /* of the peak: a tenth */ };
 
 /* Whether a graph keeps what the forward pass made: not a few tensors that a variable holds. */
 static bool keeps_graph(const struct gm_lives *l)
 {
-    const bool has_modules = gm_lives_has_modules(l);
-    size_t made = 0, kept = 0;
-    for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const bool is_made = is_of_forward(l, a) && (!has_modules || (gm_lives_by(l, a) & GM_BY_MODULE) != 0) &&
-                             gm_requested(l->h, a) >= l->at_peak / 10000 && l->h->freed[a] > l->h->born[a] + PASSING;
-        made += is_made;
-        kept += is_made && l->h->freed[a] == GM_NEVER;
-    }
-    return kept >= AT_ONCE && kept * GRAPH_PARTS >= made;
+    size_t kept = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        kept += l->h->freed[a] == GM_NEVER && gm_requested(l->h, a) >= l->at_peak / 10000 && is_of_forward(l, a);
+    return kept >= AT_ONCE;
 }
 
 /* Whether a backward pass follows nobody knows who has not seen one. */
@@ -819,7 +781,7 @@ static const struct gm_rule rules[] = {
      .rank = GM_RANK_SITE,
      .severity = "info",
      .when = "no backward pass, no gradients, no out-of-memory; activations hold a tenth of the peak, half as much of "
-             "it is never freed, and so are at least 4 tensors, and a quarter, of what the forward pass made",
+             "it is never freed, and so are at least 4 tensors of what the forward pass made",
      .what_to_do = "`with torch.inference_mode():` if none follows; else record a whole step"},
     {.id = "weights-only",
      .title = "Only weights are recorded, and nothing that uses them",

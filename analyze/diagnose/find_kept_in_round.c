@@ -34,25 +34,24 @@ static bool is_loss(const struct gm_lives *l, size_t a)
 
 /* The first of the stacks of the peak's round that make most again after a loss, of what is there: passes begin with
  * it, for what others have begun a backward pass may have used since. 0: there is none, or no memory. */
-static uint32_t anchor_of(struct gm_case *c)
+static uint32_t anchor_of(const struct gm_lives *l)
 {
-    const struct gm_lives *l = c->lives;
-    const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
-    uint32_t *met = calloc(2 * stacks, sizeof *met), losses = 1, most = 0, *times = met == NULL ? NULL : met + stacks;
+    GM_FREED struct {
+        uint32_t met, times;
+    } *stacks = gm_lives_of_stacks(l, sizeof *stacks);
+    uint32_t losses = 1, most = 0;
     const uint32_t round = gm_lives_round(l, l->peak), begin = gm_lives_first_event(l, round);
-    c->failed |= met == NULL;
-    for (uint32_t e = gm_lives_first_event(l, round + 1); met != NULL && e-- > begin;) {
+    for (uint32_t e = gm_lives_first_event(l, round + 1); stacks != NULL && e-- > begin;) {
         const uint32_t a = gm_made_by(l->h, e), s = a == GM_NEVER ? 0 : gm_lives_stack(l, a);
         if (a == GM_NEVER || gm_lives_is_of_engine(l, a))
             continue;
         losses += is_loss(l, a);
-        if (is_loss(l, a) || !gm_lives_at_peak(l, a) || !is_kept_by_pass(l, a) || met[s] == losses)
+        if (is_loss(l, a) || !gm_lives_at_peak(l, a) || !is_kept_by_pass(l, a) || stacks[s].met == losses)
             continue;
-        met[s] = losses;
-        times[s]++;
-        most = times[s] >= times[most] ? s : most;
+        stacks[s].met = losses;
+        stacks[s].times++;
+        most = stacks[s].times >= stacks[most].times ? s : most;
     }
-    free(met);
     return most;
 }
 
@@ -90,18 +89,20 @@ static size_t end_pass(struct passes *p, const struct gm_lives *l, size_t begun,
 static uint32_t used_up(const struct gm_lives *l, uint32_t e)
 {
     const uint32_t a = l->h->of_event[e];
-    const bool is_used = l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD && a != GM_NEVER;
-    return is_used && l->h->freed[a] == e + 1 && is_kept_by_pass(l, a) ? a : GM_NEVER;
+    return gm_lives_phase(l, e) == GM_PHASE_BACKWARD && a != GM_NEVER && l->h->freed[a] == e + 1 &&
+                   is_kept_by_pass(l, a)
+               ? a
+               : GM_NEVER;
 }
 
-static void find_passes(struct gm_case *c, struct passes *p)
+static void find_passes(const struct gm_case *c, struct passes *p)
 {
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
     bool has_loss = false, is_open = false, was_backward = false, was_own = false, was_other = false;
     size_t begun = 0, before = 0, n = 0;
     uint32_t last = 0;
-    *p = (struct passes){.are_alike = true, .anchor = anchor_of(c)};
+    *p = (struct passes){.are_alike = true, .anchor = anchor_of(l)};
     if (!c->asks_all && !may_be_several(l, p->anchor))
         return;
     for (uint32_t e = 0; e < h->count && p->anchor != 0 && !p->set.failed; e++) {
@@ -110,7 +111,7 @@ static void find_passes(struct gm_case *c, struct passes *p)
                             used <= p->set.v[begun + n - 1].allocation;
         was_own |= is_own;
         was_other |= used != GM_NEVER && !is_own; /* gradients on the way, of another graph */
-        was_backward |= l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD;
+        was_backward |= gm_lives_phase(l, e) == GM_PHASE_BACKWARD;
         if (a == GM_NEVER || gm_lives_is_of_engine(l, a))
             continue;
         if (is_loss(l, a)) {
@@ -139,7 +140,7 @@ static void find_passes(struct gm_case *c, struct passes *p)
 }
 
 /* Those of several passes; none, if there are fewer. */
-static struct passes several_passes(struct gm_case *c)
+static struct passes several_passes(const struct gm_case *c)
 {
     struct passes passes = {0};
     if (c->lives->has_backward)
@@ -159,7 +160,7 @@ void gm_unused_passes(struct gm_case *c, struct gm_set *set)
     const struct gm_lives *l = c->lives;
     bool is_used = false;
     *set = (struct gm_set){.v = NULL};
-    if (l->phase == NULL || l->has_oom || !gm_case_may_accuse(c, may_be_unused))
+    if (l->has_oom || !gm_case_may_accuse(c, may_be_unused))
         return;
     *set = several_passes(c).set;
     for (size_t i = 0; i < set->n; i++) {
@@ -201,10 +202,9 @@ enum {
 /* Whether a backward pass gives it up: autograd makes something next, on that device. */
 static bool is_used_up(const struct gm_lives *l, uint32_t freed)
 {
-    if (freed == GM_NEVER || (l->phase != NULL && l->phase[freed - 1] == GM_PHASE_BACKWARD))
-        return freed != GM_NEVER;
     const uint32_t e = gm_next_made(l->h, freed);
-    return l->has_backward && e < l->h->count && gm_lives_is_of_engine(l, gm_made_by(l->h, e));
+    return gm_lives_phase(l, freed - 1) == GM_PHASE_BACKWARD ||
+           (l->has_backward && e < l->h->count && gm_lives_is_of_engine(l, gm_made_by(l->h, e)));
 }
 
 static bool may_be_held(const struct gm_lives *l, size_t a)
@@ -247,11 +247,10 @@ void gm_kept_layers(struct gm_case *c, struct gm_set *set)
     const struct gm_lives *l = c->lives;
     if (!gm_case_may_accuse(c, may_be_held))
         return;
-    GM_FREED uint32_t *of_stack = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *of_stack);
+    GM_FREED uint32_t *of_stack = gm_lives_of_stacks(l, sizeof *of_stack);
     uint64_t key = 0; /* of the call that is open; 0: none is */
     uint32_t from = 0;
-    c->failed |= of_stack == NULL;
-    for (uint32_t e = gm_next_made(l->h, 0); !c->failed && e <= l->h->count; e = gm_next_made(l->h, e + 1)) {
+    for (uint32_t e = gm_next_made(l->h, 0); of_stack != NULL && e <= l->h->count; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = e < l->h->count ? gm_made_by(l->h, e) : GM_NEVER;
         const bool is_over = a == GM_NEVER || gm_lives_is_of_backward(l, a);
         const uint64_t now = is_over ? 0 : gm_lives_module_call(l, gm_lives_stack(l, a), 1);
@@ -266,20 +265,20 @@ void gm_kept_layers(struct gm_case *c, struct gm_set *set)
 
 /* ---- lists of one round ------------------------------------------------------------------------------------------ */
 
-enum { LEAST_IN_LIST = 8, LIST_PART = 10 /* of the peak: a tenth */ };
+enum { LEAST_IN_LIST = 8 };
 
 /* What a line outside of modules makes and leaves, while a model works between one and the next:
  * `last` of them, as a number, and what the model has made by then. */
 struct collected {
     uint32_t last, blocks, at_peak, worked;
-    uint64_t work, bytes;
+    uint64_t work;
 };
 
 /* What a model works on before the first step looks like data that are set up. */
 static bool may_be_listed(const struct gm_lives *l, size_t a)
 {
-    const bool is_input = gm_lives_is_role(l, a, GM_ROLE_INPUT) && l->h->born[a] > 0 && !l->taken[a] &&
-                          gm_requested(l->h, a) >= l->at_peak / 1000;
+    const bool is_input =
+        gm_lives_is_role(l, a, GM_ROLE_INPUT) && !l->taken[a] && gm_requested(l->h, a) >= l->at_peak / 1000;
     return (may_be_held(l, a) || is_input) && (gm_lives_by(l, a) & GM_BY_MODULE) == 0;
 }
 
@@ -289,10 +288,11 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     if (!gm_case_may_accuse(c, may_be_held))
         return;
-    GM_FREED struct collected *stacks = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *stacks);
+    GM_FREED struct collected *stacks = gm_lives_of_stacks(l, sizeof *stacks);
     uint64_t work = 0;
-    c->failed |= stacks == NULL;
-    for (uint32_t e = gm_next_made(l->h, 0); !c->failed && e < l->h->count; e = gm_next_made(l->h, e + 1)) {
+    if (stacks == NULL)
+        return;
+    for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = gm_made_by(l->h, e);
         const bool is_of_module = (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
         work += is_of_module;
@@ -301,15 +301,13 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
         struct collected *s = &stacks[gm_lives_stack(l, a)];
         s->worked += s->blocks > 0 && work - is_of_module > s->work;
         s->work = work;
-        s->bytes += gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
         s->at_peak += gm_lives_at_peak(l, a);
         s->blocks++;
     }
-    for (uint32_t e = (uint32_t)l->h->count; !c->failed && e > 0; e--) {
+    for (uint32_t e = (uint32_t)l->h->count; e > 0; e--) {
         const uint32_t a = l->h->of_event[e - 1];
         struct collected *s = a == GM_NEVER || l->h->born[a] != e ? NULL : &stacks[gm_lives_stack(l, a)];
-        if (s == NULL || s->at_peak < LEAST_IN_LIST || s->worked + 1 < s->blocks || s->bytes < l->at_peak / LIST_PART ||
-            !may_be_listed(l, a))
+        if (s == NULL || s->at_peak < LEAST_IN_LIST || s->worked + 1 < s->blocks || !may_be_listed(l, a))
             continue;
         if (s->last > 0 && s->last < l->h->freed[a])
             gm_set_end(&set, a, s->last);
@@ -371,7 +369,7 @@ void gm_find_retained_in_round(struct gm_case *c, const struct gm_rule *rule)
     struct gm_backward pass = {GM_NEVER, 0};
     size_t from = 0, graphs = 0;
     uint32_t end = 0;
-    for (uint32_t e = 0; l->phase != NULL && !c->failed && e < l->h->count; e++) {
+    for (uint32_t e = 0; e < l->h->count; e++) {
         const uint32_t a = gm_made_by(l->h, e);
         if (a == GM_NEVER || (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0)
             continue;

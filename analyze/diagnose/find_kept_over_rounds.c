@@ -15,7 +15,6 @@ enum {
     LEAST_ROUNDS = 3,     /* of which something is left, or it does not pile up */
     LEAST_STALE = 2,      /* rounds that end with something of theirs in use, or it is no habit */
     LEAST_AFTER = 3,      /* of a call: then it made no output */
-    MANY_STACKS = 8,      /* of a graph: outputs and features are of fewer */
     LEAK_ROUNDS = 10,     /* of which little is left each: a slow leak */
     LEAK_SHARE = 20,      /* parts of what a round needs else, */
     BEGINNING = 3,        /* parts of a round: what is made before the last one of them is used in it */
@@ -48,7 +47,7 @@ struct gm_habit {
 
 static bool is_made(const struct gm_lives *l, size_t a)
 {
-    return l->taken[a] != GM_TAKEN && l->h->born[a] > 0 && gm_requested(l->h, a) > 0 &&
+    return l->taken[a] != GM_TAKEN && l->h->born[a] > 0 &&
            (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_COPYING | GM_BY_LOADING)) == 0;
 }
 
@@ -69,8 +68,7 @@ bool gm_is_of_round(const struct gm_lives *l, size_t a)
 /* So many rounds begin between its birth and its end. */
 static uint32_t outlived(const struct gm_lives *l, size_t a)
 {
-    const uint32_t end = l->h->freed[a] == GM_NEVER ? (uint32_t)l->h->count : l->h->freed[a];
-    return gm_lives_round(l, end) - gm_lives_round(l, l->h->born[a]);
+    return gm_lives_round(l, l->h->freed[a]) - gm_lives_round_of(l, a);
 }
 
 /* Whether it is still there when its successor is made, and gone when that one has one: a step may seem to begin a
@@ -110,7 +108,7 @@ static bool do_all_train(const struct gm_lives *l)
 static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
 {
     const struct gm_history *h = l->h;
-    uint8_t *kinds = calloc(h->allocation_count + 1, 1);
+    uint8_t *kinds = gm_lives_scratch(l, h->allocation_count + 1, 1);
     for (uint32_t e = (uint32_t)h->count; kinds != NULL && e > 0; e--) {
         const uint32_t a = h->of_event[e - 1];
         if (a == GM_NEVER || h->born[a] != e)
@@ -145,25 +143,6 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
             if (habits[s].size != GM_ABSENT && habits[s].left >= l->rounds.n && habits[s].piled < LEAST_ROUNDS)
                 habits[s].piled = LEAST_ROUNDS;
     return kinds;
-}
-
-/* Whether most of a set were made in rounds that have a backward pass after them. */
-static bool are_of_training(const struct gm_lives *l, const struct gm_set *set)
-{
-    const struct gm_history *h = l->h;
-    size_t n = 0, at = 0;
-    uint32_t last = GM_NEVER;                           /* the round of a backward pass */
-    for (uint32_t e = (uint32_t)h->count; e > 0; e--) { /* the set is in the order of birth */
-        const uint32_t a = h->of_event[e - 1];
-        if (a == GM_NEVER || h->born[a] != e)
-            continue;
-        last = gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a) ? gm_lives_round(l, e) : last;
-        if (at < set->n && set->v[set->n - 1 - at].allocation == a) {
-            n += last == gm_lives_round(l, e);
-            at++;
-        }
-    }
-    return n * 2 > set->n;
 }
 
 /* What becomes of what was made beside those of a set in one forward pass. */
@@ -248,9 +227,9 @@ static struct beside look_beside(const struct gm_lives *l, const struct gm_set *
     return all;
 }
 
-/* Whether those of a set go together, when all that come in their place are there, as a variable's content does: hooks
+/* Whether what is stale goes together, when all that come in their place are there, as a variable's content does: hooks
  * put one after the other in its place. */
-static bool go_at_once(const struct gm_lives *l, const struct gm_set *set, const uint8_t *kinds)
+static bool go_at_once(const struct gm_lives *l, const uint8_t *kinds)
 {
     size_t groups = 0, gone = 0;
     bool is_open = false;
@@ -266,7 +245,7 @@ static bool go_at_once(const struct gm_lives *l, const struct gm_set *set, const
             is_open = true;
         }
     }
-    return set->n > 0 && groups * 2 <= gone;
+    return groups * 2 <= gone;
 }
 
 /* How the bytes of a set are spread: a graph is made by several operators, or several times in each round by one. */
@@ -274,7 +253,6 @@ struct spread {
     uint64_t bytes, most; /* of all; of the stack that has most */
     size_t stacks;        /* that have a part worth a word */
     size_t of_modules;    /* stacks in modules, where something is trained: what one makes the next one reads */
-    bool is_of_number;    /* there, one that has a part worth a word makes numbers, too: of what it leaves on its way */
     size_t blocks, most_blocks, module_blocks;
     uint32_t most_rounds;
 };
@@ -282,9 +260,8 @@ struct spread {
 static bool is_graph(const struct spread *spread)
 {
     return spread->most < spread->bytes / 10 * 6 || spread->of_modules >= GRAPH_STACKS ||
-           (spread->stacks >= GRAPH_STACKS && spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds) ||
-           (spread->most_blocks >= GRAPH_ALIKE * (size_t)spread->most_rounds &&
-            spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds);
+           (spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds &&
+            (spread->stacks >= GRAPH_STACKS || spread->most_blocks >= GRAPH_ALIKE * (size_t)spread->most_rounds));
 }
 
 static void spread_out(const struct gm_lives *l, const struct gm_set *set, const struct gm_habit *habits, uint8_t kind,
@@ -293,7 +270,7 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
     const struct gm_history *h = l->h;
     uint32_t most = 0;
     *spread = (struct spread){.blocks = 0};
-    const bool is_trained = kind == PILED && l->has_backward && are_of_training(l, set);
+    const bool is_trained = kind == PILED && l->has_backward;
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
         bytes[gm_lives_stack(l, a)] += gm_requested(h, a);
@@ -306,9 +283,6 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
         spread->of_modules +=
             is_trained && (l->by[s] & GM_BY_MODULE) != 0 && bytes[s] >= spread->bytes / GRAPH_SMALL && bytes[s] > 0;
     }
-    for (size_t a = 0; is_trained && a < h->allocation_count; a++)
-        spread->is_of_number |= h->born[a] > 0 && gm_requested(h, a) <= GM_LOSS_BYTES &&
-                                bytes[gm_lives_stack(l, a)] > spread->bytes / GRAPH_PART;
     spread->most_rounds = kind == STALE ? habits[most].stale : habits[most].piled;
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
@@ -342,13 +316,11 @@ static uint32_t sum_of(const struct gm_lives *l, const struct gm_set *set)
 /* A sum or a loss that holds a graph is made after what it holds, before a forward pass of the next round, and lives
  * on: the stack that makes the last such number of most rounds, which may begin at the optimizer's step; 0: there is
  * none. The set is in the order of birth. */
-static uint32_t number_of(struct gm_case *c, const struct gm_set *set)
+static uint32_t number_of(const struct gm_lives *l, const struct gm_set *set)
 {
-    const struct gm_lives *l = c->lives;
-    GM_FREED uint32_t *votes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *votes);
+    GM_FREED uint32_t *votes = gm_lives_of_stacks(l, sizeof *votes);
     uint32_t round = GM_NEVER, last = 0, most = 0; /* the round of what is held; GM_NEVER: it is over */
     size_t i = 0;
-    c->failed |= votes == NULL;
     for (uint32_t e = 0; votes != NULL && e < l->h->count; e++) {
         const uint32_t a = gm_made_by(l->h, e);
         if (a == GM_NEVER || gm_lives_is_of_engine(l, a) || (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0)
@@ -369,21 +341,18 @@ static uint32_t number_of(struct gm_case *c, const struct gm_set *set)
             (gm_lives_by(l, a) & GM_BY_MODULE) == 0)
             last = gm_lives_stack(l, a);
     }
-    return votes != NULL && most != 0 && votes[most] >= LEAST_STALE ? most : 0;
+    return votes != NULL && votes[most] >= LEAST_STALE ? most : 0;
 }
 
 /* What a set is: tensors that a variable or a list holds, graphs, outputs of layers that a hook holds. A graph may be
  * the branch that ends in a number that is held: what passes before it begins says nothing. */
 enum shape { SINGLE, GRAPH, FEATURES };
 
-static enum shape shape_of(struct gm_case *c, const struct gm_set *set, const struct spread *spread,
+static enum shape shape_of(const struct gm_lives *l, const struct gm_set *set, const struct spread *spread,
                            const uint8_t *kinds, uint8_t kind)
 {
-    const struct gm_lives *l = c->lives;
     const struct beside beside = look_beside(l, set, kinds, kind);
-    const bool is_branch = kind == PILED && l->has_backward && spread->stacks >= GRAPH_STACKS &&
-                           (spread->is_of_number || spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds) &&
-                           (sum_of(l, set) != 0 || number_of(c, set) != 0);
+    const bool is_branch = kind == PILED && l->has_backward && (sum_of(l, set) != 0 || number_of(l, set) != 0);
     const bool are_few = kind == STALE && spread->blocks < GM_LEAST_FEATURES * (size_t)spread->most_rounds;
     if (beside.used + (are_few ? beside.ended : 0) < spread->bytes * (is_branch ? OF_BRANCH : 1) / CONSUMED &&
         beside.kept * DENSE >= (is_branch ? beside.between : beside.passing) && is_graph(spread) &&
@@ -391,21 +360,19 @@ static enum shape shape_of(struct gm_case *c, const struct gm_set *set, const st
         return GRAPH;
     return gm_max(spread->module_blocks, kind == PILED ? 0 : spread->most_blocks) >=
                        GM_LEAST_FEATURES * (size_t)spread->most_rounds &&
-                   (kind == PILED || !go_at_once(l, set, kinds))
+                   (kind == PILED || !go_at_once(l, kinds))
                ? FEATURES
                : SINGLE;
 }
 
 /* The allocations of that kind, of stacks that make a habit of it. */
-static enum shape collect(struct gm_case *c, const uint8_t *kinds, const struct gm_habit *habits, uint8_t kind,
+static enum shape collect(const struct gm_lives *l, const uint8_t *kinds, const struct gm_habit *habits, uint8_t kind,
                           struct gm_set *set)
 {
-    const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
-    GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
+    GM_FREED uint64_t *bytes = gm_lives_of_stacks(l, sizeof *bytes);
     struct spread spread = {.bytes = 0};
-    c->failed |= bytes == NULL;
-    for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
+    for (size_t a = 0; bytes != NULL && a < h->allocation_count; a++) {
         const struct gm_habit *habit = &habits[gm_lives_stack(l, a)];
         const bool is_piled = habit->piled >= LEAST_ROUNDS, is_last = kinds[a] == LEFT && h->freed[a] == GM_NEVER;
         if (kind == STALE ? (kinds[a] == STALE || is_last) && habit->stale >= LEAST_STALE && !is_piled
@@ -414,13 +381,13 @@ static enum shape collect(struct gm_case *c, const uint8_t *kinds, const struct 
     }
     if (set->n > 0)
         spread_out(l, set, habits, kind, bytes, &spread);
-    return set->n == 0 ? SINGLE : shape_of(c, set, &spread, kinds, kind);
+    return set->n == 0 ? SINGLE : shape_of(l, set, &spread, kinds, kind);
 }
 
 /* Whether classify() may tell of it, or add_held() add it. */
 static bool may_be_kept(const struct gm_lives *l, size_t a)
 {
-    return (outlived(l, a) > 0 || (l->phase != NULL && !gm_lives_goes_in_backward(l, a))) &&
+    return (outlived(l, a) > 0 || (l->has_backward && !gm_lives_goes_in_backward(l, a))) &&
            (gm_is_of_round(l, a) || (is_set_up(l, a) && is_made(l, a)));
 }
 
@@ -438,12 +405,12 @@ static bool is_pile(const struct gm_history *h, const struct gm_set *set)
  * parts of the first forward pass, as steps of a recurrent network, and what they leave is what that pass needs. */
 static bool may_be_of_one_pass(const struct gm_lives *l)
 {
-    bool is_new = l->has_oom && !l->has_backward && l->first_oom < l->h->count;
+    bool is_new = l->has_oom && !l->has_backward;
     const uint32_t stack = is_new ? gm_lives_stack_at(l, l->first_oom) : GM_STACK_EMPTY,
                    last = gm_lives_round(l, l->first_oom);
     for (size_t a = 0; is_new && a < l->h->allocation_count; a++)
-        is_new = gm_lives_stack(l, a) != stack || l->h->born[a] == 0 || gm_lives_round_of(l, a) >= last;
-    return is_new && stack != GM_STACK_EMPTY;
+        is_new = gm_lives_stack(l, a) != stack || gm_lives_round_of(l, a) >= last;
+    return is_new;
 }
 
 static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *set)
@@ -452,44 +419,37 @@ static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *s
     if (!gm_case_may_accuse(c, may_be_kept))
         return SINGLE;
     if (l->habits == NULL)
-        l->habits = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *l->habits);
+        l->habits = gm_lives_of_stacks(l, sizeof *l->habits);
     if (l->habits != NULL && l->kinds == NULL)
         l->kinds = classify(l, l->habits);
-    c->failed |= l->kinds == NULL;
-    const enum shape shape = l->kinds == NULL ? SINGLE : collect(c, l->kinds, l->habits, kind, set);
+    const enum shape shape = l->kinds == NULL ? SINGLE : collect(l, l->kinds, l->habits, kind, set);
     if (kind == PILED && (!is_pile(l->h, set) || may_be_of_one_pass(l)))
         set->n = 0;
     return shape;
 }
 
-/* Those of the rounds before the trace: what is there to the end of what the same stacks made; where nobody knows who
- * did, of their sizes, if it is nothing else. They would have gone with their rounds. */
-static void add_older(struct gm_case *c, struct gm_set *set)
+/* Those of the rounds before the trace: what is there to the end of what the same stacks made. They would have gone
+ * with their rounds. */
+static void add_older(const struct gm_lives *l, struct gm_set *set)
 {
-    const struct gm_lives *l = c->lives;
-    GM_FREED bool *is_of_set = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_of_set);
-    GM_FREED struct gm_sizes sizes = {.v = NULL};
-    c->failed |= is_of_set == NULL || !gm_sizes_of_set(&sizes, l, set);
-    for (size_t i = 0; !c->failed && i < set->n; i++)
+    GM_FREED bool *is_of_set = gm_lives_of_stacks(l, sizeof *is_of_set);
+    if (is_of_set == NULL)
+        return;
+    for (size_t i = 0; i < set->n; i++)
         is_of_set[gm_lives_stack(l, set->v[i].allocation)] = true;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
-        const uint32_t stack = gm_lives_stack(l, a);
-        if (l->h->born[a] == 0 && l->taken[a] != GM_TAKEN && gm_lives_is_left(l, a) &&
-            (stack > GM_STACK_EMPTY ? is_of_set[stack]
-                                    : !gm_lives_is_of_weights(l, a) && gm_sizes_has(&sizes, gm_requested(l->h, a))))
+    is_of_set[GM_STACK_EMPTY] = false; /* nobody knows who made it */
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (l->h->born[a] == 0 && l->taken[a] != GM_TAKEN && gm_lives_is_left(l, a) && is_of_set[gm_lives_stack(l, a)])
             gm_set_drop(set, a);
-    }
 }
 
 /* What holds a graph is made last: the stack that made the last tensor of most rounds that outlives its round; 0: there
  * is none. */
-static uint32_t root_of(struct gm_case *c)
+static uint32_t root_of(struct gm_lives *l)
 {
-    struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
-    GM_FREED uint32_t *votes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *votes);
+    GM_FREED uint32_t *votes = gm_lives_of_stacks(l, sizeof *votes);
     uint32_t round = 0, last = 0, most = 0;
-    c->failed |= votes == NULL;
     for (uint32_t e = 0; votes != NULL && e < h->count; e++) {
         const uint32_t a = gm_made_by(h, e);
         if (a == GM_NEVER || (gm_lives_by(l, a) & GM_BY_NOBODY) != 0)
@@ -517,17 +477,12 @@ static bool makes_loss(const struct gm_lives *l, uint32_t stack)
 
 /* Whether most of what that line makes goes in its round: it holds nothing, and is only the last to make something
  * before a round ends. */
-static bool is_bystander(struct gm_case *c, const char *line)
+static bool is_bystander(struct gm_lives *l, const char *line)
 {
-    struct gm_lives *l = c->lives;
     uint64_t kept = 0, gone = 0;
-    for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const char *site =
-            l->h->born[a] == 0 ? "" : gm_names_site(&l->names, (struct gm_stack_id){gm_lives_stack(l, a)});
-        c->failed |= site == NULL;
-        if (site != NULL && strcmp(site, line) == 0)
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (l->h->born[a] > 0 && strcmp(gm_lives_site(l, gm_lives_stack(l, a)), line) == 0)
             *(outlived(l, a) > 0 ? &kept : &gone) += gm_requested(l->h, a);
-    }
     return gone > kept;
 }
 
@@ -535,7 +490,7 @@ static bool is_bystander(struct gm_case *c, const char *line)
 static struct gm_backward *next_backwards(const struct gm_lives *l, const struct gm_set *set)
 {
     const struct gm_history *h = l->h;
-    struct gm_backward *passes = calloc(set->n + 1, sizeof *passes), now = {GM_NEVER, GM_NEVER};
+    struct gm_backward *passes = gm_lives_scratch(l, set->n + 1, sizeof *passes), now = {GM_NEVER, GM_NEVER};
     bool is_inside = false;
     size_t left = set->n;
     for (uint32_t e = (uint32_t)h->count; passes != NULL && e > 0; e--) {
@@ -561,7 +516,7 @@ static void add_held(struct gm_case *c, struct gm_set *set)
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
     struct gm_set held = {.v = NULL};
-    for (size_t a = 0; l->phase != NULL && a < h->allocation_count; a++) {
+    for (size_t a = 0; a < h->allocation_count; a++) {
         const struct gm_habit *habit = &l->habits[gm_lives_stack(l, a)];
         if (l->kinds[a] == 0 && gm_is_of_round(l, a) && (habit->piled >= LEAST_ROUNDS || habit->stale >= LEAST_STALE) &&
             !gm_lives_goes_in_backward(l, a))
@@ -571,7 +526,6 @@ static void add_held(struct gm_case *c, struct gm_set *set)
     for (size_t i = 0; passes != NULL && i < held.n; i++)
         if (passes[i].from < h->freed[held.v[i].allocation])
             gm_set_end(set, held.v[i].allocation, GM_REMEDY_NEVER);
-    c->failed |= passes == NULL;
     gm_case_free_set(c, &held);
 }
 
@@ -591,14 +545,13 @@ uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set)
 {
     const struct gm_history *h = c->lives->h;
     GM_FREED struct gm_backward *passes = next_backwards(c->lives, set);
-    c->failed |= passes == NULL;
     for (size_t i = 0, next; passes != NULL && i < set->n; i = next) {
         const struct gm_backward pass = passes[i];
         next = i + 1;
-        while (next < set->n && h->born[set->v[next].allocation] < pass.from && pass.from != GM_NEVER)
+        while (next < set->n && h->born[set->v[next].allocation] < pass.from)
             next++;
         uint32_t at = pass.from;
-        for (size_t k = next; pass.from != GM_NEVER && k-- > i;) {
+        for (size_t k = next; k-- > i;) {
             at = after_gradient_of(c->lives, set->v[k].allocation, at, pass.to,
                                    at + (pass.to - at) / (uint32_t)(k - i + 1));
             set->v[k].gone = at < set->v[k].gone ? at : set->v[k].gone;
@@ -652,7 +605,8 @@ bool gm_goes_on(struct gm_case *c)
 {
     struct gm_set set = {.v = NULL};
     bool does = !c->lives->has_backward && collect_kind(c, PILED, &set) == GRAPH && set.n > 0;
-    does = does && sum_of(c->lives, &set) == 0 && number_of(c, &set) == 0 && !makes_loss(c->lives, root_of(c));
+    does = does && sum_of(c->lives, &set) == 0 && number_of(c->lives, &set) == 0 &&
+           !makes_loss(c->lives, root_of(c->lives));
     gm_case_free_set(c, &set);
     return does;
 }
@@ -671,14 +625,12 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
     }
     if (shape == GRAPH && kind == PILED) {
         const uint32_t sum = sum_of(l, &set);
-        number = sum != 0 ? sum : number_of(c, &set);
-        const uint32_t held = number != 0 ? number : root_of(c);
+        number = sum != 0 ? sum : number_of(l, &set);
+        const uint32_t held = number != 0 ? number : root_of(l);
         /* who called that line is told if it is not in the function that calls what is kept */
         const bool is_beside =
             number != 0 && gm_lives_is_beside(l, number, gm_lives_stack(l, set.v[0].allocation), SIZE_MAX / 2);
-        root = held == 0                  ? NULL
-               : number == 0 || is_beside ? gm_names_site(&l->names, (struct gm_stack_id){held})
-                                          : gm_lives_place(l, number);
+        root = held == 0 ? NULL : number == 0 || is_beside ? gm_lives_site(l, held) : gm_lives_place(l, number);
     }
     if (shape == GRAPH && kind == STALE) {
         add_held(c, &set);
@@ -686,9 +638,9 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
         root = gm_lives_backward(l, next_forward(l, gm_go_with_backward(c, &set)), false);
     }
     if (kind == PILED)
-        add_older(c, &set);
+        add_older(l, &set);
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
-    if (f == NULL || root == NULL || (kind == PILED && number == 0 && is_bystander(c, root)))
+    if (f == NULL || root == NULL || (kind == PILED && number == 0 && is_bystander(l, root)))
         return;
     const char *from = number != 0 ? strstr(f->site, GM_SITE_FROM) : NULL;
     f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root,
@@ -755,21 +707,6 @@ static struct left look_at_left(const struct gm_lives *l, const struct gm_set *s
     return left;
 }
 
-/* Whether nobody trains, and most of the set are what a model made: a graph, which has of many lines what they made. */
-static bool is_of_inference(const struct gm_lives *l, const struct gm_set *set, enum shape shape)
-{
-    GM_FREED bool *is_met = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_met);
-    size_t inside = 0, stacks = 0;
-    for (size_t i = 0; is_met != NULL && !l->has_backward && shape == GRAPH && i < set->n; i++) {
-        const uint32_t stack = gm_lives_stack(l, set->v[i].allocation);
-        const bool is_inside = (gm_lives_by(l, set->v[i].allocation) & GM_BY_MODULE) != 0;
-        inside += is_inside;
-        stacks += is_inside && !is_met[stack];
-        is_met[stack] = true;
-    }
-    return stacks >= MANY_STACKS && inside * 2 > set->n;
-}
-
 /* A leak is small; or nobody wants what is kept: in training it was made in the midst of the model, or it is of rounds
  * here and there, as if some key was new to a cache; or its own round uses it, and nothing does later. */
 static void find_leak(struct gm_case *c, const struct gm_rule *rule)
@@ -778,7 +715,7 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     uint64_t bytes = 0, inside = 0, at_end = 0;
     const enum shape shape = collect_kind(c, PILED, &set);
-    if (l->rounds.n < LEAK_ROUNDS || set.n == 0) {
+    if (l->rounds.n < LEAK_ROUNDS || set.n == 0 || (shape == GRAPH && !l->has_backward)) {
         gm_case_free_set(c, &set);
         return;
     }
@@ -793,7 +730,7 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
     const struct left left = look_at_left(l, &set, bytes);
     const bool is_odd = left.rounds * 2 < left.last - left.first && left.alike * 2 < left.rounds;
     const bool is_used = !l->has_backward && left.used * 2 > left.rounds && !left.is_joined;
-    const bool is_cache = left.rounds >= LEAK_ROUNDS && shape != GRAPH && (is_used || (is_odd && shape == SINGLE));
+    const bool is_cache = left.rounds >= LEAK_ROUNDS && shape != GRAPH && (is_used || is_odd);
     const bool is_inside = left.rounds >= LEAK_ROUNDS && shape == SINGLE && inside > bytes / 2;
     struct gm_rule bounded = *rule;
     if (is_cache) {
@@ -802,27 +739,20 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
         bounded.snippet = "  cache[key] = make(key)\n"
                           "+ if len(cache) > 16: cache.pop(next(iter(cache)))";
     }
-    const bool is_graph = is_of_inference(l, &set, shape);
-    const bool are_results = !l->has_backward && !is_cache && bytes / set.n > A_FEW_NUMBERS;
-    if (is_graph || are_results) {
-        const struct gm_rule *like = gm_rule_named(is_graph ? "no-inference-mode" : "tensors-in-a-list");
-        bounded.title = is_graph ? gm_rule_named("loss-keeps-graph")->title : bounded.title;
-        bounded.brief = like->brief;
-        bounded.fix = like->fix;
-        bounded.snippet = like->snippet;
-        bounded.cost = like->cost;
+    if (!l->has_backward && shape != GRAPH && !is_cache && bytes / set.n > A_FEW_NUMBERS) {
+        const struct gm_rule *list = gm_rule_named("tensors-in-a-list");
+        bounded.brief = list->brief;
+        bounded.fix = list->fix;
+        bounded.snippet = list->snippet;
+        bounded.cost = list->cost;
     }
     if (at_end < bytes / 2 || (bytes / l->rounds.n > of_round && !is_inside && !is_cache))
         set.n = 0;
-    add_older(c, &set);
+    add_older(l, &set);
     gm_case_accuse(c, &bounded, &set, false,
                    is_cache ? "it is left of rounds of the loop, to its end, and is used in its own, like a cache "
                               "that nothing bounds"
-                   : is_graph
-                       ? "what many lines of a model made is left of every round of the loop, to its end, and no "
-                         "backward pass is in the trace, so something that lives on, as a cache that is written "
-                         "in place, has its graph"
-                       : "a little more is left of every round of the loop, to its end");
+                            : "a little more is left of every round of the loop, to its end");
 }
 
 /* ---- the rules --------------------------------------------------------------------------------------------------- */
@@ -840,7 +770,7 @@ static void find_list(struct gm_case *c, const struct gm_rule *rule)
 {
     accuse_if(c, rule, PILED, SINGLE,
               "one is left of every round of the loop, rounds later, so something collects them");
-    if (c->failed || gm_case_found(c, rule->id) != NULL || (c->lives->has_backward && c->lives->phase == NULL))
+    if (c->failed || gm_case_found(c, rule->id) != NULL)
         return;
     struct gm_set stale = {.v = NULL}; /* a graph that is kept has all that its layers made, as if a list had it */
     const bool is_graph = collect_kind(c, STALE, &stale) == GRAPH && stale.n > 0;
@@ -883,11 +813,10 @@ static const struct gm_rule rules[] = {
          "trained); or of at least 10: here and there, of less than every second one, or, in training, made in the "
          "midst of a call of a model, or, where nothing is trained, before modules make a third or more of what the "
          "round makes, and nothing is made of all of it; if these are single tensors; what is older than the trace and "
-         "there to the end, of the same stacks, or, without one, of their sizes, counts, too",
+         "there to the end, of the same stacks, counts, too",
      .what_to_do =
-         "`history.append(value.item())`; a bound for caches; where nothing is trained `append(tensor.cpu())` of what "
-         "is "
-         "larger than a few numbers, and `torch.inference_mode()` if 8 stacks or more of a model made most of it"},
+         "`history.append(value.item())`; a bound for caches; where nothing is trained `append(tensor.cpu())` "
+         "of what is larger than a few numbers"},
     {.id = "loss-keeps-graph",
      .grows = true,
      .title = "Graphs of past rounds are kept",
@@ -903,8 +832,8 @@ static const struct gm_rule rules[] = {
              "later, or two at the end, and no backward pass gives it up, of at least 3 rounds, or is left in as many "
              "bytes by each of 3 that all train, "
              "and, with what is older, holds 1 % of the peak; by several stacks, or by 3 a round of which one stack "
-             "makes 2, or by 2 of "
-             "modules in rounds with a backward pass; if that is a fifth of what the same calls of the model made (in "
+             "makes 2, or by 2 of modules in a run that trains; if that is a fifth of what the same calls of the model "
+             "made (in "
              "training, where a number made after it is held, too: a fifth of what they made from its first to its "
              "last), and backward passes use little between. Info: at least 3 forward passes, each with a loss, are "
              "there at the peak, and no backward pass since has used what they made before it",
@@ -920,7 +849,7 @@ static const struct gm_rule rules[] = {
      .cost = "a copy to the host for each",
      .means = "Results are collected where they were made, on the device, round after round.",
      .when = "the same, if it is no such graph; or at least 8 tensors of one stack outside of modules that are "
-             "there at the peak, hold a tenth of it, and between which a module worked each time, if no backward pass "
+             "there at the peak, and between which a module worked each time, if no backward pass "
              "frees them",
      .what_to_do = "`outputs.append(out.cpu())`"},
     {.id = "retain-graph",

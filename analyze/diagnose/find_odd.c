@@ -16,7 +16,7 @@ enum { LEAST_ROUNDS = 4, MOST_IN_CALL = 3 };
 static uint64_t *peaks_of_rounds(const struct gm_lives *l)
 {
     const struct gm_history *h = l->h;
-    uint64_t *peaks = calloc(l->rounds.n + 1, sizeof *peaks);
+    uint64_t *peaks = gm_lives_scratch(l, l->rounds.n + 1, sizeof *peaks);
     uint64_t now = 0;
     for (size_t a = 0; peaks != NULL && a < h->allocation_count; a++)
         now += h->born[a] == 0 ? gm_requested(h, a) : 0;
@@ -87,12 +87,8 @@ static void find_outlier(struct gm_case *c, const struct gm_rule *rule)
     uint32_t odd = 0, next = 0;
     uint64_t same = 0, all = 0;
     char size[2][GM_SIZE_TEXT];
-    c->failed |= peaks == NULL;
-    if (!c->failed && stands_out(l, peaks, &odd, &next)) {
-        const struct gm_roster *roster = gm_lives_roster(c->lives);
-        c->failed |= roster == NULL;
-        if (roster != NULL)
-            shrink(l, roster, odd, next, &set, &same, &all);
+    if (peaks != NULL && stands_out(l, peaks, &odd, &next)) {
+        shrink(l, l->roster, odd, next, &set, &same, &all);
         if (same < all / 4 * 3) /* another kind of work */
             set.n = 0;
         gm_case_accuse(c, rule, &set, false,
@@ -143,9 +139,8 @@ static bool is_passing(const struct gm_lives *l, size_t a)
 }
 
 /* false: something else is as large, there are many, or they come from elsewhere. */
-static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants *g)
+static bool collect_giants(const struct gm_lives *l, struct gm_set *set, struct giants *g)
 {
-    const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
     uint64_t size = 0;
     uint32_t begun = 0, last = 0, before; /* the stack that made the one before */
@@ -158,7 +153,7 @@ static bool collect_giants(struct gm_case *c, struct gm_set *set, struct giants 
         }
     for (size_t a = 0; a < h->allocation_count; a++)
         has_others |= h->born[a] == 0 && gm_requested(h, a) > size / GAP;
-    for (uint32_t e = 0; !c->failed && !has_others && size > 0 && e < h->count; e++) {
+    for (uint32_t e = 0; !has_others && size > 0 && e < h->count; e++) {
         const uint32_t a = h->of_event[e];
         const uint64_t bytes = a == GM_NEVER ? 0 : gm_requested(h, a);
         before = last;
@@ -206,7 +201,7 @@ static void find_giant_of_peak(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     struct giants g = {.largest = 0};
     char size[GM_SIZE_TEXT];
-    if (!collect_giants(c, &set, &g)) {
+    if (!collect_giants(l, &set, &g)) {
         gm_case_free_set(c, &set);
         return;
     }

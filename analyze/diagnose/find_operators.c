@@ -322,11 +322,11 @@ static bool are_multiplied(const struct gm_lives *l, uint64_t size)
  * backward pass uses them. Kernels, filters and distances of all pairs need neither. */
 static bool are_of_layers(const struct gm_lives *l, uint64_t size, const bool *makes)
 {
-    bool has_weights = false, is_used = !l->has_backward || l->phase == NULL;
+    bool has_weights = false, is_used = !l->has_backward;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         has_weights |= gm_lives_is_role(l, a, GM_ROLE_PARAMETER);
         is_used = is_used || (makes[gm_lives_stack(l, a)] && is_size_of(gm_requested(l->h, a), size) &&
-                              l->h->freed[a] <= l->h->count && l->phase[l->h->freed[a] - 1] == GM_PHASE_BACKWARD);
+                              gm_lives_phase(l, l->h->freed[a] - 1) == GM_PHASE_BACKWARD);
     }
     return calls_layers(l) || (has_weights && is_used);
 }
@@ -355,27 +355,25 @@ static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
 
 /* Rounds of other lengths have other sizes: for each round the largest that lines make which somewhere make one of that
  * size, and `size` where they make nothing worth a word. `makes` is the stacks of those lines then. NULL: no memory. */
-static uint64_t *sizes_of_rounds(struct gm_case *c, uint64_t size, bool (*is_of)(uint64_t, uint64_t), bool *makes)
+static uint64_t *sizes_of_rounds(struct gm_lives *l, uint64_t size, bool (*is_of)(uint64_t, uint64_t), bool *makes)
 {
-    struct gm_lives *l = c->lives;
-    const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
-    uint64_t *sizes = calloc(l->rounds.n + 1, sizeof *sizes);
-    GM_FREED bool *is_met = calloc(stacks, sizeof *is_met);
-    bool ok = sizes != NULL && is_met != NULL;
-    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+    uint64_t *sizes = gm_lives_scratch(l, l->rounds.n + 1, sizeof *sizes);
+    GM_FREED bool *is_met = gm_lives_of_stacks(l, sizeof *is_met);
+    if (*l->failed)
+        return sizes;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         is_met[gm_lives_stack(l, a)] |= l->h->born[a] > 0 && is_of(gm_requested(l->h, a), size);
-    for (size_t s = 0; ok && s < stacks; s++)
+    for (size_t s = 0; s < l->snapshot->stacks.count; s++)
         makes[s] = makes[s] && is_met[s];
-    ok = ok && gm_lives_mark_lines(l, makes); /* also as evaluation calls them */
-    for (size_t a = 0; ok && a < l->h->allocation_count; a++) {
+    gm_lives_mark_lines(l, makes); /* also as evaluation calls them */
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
         uint64_t *largest = &sizes[gm_lives_round(l, l->h->born[a])];
         const uint64_t bytes = gm_requested(l->h, a);
         if (l->h->born[a] > 0 && makes[gm_lives_stack(l, a)] && bytes > *largest && bytes <= size)
             *largest = bytes;
     }
-    for (size_t r = 0; ok && r <= l->rounds.n; r++)
+    for (size_t r = 0; r <= l->rounds.n; r++)
         sizes[r] = sizes[r] < l->at_peak / GM_LEAST_SHARE ? size : sizes[r];
-    c->failed |= !ok;
     return sizes;
 }
 
@@ -388,23 +386,26 @@ static bool is_gradient_of_none(const struct gm_lives *l, const struct gm_sizes 
 
 /* The sizes that lines make elsewhere of which all is scores where they make those of `size`: as an encoder calls what
  * a decoder calls, too. */
-static bool sizes_of_calls(struct gm_lives *l, uint64_t size, const bool *makes, struct gm_sizes *sizes)
+static void sizes_of_calls(struct gm_lives *l, uint64_t size, const bool *makes, struct gm_sizes *sizes)
 {
-    const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
-    GM_FREED bool *has_scores = calloc(stacks, sizeof *has_scores), *has_others = calloc(stacks, sizeof *has_others);
+    GM_FREED bool *has_scores = gm_lives_of_stacks(l, sizeof *has_scores);
+    GM_FREED bool *has_others = gm_lives_of_stacks(l, sizeof *has_others);
     GM_FREED struct gm_set set = {.v = NULL};
-    bool ok = has_scores != NULL && has_others != NULL;
-    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+    if (*l->failed)
+        return;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         has_scores[gm_lives_stack(l, a)] |= makes[gm_lives_stack(l, a)] && is_size_of(gm_requested(l->h, a), size);
-    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         has_others[gm_lives_stack(l, a)] |=
             has_scores[gm_lives_stack(l, a)] && !is_size_of(gm_requested(l->h, a), size);
-    ok = ok && gm_lives_mark_lines(l, has_scores) && gm_lives_mark_lines(l, has_others);
-    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+    gm_lives_mark_lines(l, has_scores);
+    gm_lives_mark_lines(l, has_others);
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         if (has_scores[gm_lives_stack(l, a)] && !has_others[gm_lives_stack(l, a)] &&
             gm_requested(l->h, a) > size / OF_ROWS)
             gm_set_drop(&set, a);
-    return ok && !set.failed && gm_sizes_of_set(sizes, l, &set);
+    *l->failed |= set.failed;
+    gm_sizes_of_set(sizes, l, &set);
 }
 
 /* Of that size, or as other types and masks have it; what autograd makes for them is no mask. */
@@ -414,20 +415,18 @@ static bool is_score(const struct gm_lives *l, size_t a, uint64_t size, const st
     const uint64_t bytes = gm_requested(l->h, a);
     if ((gm_lives_by(l, a) & GM_BY_NOBODY) != 0)
         return is_size_of(bytes, size) && bytes > size / 4;
-    return makes[gm_lives_stack(l, a)] &&
-           (is_size_of(bytes, size) || gm_sizes_has(elsewhere, bytes) || gm_sizes_has(elsewhere, 2 * bytes) ||
-            gm_sizes_has(elsewhere, 4 * bytes) || (bytes % 2 == 0 && gm_sizes_has(elsewhere, bytes / 2)));
+    return makes[gm_lives_stack(l, a)] && (is_size_of(bytes, size) || gm_sizes_has(elsewhere, bytes) ||
+                                           gm_sizes_has(elsewhere, 2 * bytes) || gm_sizes_has(elsewhere, 4 * bytes));
 }
 
 /* All that these lines made, and that are not there for good. */
-static void collect_scores(struct gm_case *c, struct gm_set *set, const struct gm_sizes *weights, uint64_t size,
+static void collect_scores(struct gm_lives *l, struct gm_set *set, const struct gm_sizes *weights, uint64_t size,
                            bool *makes)
 {
-    struct gm_lives *l = c->lives;
     GM_FREED struct gm_sizes elsewhere = {.v = NULL};
-    GM_FREED uint64_t *sizes = size == 0 ? NULL : sizes_of_rounds(c, size, is_size_of, makes);
-    c->failed |= size > 0 && !c->failed && !sizes_of_calls(l, size, makes, &elsewhere);
-    for (size_t a = 0; !c->failed && size > 0 && a < l->h->allocation_count; a++)
+    GM_FREED uint64_t *sizes = sizes_of_rounds(l, size, is_size_of, makes);
+    sizes_of_calls(l, size, makes, &elsewhere);
+    for (size_t a = 0; !*l->failed && a < l->h->allocation_count; a++)
         if (!l->taken[a] && l->h->born[a] > 0 &&
             is_score(l, a, sizes[gm_lives_round(l, l->h->born[a])], &elsewhere, makes) && !is_for_good(l, a) &&
             (!gm_lives_is_of_weights(l, a) || is_gradient_of_none(l, weights, a)))
@@ -438,7 +437,7 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    for (size_t a = 0; (l->by_any & GM_BY_MATH_ATTENTION) != 0 && !c->failed && a < l->h->allocation_count; a++)
+    for (size_t a = 0; (l->by_any & GM_BY_MATH_ATTENTION) != 0 && a < l->h->allocation_count; a++)
         if ((gm_lives_by(l, a) & GM_BY_MATH_ATTENTION) != 0 && l->h->born[a] > 0)
             gm_set_drop(&set, a);
     if (set.n > 0) {
@@ -448,13 +447,16 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
             "of positions");
         return;
     }
-    GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
+    GM_FREED bool *makes = gm_lives_of_stacks(l, sizeof *makes);
     GM_FREED struct gm_sizes weights = {.v = NULL};
-    c->failed |= !gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER) || makes == NULL;
-    uint64_t size = c->failed ? 0 : named_scores(l, &weights, makes);
-    if (makes != NULL && size == 0)
-        size = matrices_of(l, makes);
-    collect_scores(c, &set, &weights, size, makes);
+    if (makes == NULL)
+        return;
+    gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER);
+    uint64_t size = named_scores(l, &weights, makes);
+    size = size > 0 ? size : matrices_of(l, makes);
+    if (size == 0)
+        return;
+    collect_scores(c->lives, &set, &weights, size, makes);
     const char *function = gm_lives_function(c->lives, &set);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,
@@ -490,8 +492,7 @@ static bool is_of_layers(struct gm_lives *l, uint64_t size)
     uint32_t first = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint32_t stack = gm_lives_stack(l, a);
-        if (!is_call(l, a) || !is_logits_of(gm_requested(l->h, a), size) || l->h->born[a] == 0 ||
-            gm_lives_is_of_backward(l, a) || is_for_good(l, a))
+        if (!is_call(l, a) || !is_logits_of(gm_requested(l->h, a), size))
             continue;
         if (first > 0 && stack != first && !gm_lives_is_line_elsewhere(l, first, stack)) /* of another pass of it */
             return true;
@@ -508,7 +509,6 @@ static uint64_t wide_end_of(struct gm_lives *l)
 {
     uint64_t size = 0, before = 0, gradient = 0;
     bool is_wide = false, is_ended = false, is_head = false;
-    const bool is_tied = (l->by_any & GM_BY_LOOKUP) != 0; /* maybe: its gradient is a sum of two */
     size_t ends = 0, gradients = 0, in_row = 0;
     for (size_t i = 0; i < l->there.n; i++) {
         const uint32_t a = l->there.v[i];
@@ -527,7 +527,7 @@ static uint64_t wide_end_of(struct gm_lives *l)
         if (gm_lives_is_of_backward(l, a)) {
             ends += is_wide && is_head;
             is_wide = is_wide && !is_head;
-            if (is_wide && (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || (is_tied && bytes == gradient))) {
+            if (is_wide && gm_lives_is_role(l, a, GM_ROLE_GRADIENT)) {
                 is_wide = ++gradients < 2 && bytes < gradient / 2;
                 is_ended = bytes >= gradient / 2;
                 ends += is_ended;
@@ -631,7 +631,7 @@ static void mark_layers(const struct gm_lives *l, uint64_t size, bool *is_layer)
     }
     for (uint32_t e = from; e < last; e = gm_next_made(h, e + 1)) {
         const uint32_t a = gm_made_by(h, e);
-        if (a != GM_NEVER && is_logits_of(gm_requested(h, a), size) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
+        if (is_logits_of(gm_requested(h, a), size))
             is_layer[gm_lives_stack(l, a)] = true;
     }
 }
@@ -696,9 +696,8 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t refused = refused_copy(l);
     struct gm_set set = {.v = NULL};
     struct logits found = {.copies = refused > 0, .of_forward = refused > 0, .of_loss = refused > 0};
-    GM_FREED bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
-    GM_FREED bool *is_layer = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_layer);
-    c->failed |= makes == NULL || is_layer == NULL;
+    GM_FREED bool *makes = gm_lives_of_stacks(l, sizeof *makes);
+    GM_FREED bool *is_layer = gm_lives_of_stacks(l, sizeof *is_layer);
     if (c->failed)
         return;
     find_size(&found, c->lives, refused);
@@ -711,7 +710,7 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
         return;
     for (size_t i = 0; i < l->snapshot->stacks.count; i++)
         makes[i] = (l->by[i] & GM_BY_NOBODY) == 0 && !is_layer[i];
-    GM_FREED uint64_t *sizes = sizes_of_rounds(c, found.size, is_logits_of, makes);
+    GM_FREED uint64_t *sizes = sizes_of_rounds(c->lives, found.size, is_logits_of, makes);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && !is_for_good(l, a) && !is_layer[gm_lives_stack(l, a)] &&
             is_logits_of(gm_requested(l->h, a), sizes[gm_lives_round(l, l->h->born[a])]))
@@ -757,11 +756,10 @@ static bool are_casts(const struct pair *pair)
 static bool is_cast(const struct gm_lives *l, size_t a)
 {
     return !l->taken[a] && l->h->born[a] > 0 && !gm_lives_is_of_weights(l, a) &&
-           (gm_lives_by(l, a) & GM_BY_DROPOUT) == 0 && (l->h->freed[a] != GM_NEVER || !gm_lives_is_lasting(l, a)) &&
-           gm_requested(l->h, a) > 0;
+           (gm_lives_by(l, a) & GM_BY_DROPOUT) == 0 && (l->h->freed[a] != GM_NEVER || !gm_lives_is_lasting(l, a));
 }
 
-static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
+static void count_pairs(const struct gm_lives *l, struct pairs *pairs)
 {
     uint32_t casts = 0;
     for (size_t i = 0; i < l->there.n; i++) {
@@ -771,16 +769,16 @@ static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
         struct pair *pair = find_pair(pairs, gm_requested(l->h, a));
         if (pair != NULL)
             pair->weights++;
-        else if (!GM_VEC_PUSH(pairs, ((struct pair){.weight = gm_requested(l->h, a), .weights = 1})))
-            return false;
+        else
+            *l->failed |= !GM_VEC_PUSH(pairs, ((struct pair){.weight = gm_requested(l->h, a), .weights = 1}));
     }
     for (size_t i = 0; i < l->there.n; i++) {
         const uint32_t a = l->there.v[i];
         struct pair *pair = is_cast(l, a) ? find_pair(pairs, 2 * gm_requested(l->h, a)) : NULL;
         if (pair == NULL)
             continue;
-        pair->from = pair->casts == 0 || l->h->born[a] < pair->from ? l->h->born[a] : pair->from;
-        pair->to = l->h->born[a] > pair->to ? l->h->born[a] : pair->to;
+        pair->from = pair->casts == 0 ? l->h->born[a] : pair->from;
+        pair->to = l->h->born[a];
         pair->casts++;
         casts++;
     }
@@ -791,7 +789,6 @@ static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
         if (pair != NULL)
             pair->passing += l->h->born[a] > pair->from && l->h->born[a] < pair->to;
     }
-    return true;
 }
 
 /* Whether it goes as soon as what is made of it is there, which is no cast and has another size than casts; or is kept
@@ -817,13 +814,12 @@ static bool are_cast_at_use(const struct pair *pair)
     return pair->uses >= pair->weights && 4 * pair->uses >= 3 * pair->halves;
 }
 
-static void count_uses(struct gm_case *c, struct pairs *pairs)
+static void count_uses(const struct gm_lives *l, struct pairs *pairs)
 {
-    const struct gm_lives *l = c->lives;
     GM_FREED struct gm_sizes gradients = {.v = NULL};
-    c->failed |= !gm_sizes_of_role(&gradients, l, GM_ROLE_GRADIENT);
+    gm_sizes_of_role(&gradients, l, GM_ROLE_GRADIENT);
     bool has_frozen = false;
-    for (size_t i = 0; !c->failed && i < pairs->n; i++) {
+    for (size_t i = 0; i < pairs->n; i++) {
         pairs->v[i].is_trained = gm_sizes_has(&gradients, pairs->v[i].weight);
         has_frozen |= !pairs->v[i].is_trained;
     }
@@ -855,15 +851,12 @@ static bool find_frozen(struct gm_case *c, const struct gm_rule *rule, const str
         count += is_used ? pair->weights : 0;
     }
     for (size_t a = 0; gm_is_share(used, frozen, 0.6) && count >= CASTS && a < l->h->allocation_count; a++) {
-        const bool is_weight = gm_lives_is_role(l, a, GM_ROLE_PARAMETER);
         const uint64_t bytes = gm_requested(l->h, a);
-        const struct pair *weight = is_weight ? find_pair(pairs, bytes) : NULL;
-        const struct pair *of = is_weight || is_cast(l, a) ? find_pair(pairs, 2 * bytes) : NULL;
-        const bool is_half = of != NULL && !of->is_trained && are_cast_at_use(of); /* or is so already */
+        const bool is_weight = gm_lives_is_role(l, a, GM_ROLE_PARAMETER);
+        const struct pair *weight = is_weight ? find_pair(pairs, bytes) : NULL, *of = find_pair(pairs, 2 * bytes);
+        const bool is_half = of != NULL && !of->is_trained && are_cast_at_use(of); /* already */
         if (weight != NULL && !weight->is_trained && !is_half)
             gm_set_shrink(&set, a, bytes / 2);
-        else if (!is_weight && is_half && is_used_once(l, pairs, a))
-            gm_set_drop(&set, a);
     }
     of_frozen.title = "Weights that nothing trains are cast to half their size at each use";
     of_frozen.fix = "Load them in bf16 (model.bfloat16(), dtype=torch.bfloat16), all but those that an optimizer steps";
@@ -883,8 +876,8 @@ struct span {
 static struct span backward_within(const struct gm_lives *l, size_t a)
 {
     struct span found = {0};
-    for (uint32_t e = l->h->born[a]; l->phase != NULL && e < l->h->count && e + 1 < l->h->freed[a]; e++)
-        if (l->phase[e] == GM_PHASE_BACKWARD) {
+    for (uint32_t e = l->h->born[a]; e < l->h->count && e + 1 < l->h->freed[a]; e++)
+        if (gm_lives_phase(l, e) == GM_PHASE_BACKWARD) {
             found.from = found.to > 0 ? found.from : e;
             found.to = e + 1;
         }
@@ -903,7 +896,7 @@ static bool let_go_in_backward(const struct gm_lives *l, struct gm_set *set)
         const uint32_t a = change->allocation, round = gm_lives_round(l, l->h->born[a]);
         const struct span pass = backward_within(l, a);
         const bool is_late =
-            pass.to > 0 && l->h->freed[a] <= l->h->count && l->phase[l->h->freed[a] - 1] != GM_PHASE_BACKWARD;
+            pass.to > 0 && l->h->freed[a] <= l->h->count && gm_lives_phase(l, l->h->freed[a] - 1) != GM_PHASE_BACKWARD;
         first = gm_lives_round(l, l->h->born[set->v[first].allocation]) == round ? first : i;
         later += is_late && gm_lives_at_peak(l, a);
         if (is_late)
@@ -922,8 +915,8 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     uint64_t weights = 0, cast = 0;
     size_t count = 0;
-    c->failed |= !count_pairs(l, &pairs);
-    count_uses(c, &pairs);
+    count_pairs(l, &pairs);
+    count_uses(l, &pairs);
     if (find_frozen(c, rule, &pairs))
         pairs.n = 0;
     for (size_t i = 0; i < pairs.n; i++) {
@@ -932,14 +925,14 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
         cast += are_casts(&pairs.v[i]) ? pairs.v[i].weight * pairs.v[i].casts : 0;
     }
     const bool is_found = gm_is_share(cast, weights, 0.6) && count >= CASTS;
-    for (size_t a = 0; !c->failed && is_found && a < l->h->allocation_count; a++) {
+    for (size_t a = 0; is_found && a < l->h->allocation_count; a++) {
         const struct pair *pair = is_cast(l, a) ? find_pair(&pairs, 2 * gm_requested(l->h, a)) : NULL;
         if (pair != NULL && are_casts(pair))
             gm_set_drop(&set, a);
     }
-    uint32_t end; /* of the region */
-    struct gm_blame blame = {.bytes = 0};
-    c->failed |= !gm_lives_freer(l, &set, GM_BY_AUTOCAST, &end) || !gm_lives_blame(c->lives, &set, &blame);
+    const uint32_t end = gm_lives_freer(l, &set, GM_BY_AUTOCAST); /* of the region */
+    struct gm_blame blame;
+    gm_lives_blame(c->lives, &set, &blame);
     const bool is_late = l->has_backward && let_go_in_backward(l, &set);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,
@@ -1069,7 +1062,7 @@ static void find_waiting(struct gm_case *c, const struct gm_rule *rule)
     uint64_t waiting = 0, largest = 0;
     uint32_t freed_by = 0; /* the stack of Python that let go of the largest, if nothing of it made any */
     bool is_of_nobody = true;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint32_t let_go = l->h->let_go[a], freed = l->h->freed[a];
         if (let_go == GM_NEVER || freed <= let_go + 1)
             continue;
@@ -1111,7 +1104,7 @@ static const struct gm_rule rules[] = {
      .means = "Softmax(QKᵀ) is written out, or the fused kernel was refused, so that scores of sequence times sequence "
               "are in memory, and with gradients stay there until the backward pass. A fused kernel never has them.",
      .when = "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
-             "largest size, at least twice at the peak, is 4 times its other sizes of that round (or has no other, but "
+             "largest size, at least twice at the peak, is 4 times its other sizes (or has no other, but "
              "stands in two layers) and larger than what was made before, but for casts of weights, two in a row (a "
              "fused kernel makes one, its output) of which no layer with a weight makes as much at once, and no sum of "
              "each number with each other one of what is made just before, nor a softmax that adds up by scatter(); "

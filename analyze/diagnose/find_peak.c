@@ -220,12 +220,9 @@ static void drop_own(struct gm_case *c, struct gm_set *set, size_t most, uint64_
     const struct gm_lives *l = c->lives;
     const struct gm_peak_detail *peak = &c->report->timelines[most].peak;
     for (size_t i = 0; i < peak->site_count && peak->sites[i].bytes >= least; i++)
-        for (size_t a = 0; !c->failed && is_own(c->report, most, &peak->sites[i]) && a < l->h->allocation_count; a++) {
-            const char *site = gm_names_site(&c->lives->names, (struct gm_stack_id){gm_lives_stack(l, a)});
-            c->failed |= site == NULL;
-            if (site != NULL && strcmp(site, peak->sites[i].label) == 0)
+        for (size_t a = 0; is_own(c->report, most, &peak->sites[i]) && a < l->h->allocation_count; a++)
+            if (strcmp(gm_lives_site(c->lives, gm_lives_stack(l, a)), peak->sites[i].label) == 0)
                 gm_set_drop(set, a);
-        }
 }
 
 static bool is_weight_of_peak(const struct gm_lives *l, size_t a)
@@ -250,17 +247,14 @@ static bool has_other_weights(const struct gm_case *c, size_t one, size_t other)
 static const char *moved_at(struct gm_case *c, size_t least)
 {
     struct gm_lives *l = c->lives;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint32_t freed = l->h->let_go[a] > l->h->count ? 0 : l->h->let_go[a];
-        const struct gm_stack_id stack =
-            freed == 0 ? (struct gm_stack_id){GM_STACK_EMPTY} : l->snapshot->events.stack[l->h->first + freed - 1];
-        if ((l->by[stack.v] & GM_BY_MOVING) == 0)
+        const uint32_t stack = freed == 0 ? GM_STACK_EMPTY : l->snapshot->events.stack[l->h->first + freed - 1].v;
+        if ((l->by[stack] & GM_BY_MOVING) == 0)
             continue;
-        const char *site = gm_names_site(&l->names, stack);
-        c->failed |= site == NULL;
-        const struct gm_group_row *row = site == NULL ? NULL : site_named(&c->report->timelines[least], site);
+        const struct gm_group_row *row = site_named(&c->report->timelines[least], gm_lives_site(l, stack));
         if (row != NULL && row->bytes > weights_at_peak(c, least) / 2)
-            return gm_lives_place(l, stack.v);
+            return gm_lives_place(l, stack);
     }
     return NULL;
 }
@@ -276,17 +270,18 @@ static const char *dealt_at(struct gm_case *c, size_t most, size_t least)
     const char *moved = moved_at(c, least);
     if (moved != NULL)
         return moved;
-    uint32_t *made = calloc((size_t)c->lives->snapshot->stacks.count + 1, sizeof *made), most_made = 0;
-    c->failed |= made == NULL;
-    for (size_t a = 0; !c->failed && a < c->lives->h->allocation_count; a++) {
+    GM_FREED uint32_t *made = gm_lives_of_stacks(c->lives, sizeof *made);
+    uint32_t most_made = 0;
+    if (made == NULL)
+        return NULL;
+    for (size_t a = 0; a < c->lives->h->allocation_count; a++) {
         uint32_t *of_stack = &made[gm_lives_stack(c->lives, a)];
         *of_stack += is_weight_of_peak(c->lives, a);
         most_made = *of_stack > most_made ? *of_stack : most_made;
     }
-    for (size_t a = 0; !c->failed && a < c->lives->h->allocation_count; a++)
+    for (size_t a = 0; a < c->lives->h->allocation_count; a++)
         if (is_weight_of_peak(c->lives, a) && (most_made == 1 || made[gm_lives_stack(c->lives, a)] > 1))
             gm_set_drop(&set, a);
-    free(made);
     const char *line = gm_lives_caller(c->lives, &set, false);
     gm_case_free_set(c, &set);
     return line;
@@ -311,30 +306,29 @@ static bool is_kept_at_peak(const struct gm_lives *l, size_t a)
 
 /* The stack that makes fewest activations of the peak, but some: the parts of a model begin with it. 0: there is none.
  */
-static uint32_t beginning_of_parts(struct gm_case *c, size_t *parts)
+static uint32_t beginning_of_parts(const struct gm_lives *l, size_t *parts)
 {
-    const struct gm_lives *l = c->lives;
-    uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts), first = 0;
-    c->failed |= counts == NULL;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+    GM_FREED uint32_t *counts = gm_lives_of_stacks(l, sizeof *counts);
+    uint32_t first = 0;
+    if (counts == NULL)
+        return 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         counts[gm_lives_stack(l, a)] += is_kept_at_peak(l, a);
-    for (uint32_t i = 1; !c->failed && i < l->snapshot->stacks.count; i++)
+    for (uint32_t i = 1; i < l->snapshot->stacks.count; i++)
         if ((l->by[i] & GM_BY_NOBODY) == 0 && counts[i] >= LEAST_PARTS && (first == 0 || counts[i] < counts[first]))
             first = i;
-    for (uint32_t i = 1, fewest = counts == NULL ? 0 : counts[first]; !c->failed && i < l->snapshot->stacks.count; i++)
+    for (uint32_t i = 1, fewest = counts[first]; i < l->snapshot->stacks.count; i++)
         first = (l->by[i] & GM_BY_NOBODY) == 0 && fewest > 0 && counts[i] == fewest + 1 ? i : first;
     *parts = first == 0 ? 0 : counts[first];
-    free(counts);
     return first;
 }
 
 /* The higher one of two peaks where parts of the model, as a whole, have moved from the end of the one device to the
  * other one, so that it is as low as it can be. */
-static uint64_t after_moving(struct gm_case *c, uint64_t peak, uint64_t other, bool is_first)
+static uint64_t after_moving(const struct gm_lives *l, uint64_t peak, uint64_t other, bool is_first)
 {
-    const struct gm_lives *l = c->lives;
     size_t parts, met = 0;
-    const uint32_t beginning = beginning_of_parts(c, &parts);
+    const uint32_t beginning = beginning_of_parts(l, &parts);
     uint64_t lasting = 0, all = 0, before = 0, best = peak;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         lasting += gm_lives_is_of_weights(l, a) && gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
@@ -409,7 +403,7 @@ static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, size_
     else
         mean = gm_max(mean, largest_lasting(c->lives));
     if (!is_apart && is_pair)
-        mean = gm_max(mean, after_moving(c, peak, others, most < other));
+        mean = gm_max(mean, after_moving(c->lives, peak, others, most < other));
     if (!is_apart)
         shrink_all(c->lives, &set, (double)mean / (double)peak);
     f->remedy = gm_case_remedy_of(c, &set);

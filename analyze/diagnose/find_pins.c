@@ -95,7 +95,7 @@ static uint64_t collect_survivors(struct gm_case *c, const struct given_back *ba
     const struct gm_lives *l = c->lives;
     const uint32_t first = first_gone(l->h, back->moment);
     uint64_t bytes = 0;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
         if (l->h->born[a] > back->moment || !survives(l, a, back, first))
             continue;
         bytes += gm_block_bytes(l->h, a);
@@ -171,10 +171,8 @@ static bool tell_as_growth(struct gm_case *c, const struct gm_rule *rule)
     struct gm_blame blame;
     uint64_t held = 0;
     char size[3][GM_SIZE_TEXT], n[GM_NUMBER_TEXT];
-    GM_FREED bool *is_made =
-        calloc((size_t)l->snapshot->stacks.count + 1, sizeof *is_made); /* [gm_stack_id]: until then */
-    c->failed |= is_made == NULL;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+    GM_FREED bool *is_made = gm_lives_of_stacks(l, sizeof *is_made); /* until then */
+    for (size_t a = 0; is_made != NULL && a < l->h->allocation_count; a++) {
         const uint32_t from = (uint32_t)gm_max(l->h->born[a], moment);
         const uint32_t end = gm_lives_round_end(l, gm_lives_round(l, from) + 1);
         const struct given_back back = {(uint32_t)gm_min(end, l->last_made), stranded, 0};
@@ -185,7 +183,7 @@ static bool tell_as_growth(struct gm_case *c, const struct gm_rule *rule)
         held += from == moment ? gm_block_bytes(l->h, a) : 0;
         gm_set_add(&set, a, 0, 0);
     }
-    c->failed |= set.failed || !gm_lives_blame(l, &set, &blame);
+    gm_lives_blame(l, &set, &blame);
     const bool is_told = !c->failed && set.n > 0 && held <= stranded / 2 && held + stranded >= g->asked;
     if (is_told) {
         struct gm_finding *f = gm_case_say(

@@ -17,7 +17,7 @@ enum { LEAST_EMPTIED = 3 };
  * operator's doing, as of cuDNN's search for the fastest algorithm. NULL: no memory. */
 static bool *find_operators(const struct gm_lives *l)
 {
-    bool *makes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *makes);
+    bool *makes = gm_lives_of_stacks(l, sizeof *makes);
     if (makes != NULL && gm_history_frees_have_stacks(l->h))
         for (size_t a = 0; a < l->h->allocation_count; a++)
             makes[gm_lives_stack(l, a)] |= l->h->born[a] > 0;
@@ -34,8 +34,7 @@ static void find_emptied(struct gm_case *c, const struct gm_rule *rule)
     if (!l->gives_back || c->has_oom || c->view.timeline->fragmentation.retries > 0)
         return;
     GM_FREED bool *makes = find_operators(l);
-    c->failed |= makes == NULL;
-    for (size_t i = 0; !c->failed && i < l->h->device_event_count; i++) {
+    for (size_t i = 0; makes != NULL && i < l->h->device_event_count; i++) {
         const uint32_t e = l->h->device_events[i];
         const size_t row = l->h->first + e;
         if (!gm_action_is_release(events->action[row]) || makes[events->stack[row].v])
@@ -120,20 +119,22 @@ uint64_t gm_case_reserved_at_start(const struct gm_case *c, uint64_t *live, uint
 
 /* Fills p->later, and p->end, backwards: by calls of one line of a model, between which other lines make something; or
  * rounds, where no modules are called. A recording of one step ends in a backward pass and the optimizer: that is no
- * phase of its own. false: no memory. */
-static bool look_ahead(struct phase *p, const struct gm_lives *l)
+ * phase of its own. */
+static void look_ahead(struct phase *p, const struct gm_lives *l)
 {
     const size_t stacks = l->snapshot->stacks.count + 1;
-    GM_FREED uint64_t *calls = calloc(stacks, sizeof *calls);
+    GM_FREED uint64_t *calls = gm_lives_of_stacks(l, sizeof *calls);
     GM_FREED struct {
         uint32_t later, until; /* how often the line calls modules from there on; of that until all was trained */
-    } *times = calloc(stacks, sizeof *times);
+    } *times = gm_lives_of_stacks(l, sizeof *times);
     uint64_t last = 0;
     uint32_t later = 0;
-    const bool ok = calls != NULL && times != NULL && p->later != NULL, has_modules = gm_lives_has_modules(l);
-    for (uint32_t s = 0; ok && s < stacks; s++)
+    const bool has_modules = gm_lives_has_modules(l);
+    if (*l->failed)
+        return;
+    for (uint32_t s = 0; s < stacks; s++)
         calls[s] = (l->by[s] & GM_BY_MODULE) != 0 ? gm_lives_module_call(l, s, 1) : 0;
-    for (size_t a = l->h->allocation_count; ok && a-- > 0; p->later[a] = later) {
+    for (size_t a = l->h->allocation_count; a-- > 0; p->later[a] = later) {
         if (!gm_is_made(l->h, a))
             continue;
         const uint32_t e = l->h->born[a] - 1, stack = gm_lives_stack(l, a);
@@ -151,9 +152,8 @@ static bool look_ahead(struct phase *p, const struct gm_lives *l)
             later = ++times[calls[stack] % stacks].later;
         last = (l->by[stack] & GM_BY_NOBODY) == 0 ? calls[stack] : last;
     }
-    for (p->end = l->h->allocation_count; ok && p->end > 0 && p->later[p->end - 1] == 0;)
+    for (p->end = l->h->allocation_count; p->end > 0 && p->later[p->end - 1] == 0;)
         p->end--;
-    return ok;
 }
 
 /* Whether that may be the end of a phase: before most is reserved, which may be less then; or with some and as many
@@ -222,19 +222,18 @@ static bool is_after_setup(const struct gm_lives *l, uint32_t moment, uint32_t m
 static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_lives *l = c->lives;
-    const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
-    struct phase p = {.made = calloc(stacks, sizeof *p.made),
-                      .last = calloc(stacks, sizeof *p.last),
-                      .later = malloc((l->h->allocation_count + 1) * sizeof *p.later)};
+    struct phase p = {.made = gm_lives_of_stacks(l, sizeof *p.made),
+                      .last = gm_lives_of_stacks(l, sizeof *p.last),
+                      .later = gm_lives_scratch(l, l->h->allocation_count + 1, sizeof *p.later)};
     struct gm_set set = {.v = NULL};
     uint64_t cached = 0;
     uint32_t moment = GM_NEVER, stack = 0;
     char size[GM_SIZE_TEXT], n[GM_NUMBER_TEXT];
-    c->failed |= p.made == NULL || p.last == NULL || !look_ahead(&p, l);
-    for (size_t a = 0; !c->failed && p.end > 0 && a < l->h->allocation_count; a++)
+    look_ahead(&p, l);
+    for (size_t a = 0; p.end > 0 && a < l->h->allocation_count; a++)
         if (is_of_phase(l, a) && l->h->born[a] > p.last[gm_lives_stack(l, a)])
             p.last[gm_lives_stack(l, a)] = l->h->born[a];
-    if (!c->failed && p.end > 0)
+    if (p.end > 0)
         moment = end_of_phase(c, &p, &cached, &stack);
     GM_FREE_ALL(p.made, p.last, p.later);
     if (moment == GM_NEVER || c->has_oom || !is_after_setup(l, moment, stack) || cached < LEAST_CACHED_MIB * GM_MIB ||

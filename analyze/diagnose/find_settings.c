@@ -166,15 +166,15 @@ static bool was_as_large(const struct gm_lives *l, const struct gm_roster *roste
     return was;
 }
 
-/* false: no memory. */
-static bool look_at_shapes(struct gm_lives *l, struct variety *found)
+static void look_at_shapes(const struct gm_lives *l, struct variety *found)
 {
-    const struct gm_roster *roster = gm_lives_roster(l);
-    GM_FREED uint64_t *of_stack = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *of_stack);
-    GM_FREED of_round *of = calloc(l->rounds.n + 1, sizeof *of);
-    const bool ok = roster != NULL && of_stack != NULL && of != NULL;
+    const struct gm_roster *roster = l->roster;
+    GM_FREED uint64_t *of_stack = gm_lives_of_stacks(l, sizeof *of_stack);
+    GM_FREED of_round *of = gm_lives_scratch(l, l->rounds.n + 1, sizeof *of);
     *found = (struct variety){0};
-    for (uint32_t i = 0; ok && i < roster->n; i++) {
+    if (*l->failed)
+        return;
+    for (uint32_t i = 0; i < roster->n; i++) {
         const uint64_t bytes = gm_requested(l->h, roster->v[i]);
         const uint32_t stack = gm_lives_stack(l, roster->v[i]), round = gm_lives_round_of(l, roster->v[i]);
         const bool is_of_nobody = (l->by[stack] & GM_BY_NOBODY) != 0;
@@ -188,9 +188,7 @@ static bool look_at_shapes(struct gm_lives *l, struct variety *found)
         if (!is_of_nobody && of_stack[stack] > of_stack[found->most])
             found->most = stack;
     }
-    if (ok)
-        add_up((const of_round *)of, l->rounds.n, found);
-    return ok;
+    add_up((const of_round *)of, l->rounds.n, found);
 }
 
 /* Whether what stays is a better reason. */
@@ -214,8 +212,8 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t before = advice->before;
     if (best->saved < before / GM_MUCH_OF_SETTING)
         return;
-    c->failed |= !look_at_shapes(c->lives, &shapes);
-    if (c->failed || shapes.rounds < LEAST_ROUNDS || shapes.late_varied < shapes.late / LEAST_OF_ALL ||
+    look_at_shapes(c->lives, &shapes);
+    if (shapes.rounds < LEAST_ROUNDS || shapes.late_varied < shapes.late / LEAST_OF_ALL ||
         shapes.varied / LEAST_ROUNDS < best->saved) /* no round leaves larger holes than what it made */
         return;
     struct gm_finding *f = gm_case_say(
@@ -226,7 +224,7 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
         gm_size_format_change(change, before, best->roomy.peak));
     gm_case_is_mistake(f, rule, NULL);
     f->brief = gm_case_printf(c, "%s, or %s", rule->brief, gm_settings_name(best->settings));
-    const uint32_t first = pad(c->lives, gm_lives_roster(c->lives), shapes.largest, &set),
+    const uint32_t first = pad(c->lives, c->lives->roster, shapes.largest, &set),
                    from = first == GM_NEVER ? shapes.most : gm_lives_stack(c->lives, first);
     const char *own = gm_lives_own_line(c->lives, from), *use = gm_lives_parting(c->lives, shapes.most, from);
     f->site = own == NULL || use == NULL || strncmp(own, use, strlen(own)) == 0

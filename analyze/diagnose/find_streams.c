@@ -57,14 +57,14 @@ static void find_workspaces(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
-    uint32_t *made = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *made), most = 0, own = GM_NEVER;
+    GM_FREED uint32_t *made = gm_lives_of_stacks(l, sizeof *made);
+    uint32_t most = 0, own = GM_NEVER;
     uint32_t last = 0, before = 0; /* stacks of Python: the last one; before the first workspace that has none */
     struct gm_set set = {.v = NULL};
     uint64_t streams;
     char size[GM_SIZE_TEXT];
     const uint64_t common = common_size(l, &streams);
-    c->failed |= made == NULL;
-    for (size_t a = 0; !c->failed && common > 0 && a < h->allocation_count; a++) {
+    for (size_t a = 0; made != NULL && common > 0 && a < h->allocation_count; a++) {
         const uint32_t stream = gm_history_stream(h, a).v, stack = gm_lives_stack(l, a);
         const bool is_of_nobody = (l->by[stack] & GM_BY_NOBODY) != 0;
         last = is_of_nobody ? last : stack;
@@ -78,7 +78,6 @@ static void find_workspaces(struct gm_case *c, const struct gm_rule *rule)
         if (stream != own)
             gm_set_shrink(&set, a, is_kept ? 0 : (uint64_t)GM_REMEDY_AS_RECORDED);
     }
-    free(made);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, true,
         gm_case_printf(c,
@@ -146,12 +145,11 @@ static const char *line_of_capture(struct gm_lives *l, const struct gm_set *set)
 static void find_pools(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_history *h = c->lives->h;
-    GM_FREED struct private_pool *pools = calloc(h->pool_count + 1, sizeof *pools);
+    GM_FREED struct private_pool *pools = gm_lives_scratch(c->lives, h->pool_count + 1, sizeof *pools);
     struct gm_set set = {.v = NULL};
     size_t most = 0, count = 0;
     uint64_t sum = 0;
     char size[GM_SIZE_TEXT];
-    c->failed |= pools == NULL;
     if (pools == NULL)
         return;
     measure_pools(h, pools);
@@ -160,7 +158,7 @@ static void find_pools(struct gm_case *c, const struct gm_rule *rule)
         count += pools[p].most > 0;
         sum += pools[p].most;
     }
-    for (size_t a = 0; !c->failed && count >= LEAST_POOLS && a < h->allocation_count; a++)
+    for (size_t a = 0; count >= LEAST_POOLS && a < h->allocation_count; a++)
         if (gm_is_private_pool(h, gm_pool_number(h, a)) && h->freed[a] != GM_NEVER &&
             whole_pool(h, gm_pool_number(h, a)) != most)
             gm_set_drop(&set, a);

@@ -112,15 +112,14 @@ static bool has_forward(const struct gm_lives *l)
 }
 
 /* Of weights that are there at the peak: bytes of as many as have a gradient of their size, and of the others. */
-static bool split_weights(const struct gm_lives *l, uint64_t *with, uint64_t *without)
+static void split_weights(const struct gm_lives *l, uint64_t *with, uint64_t *without)
 {
     GM_FREED struct gm_sizes sizes = {.v = NULL};
-    bool ok = gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT);
+    gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT);
     *with = *without = 0;
-    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_is_role(l, a, GM_ROLE_PARAMETER) && gm_lives_at_peak(l, a))
             *(gm_sizes_has_another(&sizes, gm_requested(l->h, a)) ? with : without) += gm_requested(l->h, a);
-    return ok;
 }
 
 enum { OTHERS = 4 /* of all weights one such part has no gradient, or it is no model of its own */ };
@@ -133,7 +132,7 @@ static const char *tell_older(struct gm_case *c, bool *are_two)
                                 "a backward pass does not tell";
     char size[3][GM_SIZE_TEXT];
     uint64_t with = 0, without = 0;
-    c->failed |= !split_weights(c->lives, &with, &without);
+    split_weights(c->lives, &with, &without);
     *are_two = with > 0 && without >= (with + without) / OTHERS;
     if (!*are_two)
         return words;
@@ -150,7 +149,7 @@ static const char *forward_line(struct gm_case *c)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         if (l->role[a] == GM_ROLE_ACTIVATION && l->h->born[a] > 0 && gm_lives_at_peak(l, a))
             gm_set_drop(&set, a);
     const char *line = gm_lives_caller(c->lives, &set, true);
@@ -189,17 +188,18 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     if (!gm_case_may_accuse(c, is_gradient))
         return;
-    GM_FREED uint32_t *seen = malloc((l->rounds.n + 1) * sizeof *seen);
+    GM_FREED uint32_t *seen = gm_lives_scratch(l, l->rounds.n + 1, sizeof *seen);
     const struct gm_round *rounds = gm_lives_rounds(c->lives);
-    const struct steps steps = rounds == NULL ? (struct steps){.count = 0} : find_steps(l, rounds);
     bool has_backward = false;
-    c->failed |= rounds == NULL || seen == NULL;
-    for (size_t r = 0; !c->failed && r <= l->rounds.n; r++) {
+    if (c->failed)
+        return;
+    const struct steps steps = find_steps(l, rounds);
+    for (size_t r = 0; r <= l->rounds.n; r++) {
         has_backward |= rounds[r].backward != GM_NEVER;
         seen[r] = rounds[r].backward;
     }
     const bool is_forward = !has_backward && has_forward(l);
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         if (is_gradient(l, a) && l->taken[a] != GM_TAKEN) {
             if (!is_forward)
                 add_gradient(&set, l, rounds, seen, a, &steps);
@@ -211,8 +211,7 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
     if (!gm_is_share(useless, l->at_peak, 1.0 / GM_LEAST_SHARE))
         set.n = 0;
     bool are_two = false;
-    uint32_t freer;
-    c->failed |= !gm_lives_freer(c->lives, &set, 0, &freer);
+    const uint32_t freer = gm_lives_freer(l, &set, 0);
     const char *freed = freer == 0 ? NULL : gm_lives_own_line(c->lives, freer);
     const char *evidence = is_forward && set.n > 0
                                ? tell_older(c, &are_two)
@@ -251,7 +250,7 @@ static bool may_be_by_step(const struct gm_lives *l, size_t a)
 /* The largest list of each stack of the step: what lies side by side. */
 static struct burst *find_bursts(const struct gm_lives *l, const struct gm_round *rounds)
 {
-    struct burst *bursts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bursts);
+    struct burst *bursts = gm_lives_of_stacks(l, sizeof *bursts);
     for (uint32_t e = 0; bursts != NULL && e < l->h->count; e++) {
         const uint32_t a = l->h->of_event[e];
         if (a == GM_NEVER || !may_be_by_step(l, a) || l->role[a] == GM_ROLE_PARAMETER ||
@@ -305,8 +304,8 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
     GM_FREED struct burst *bursts = rounds == NULL ? NULL : find_bursts(l, rounds);
     const uint64_t gradients = gm_lives_sum_at_peak(l, is_gradient);
     bool has_unfusable = false;
-    c->failed |= !gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT) || bursts == NULL;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+    gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT);
+    for (size_t a = 0; bursts != NULL && a < l->h->allocation_count; a++) {
         const struct burst *burst = &bursts[gm_lives_stack(l, a)];
         if (burst->blocks_most < LEAST_AT_ONCE || !is_brief(l, a))
             continue;
@@ -345,13 +344,13 @@ static void find_states(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     gm_hand_states(c, &set);
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         if (l->role[a] == GM_ROLE_OPTIMIZER_STATE && !l->taken[a])
             gm_set_drop(&set, a);
     if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.3))
         set.n = 0;
-    struct gm_blame blame = {.bytes = 0};
-    c->failed |= !gm_lives_blame(c->lives, &set, &blame);
+    struct gm_blame blame;
+    gm_lives_blame(c->lives, &set, &blame);
     char part[2][GM_SIZE_TEXT];
     gm_case_accuse(c, rule, &set, false,
                    gm_case_printf(c,
@@ -456,7 +455,7 @@ static void find_anchor(const struct gm_lives *l, const struct loops *loops, dou
 static bool is_of_pass(const struct gm_lives *l, size_t a)
 {
     const uint32_t freed = l->h->freed[a];
-    return l->phase == NULL || freed > l->h->count || l->phase[freed - 1] == GM_PHASE_BACKWARD;
+    return freed > l->h->count || gm_lives_phase(l, freed - 1) == GM_PHASE_BACKWARD;
 }
 
 /* The activations of one layer: away from the end of its forward to where its backward begins, but for its last, what
@@ -478,12 +477,12 @@ static void add_layer(struct gm_set *set, const struct gm_lives *l, const uint32
 
 /* A layer ends where the next begins, so many allocations of the anchor's stack later; the last one, where it has as
  * many as the one before. */
-static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_t anchor, size_t each)
+static void collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_t anchor, size_t each)
 {
     GM_FREED struct GM_VEC(uint32_t) layer = {.v = NULL};
     size_t before = SIZE_MAX, met = 0;
-    bool ok = true, is_open = false;
-    for (uint32_t e = gm_next_made(l->h, 0); ok && e < l->h->count; e = gm_next_made(l->h, e + 1)) {
+    bool is_open = false;
+    for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = gm_made_by(l->h, e);
         is_open &= !gm_lives_is_of_backward(l, a);
         if (!is_activation(l, a))
@@ -499,23 +498,21 @@ static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_
             met = 1;
             is_open = true;
         }
-        ok = ok && (!is_open || GM_VEC_PUSH(&layer, a));
+        *l->failed |= is_open && !GM_VEC_PUSH(&layer, a);
     }
-    return ok;
 }
 
 enum { DEEPEST = 4, LEAST_CALLS = 3 };
 #define WORTH 0.25 /* of the peak */
 
-/* What one call of a module makes, so many modules deep. Returns how many of the round of the peak keep some; `*ok`:
- * there is memory. */
-static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsigned level, bool *ok)
+/* What one call of a module makes, so many modules deep. Returns how many of the round of the peak keep some. */
+static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsigned level)
 {
     GM_FREED struct GM_VEC(uint32_t) layer = {.v = NULL};
     size_t calls = 0;
     uint64_t open = 0;
     set->n = 0;
-    for (uint32_t e = gm_next_made(l->h, 0); *ok && e < l->h->count; e = gm_next_made(l->h, e + 1)) {
+    for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = gm_made_by(l->h, e);
         if (gm_lives_is_of_backward(l, a)) {
             open = layer.n = 0;
@@ -531,26 +528,26 @@ static size_t collect_calls(struct gm_set *set, const struct gm_lives *l, unsign
             layer.n = 0;
             open = call;
         }
-        *ok = *ok && (call == 0 || GM_VEC_PUSH(&layer, a));
+        *l->failed |= call != 0 && !GM_VEC_PUSH(&layer, a);
     }
     return calls;
 }
 
 /* What layers that repeat keep, or passes of one line. */
-static bool collect_repeated(struct gm_set *set, const struct gm_lives *l, const struct anchor *anchor,
+static void collect_repeated(struct gm_set *set, const struct gm_lives *l, const struct anchor *anchor,
                              uint64_t activations)
 {
     size_t segments = 1;
     while (segments * segments < anchor->layers)
         segments++;
     set->n = 0;
-    bool ok = anchor->stack == 0 || collect_layers(set, l, anchor->stack, anchor->each);
-    if (ok && anchor->layers >= (set->n == 0 ? LONG_LOOP : MANY_PASSES) &&
+    if (anchor->stack != 0)
+        collect_layers(set, l, anchor->stack, anchor->each);
+    if (anchor->layers >= (set->n == 0 ? LONG_LOOP : MANY_PASSES) &&
         gm_set_at_peak(l, set) < activations - activations / 4) {
         set->n = 0; /* what single passes begin with is too much of them */
-        ok = collect_layers(set, l, anchor->stack, anchor->each * segments);
+        collect_layers(set, l, anchor->stack, anchor->each * segments);
     }
-    return ok;
 }
 
 /* A backward pass, and how much that it made a later one frees: it was asked for a graph of itself then. */
@@ -568,20 +565,19 @@ static size_t passes_by(const struct passes *passes, uint32_t event)
     return n;
 }
 
-static bool list_passes(struct passes *passes, const struct gm_lives *l)
+static void list_passes(struct passes *passes, const struct gm_lives *l)
 {
-    bool ok = true, is_inside = false;
-    for (uint32_t e = 0; ok && l->phase != NULL && e < l->h->count; e++) {
-        const bool is_first = !is_inside && l->phase[e] == GM_PHASE_BACKWARD;
-        is_inside = is_first || (is_inside && l->phase[e] == GM_PHASE_BACKWARD);
-        ok = !is_first || GM_VEC_PUSH(passes, ((struct pass){.begin = e}));
+    bool is_inside = false;
+    for (uint32_t e = 0; e < l->h->count; e++) {
+        const bool is_backward = gm_lives_phase(l, e) == GM_PHASE_BACKWARD, is_first = is_backward && !is_inside;
+        is_inside = is_backward;
+        *l->failed |= is_first && !GM_VEC_PUSH(passes, ((struct pass){.begin = e}));
     }
-    for (size_t a = 0; ok && passes->n > 0 && a < l->h->allocation_count; a++)
+    for (size_t a = 0; passes->n > 0 && a < l->h->allocation_count; a++)
         if (gm_lives_is_of_backward(l, a) && gm_lives_goes_in_backward(l, a)) {
             const size_t made = passes_by(passes, l->h->born[a] - 1);
             passes->v[made - 1].kept += made != passes_by(passes, l->h->freed[a] - 1);
         }
-    return ok;
 }
 
 /* What is away until a backward pass frees it is there again, or the like of it, from a pass before that on which made
@@ -596,22 +592,23 @@ static void keep_for_graphs(struct gm_set *set, size_t from, const struct passes
 }
 
 /* By how much the peak of requested bytes, wherever it is then, is lower with those of the set away meanwhile. */
-static uint64_t saved_by(const struct gm_lives *l, const struct gm_set *set, bool *ok)
+static uint64_t saved_by(const struct gm_lives *l, const struct gm_set *set)
 {
     const size_t end = l->h->count + 1;
-    GM_FREED int64_t *changes = calloc(end + 1, sizeof *changes);
+    GM_FREED int64_t *changes = gm_lives_scratch(l, end + 1, sizeof *changes);
     int64_t now = 0;
     uint64_t most = 0;
-    *ok = *ok && changes != NULL;
-    for (size_t a = 0; *ok && a < l->h->allocation_count; a++) {
+    if (changes == NULL)
+        return 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
         changes[gm_min(l->h->born[a], end)] += (int64_t)gm_requested(l->h, a);
         changes[gm_min(l->h->freed[a], end)] -= (int64_t)gm_requested(l->h, a);
     }
-    for (size_t i = 0; *ok && i < set->n; i++) {
+    for (size_t i = 0; i < set->n; i++) {
         changes[gm_min(set->v[i].gone, end)] -= (int64_t)gm_requested(l->h, set->v[i].allocation);
         changes[gm_min(set->v[i].again, end)] += (int64_t)gm_requested(l->h, set->v[i].allocation);
     }
-    for (size_t i = 0; *ok && i < end; i++) {
+    for (size_t i = 0; i < end; i++) {
         now += changes[i];
         most = gm_max(most, (uint64_t)now);
     }
@@ -640,7 +637,7 @@ static void count_others(const struct gm_lives *l, const struct gm_set *set, str
 }
 
 /* What layers keep that the set has not. */
-static bool add_loop(struct gm_set *set, const struct gm_lives *l, struct loops *loops, double share,
+static void add_loop(struct gm_set *set, const struct gm_lives *l, struct loops *loops, double share,
                      uint64_t activations)
 {
     const size_t before = set->n;
@@ -648,66 +645,62 @@ static bool add_loop(struct gm_set *set, const struct gm_lives *l, struct loops 
     struct anchor anchor = {0};
     count_others(l, set, loops);
     find_anchor(l, loops, share, &anchor);
-    const bool ok = collect_repeated(&loop, l, &anchor, activations - gm_min(activations, gm_set_at_peak(l, set)));
+    collect_repeated(&loop, l, &anchor, activations - gm_min(activations, gm_set_at_peak(l, set)));
     for (size_t i = 0; i < loop.n && anchor.stack != 0; i++)
         if (!loops->is_in[loop.v[i].allocation])
             gm_set_add(set, loop.v[i].allocation, loop.v[i].gone, loop.v[i].again);
     keep_for_graphs(set, before, loops->passes);
-    return ok && !set->failed;
 }
 
 /* Of layers that repeat, be it inside of what repeats itself, those that keep most, and others, as of a decoder behind
  * an encoder, while each saves a quarter more. */
-static bool collect_loops(struct gm_set *set, const struct gm_lives *l, const struct passes *passes,
+static void collect_loops(struct gm_set *set, const struct gm_lives *l, const struct passes *passes,
                           uint64_t activations)
 {
     static const double shares[] = {0.9, 0.5};
     const size_t n = l->h->allocation_count;
-    GM_FREED bool *is_in = calloc(n + 1, sizeof *is_in);
-    GM_FREED uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts);
-    GM_FREED uint64_t *bytes_of_count = calloc(n + 4, sizeof *bytes_of_count);
+    GM_FREED bool *is_in = gm_lives_scratch(l, n + 1, sizeof *is_in);
+    GM_FREED uint32_t *counts = gm_lives_of_stacks(l, sizeof *counts);
+    GM_FREED uint64_t *bytes_of_count = gm_lives_scratch(l, n + 4, sizeof *bytes_of_count);
     const size_t begun = passes_by(passes, l->peak - 1);
-    const bool is_inside = begun > 0 && l->phase[l->peak - 1] == GM_PHASE_BACKWARD;
+    const bool is_inside = begun > 0 && gm_lives_phase(l, l->peak - 1) == GM_PHASE_BACKWARD;
     struct loops loops = {is_inside ? passes->v[begun - 1].begin : l->peak, is_in, counts, bytes_of_count, passes};
-    bool ok = is_in != NULL && counts != NULL && bytes_of_count != NULL;
-    for (size_t i = 0; ok && set->n == 0 && i < sizeof shares / sizeof *shares; i++) {
-        ok = add_loop(set, l, &loops, shares[i], activations);
+    for (size_t i = 0; !*l->failed && set->n == 0 && i < sizeof shares / sizeof *shares; i++) {
+        add_loop(set, l, &loops, shares[i], activations);
         set->n = gm_is_share(gm_set_at_peak(l, set), l->at_peak, WORTH) ? set->n : 0;
     }
-    uint64_t saved = ok ? saved_by(l, set, &ok) : 0;
-    for (bool is_more = set->n > 0; ok && is_more;) {
+    uint64_t saved = saved_by(l, set);
+    for (bool is_more = set->n > 0; is_more;) {
         const size_t before = set->n;
-        ok = add_loop(set, l, &loops, shares[0], activations);
-        const uint64_t then = ok && set->n > before ? saved_by(l, set, &ok) : 0;
+        add_loop(set, l, &loops, shares[0], activations);
+        const uint64_t then = set->n > before ? saved_by(l, set) : 0;
         is_more = then > saved + saved / 4;
         set->n = is_more ? set->n : before;
         saved = then;
     }
-    return ok;
 }
 
 /* What layers keep, of the kind that the peak's forward pass shows: they repeat, are passes of one line, or are calls
  * of modules, so many deep. Of these what leaves the lowest peak: each has to save a tenth more than those before it.
  */
-static void collect_kept(struct gm_case *c, struct gm_set *set, uint64_t activations)
+static void collect_kept(const struct gm_lives *l, struct gm_set *set, uint64_t activations)
 {
-    const struct gm_lives *l = c->lives;
     GM_FREED struct gm_set other = {.v = NULL};
     GM_FREED struct passes passes = {.v = NULL};
-    bool ok = list_passes(&passes, l) && collect_loops(set, l, &passes, activations);
-    uint64_t saved = saved_by(l, set, &ok);
-    for (unsigned level = 2; level <= DEEPEST && ok && saved + saved / 10 < activations; level++) {
-        const bool is_some = collect_calls(&other, l, level, &ok) >= LEAST_CALLS;
+    list_passes(&passes, l);
+    collect_loops(set, l, &passes, activations);
+    uint64_t saved = saved_by(l, set);
+    for (unsigned level = 2; level <= DEEPEST && saved + saved / 10 < activations; level++) {
+        const bool is_some = collect_calls(&other, l, level) >= LEAST_CALLS;
         keep_for_graphs(&other, 0, &passes);
-        const uint64_t then = is_some ? saved_by(l, &other, &ok) : 0;
-        if (!ok || then <= saved + saved / 10)
+        const uint64_t then = is_some ? saved_by(l, &other) : 0;
+        if (then <= saved + saved / 10)
             continue;
         const struct gm_set better = other;
         other = *set;
         *set = better;
         saved = then;
     }
-    c->failed |= !ok;
 }
 
 static void find_activations(struct gm_case *c, const struct gm_rule *rule)
@@ -721,7 +714,7 @@ static void find_activations(struct gm_case *c, const struct gm_rule *rule)
         all_bytes += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) ? size : 0;
     }
     if (l->has_backward && gm_is_share(bytes, l->at_peak, 0.5))
-        collect_kept(c, &set, bytes);
+        collect_kept(l, &set, bytes);
     if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, WORTH))
         set.n = 0;
     struct gm_rule of_pass = *rule;

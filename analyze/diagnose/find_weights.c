@@ -51,9 +51,9 @@ static bool is_passing(const struct gm_lives *l, size_t a)
 static bool is_set_up(const struct gm_lives *l, size_t a)
 {
     const uint8_t role = l->role[a];
-    return is_of_start(l, a) && (role == GM_ROLE_PARAMETER || role == GM_ROLE_OPTIMIZER_STATE ||
-                                 role == GM_ROLE_UNKNOWN || role == GM_ROLE_INPUT || role == GM_ROLE_KV_CACHE ||
-                                 (gm_lives_by(l, a) & GM_BY_LOADING) != 0 || is_copied(l, a) || is_passing(l, a));
+    return is_of_start(l, a) &&
+           (role == GM_ROLE_PARAMETER || role == GM_ROLE_OPTIMIZER_STATE || role == GM_ROLE_INPUT ||
+            role == GM_ROLE_KV_CACHE || is_copied(l, a) || is_passing(l, a));
 }
 
 /* Whether its stack makes as many in a later round: that is no set-up. */
@@ -80,24 +80,19 @@ static bool is_line_again(struct gm_lives *l, const struct gm_roster *roster, si
 static struct members list_members(struct gm_case *c, bool (*is_wanted)(const struct gm_lives *, size_t))
 {
     struct gm_lives *l = c->lives;
-    const struct gm_roster *roster = NULL; /* until it is asked */
+    const struct gm_roster *roster = l->roster;
     struct members found = {.v = NULL};
-    for (size_t i = 0; !c->failed && i < l->there.n; i++) {
+    for (size_t i = 0; i < l->there.n; i++) {
         const size_t a = l->there.v[i];
         if (!is_wanted(l, a))
             continue;
-        const bool goes = !gm_lives_is_left(l, a);
-        if (goes && roster == NULL)
-            roster = gm_lives_roster(l);
-        c->failed |= goes && roster == NULL;
-        const bool is_again = goes && !c->failed && is_made_again(l, roster, a);
+        const bool goes = !gm_lives_is_left(l, a), is_again = goes && is_made_again(l, roster, a);
         if (is_again && !is_copied(l, a))
             continue;
-        const char *site = gm_names_site(&l->names, (struct gm_stack_id){gm_lives_stack(l, a)});
         c->failed |=
-            site == NULL ||
-            !GM_VEC_PUSH(&found, ((struct member){site, gm_requested(l->h, a), gm_history_address(l->h, a), (uint32_t)a,
-                                                  l->h->born[a], gm_lives_by(l, a), 0, goes && !is_again}));
+            !GM_VEC_PUSH(&found, ((struct member){gm_lives_site(l, gm_lives_stack(l, a)), gm_requested(l->h, a),
+                                                  gm_history_address(l->h, a), (uint32_t)a, l->h->born[a],
+                                                  gm_lives_by(l, a), 0, goes && !is_again}));
     }
     GM_SORT(found.v, found.n, by_site);
     bool is_again = false;
@@ -163,32 +158,23 @@ static bool is_of_file(const struct gm_lives *l, const struct part *a, const str
 }
 
 /* Whether its line wraps a model for communication, too: that one is trained. */
-static bool is_wrapped(struct gm_case *c, const struct members *m, const struct part *part)
+static bool is_wrapped(struct gm_lives *l, const struct members *m, const struct part *part)
 {
-    struct gm_lives *l = c->lives;
     bool is = false;
-    for (size_t a = 0; a < l->h->allocation_count && !is && !c->failed; a++) {
-        const char *site = gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION)
-                               ? gm_names_site(&l->names, (struct gm_stack_id){gm_lives_stack(l, a)})
-                               : "";
-        c->failed |= site == NULL;
-        is = site != NULL && strcmp(site, m->v[part->from].site) == 0;
-    }
+    for (size_t a = 0; a < l->h->allocation_count && !is; a++)
+        is = gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) &&
+             strcmp(gm_lives_site(l, gm_lives_stack(l, a)), m->v[part->from].site) == 0;
     return is;
 }
 
 /* The one of two that need not be there. */
-static const struct part *spare(struct gm_case *c, const struct members *m, const struct part *a, const struct part *b,
+static const struct part *spare(struct gm_lives *l, const struct members *m, const struct part *a, const struct part *b,
                                 bool is_file)
 {
-    if (is_file && a->goes != b->goes)
-        return a->goes ? a : b;
-    if (is_file)
-        return is_earlier(a->born, a->lowest, b) ? a : b;
-    if (((a->by ^ b->by) & GM_BY_COPYING) != 0)
+    if (!is_file && ((a->by ^ b->by) & GM_BY_COPYING) != 0)
         return (a->by & GM_BY_COPYING) != 0 ? a : b;
     const struct part *later = is_earlier(a->born, a->lowest, b) ? b : a, *earlier = later == a ? b : a;
-    return is_wrapped(c, m, later) && !is_wrapped(c, m, earlier) ? earlier : later;
+    return is_file || is_wrapped(l, m, later) ? earlier : later;
 }
 
 enum { LEAST_MADE = 3, PART_OF_ALL = 3 /* weights, with the copy: most of them are copied */ };
@@ -212,20 +198,19 @@ static bool are_together(const struct gm_lives *l, uint32_t one, uint32_t other)
 
 /* Whether the line that makes activations runs in the same rounds, called from elsewhere, as often without: a second
  * model has no graph. An evaluation comes between the rounds. */
-static bool has_second_forward(struct gm_case *c)
+static bool has_second_forward(struct gm_lives *l)
 {
-    struct gm_lives *l = c->lives;
     const size_t stacks = l->snapshot->stacks.count;
-    const struct gm_roster *roster = gm_lives_roster(l);
-    GM_FREED struct made *made = calloc(stacks + 1, sizeof *made);
+    GM_FREED struct made *made = gm_lives_of_stacks(l, sizeof *made);
     bool is_found = false;
-    c->failed |= made == NULL || roster == NULL;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+    if (made == NULL)
+        return false;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         if (l->h->born[a] > 0 && !gm_lives_is_of_engine(l, a)) {
             made[gm_lives_stack(l, a)].all++;
             made[gm_lives_stack(l, a)].kept += gm_lives_is_role(l, a, GM_ROLE_ACTIVATION);
         }
-    for (uint32_t s = 0; !c->failed && s < stacks; s++)
+    for (uint32_t s = 0; s < stacks; s++)
         for (uint32_t t = 0; made[s].kept >= LEAST_MADE && !is_found && t < stacks; t++)
             is_found = made[t].kept == 0 && made[t].all >= LEAST_MADE && made[t].all >= made[s].kept &&
                        gm_lives_is_line_elsewhere(l, s, t) && are_together(l, s, t);
@@ -235,7 +220,7 @@ static bool has_second_forward(struct gm_case *c)
 /* Training without an optimizer of PyTorch's keeps states of its own, as large as the weights. */
 static bool may_be_states(struct gm_case *c)
 {
-    return (c->lives->by_any & GM_BY_OPTIMIZER) == 0 && c->lives->has_backward && !has_second_forward(c);
+    return (c->lives->by_any & GM_BY_OPTIMIZER) == 0 && c->lives->has_backward && !has_second_forward(c->lives);
 }
 
 GM_ORDERING(by_size, struct member, GM_DOWN(bytes));
@@ -262,15 +247,15 @@ static uint64_t match(struct members *read, const struct members *weights, doubl
     return matched;
 }
 
-/* Whether a part has the sizes of most other weights, which were made before it. false, too: no memory. */
+/* Whether a part has the sizes of most other weights, which were made before it. */
 static bool is_like_all_others(struct gm_case *c, const struct members *m, const struct part *a)
 {
     GM_FREED struct members own = {.v = NULL}, others = {.v = NULL};
-    for (size_t i = 0; !c->failed && i < m->n; i++) {
+    for (size_t i = 0; i < m->n; i++) {
         const bool is_own = i >= a->from && i < a->to;
         if (is_own || (is_earlier(m->v[i].born, m->v[i].address, a) &&
                        gm_lives_is_role(c->lives, m->v[i].allocation, GM_ROLE_PARAMETER)))
-            c->failed |= is_own ? !GM_VEC_PUSH(&own, m->v[i]) : !GM_VEC_PUSH(&others, m->v[i]);
+            c->failed |= !GM_VEC_PUSH(is_own ? &own : &others, m->v[i]);
     }
     GM_SORT(own.v, own.n, by_size);
     GM_SORT(others.v, others.n, by_size);
@@ -326,7 +311,7 @@ static bool are_by_turns(struct gm_case *c, const struct members *m, const struc
         return a->born < b->last && b->born < a->last;
     GM_FREED struct members both = {.v = NULL};
     size_t turns = 0;
-    for (size_t i = a->from; !c->failed && i < b->to; i = i + 1 == a->to ? b->from : i + 1)
+    for (size_t i = a->from; i < b->to; i = i + 1 == a->to ? b->from : i + 1)
         c->failed |= !GM_VEC_PUSH(&both, m->v[i]);
     GM_SORT(both.v, both.n, by_address);
     for (size_t i = 1; i < both.n; i++)
@@ -335,52 +320,40 @@ static bool are_by_turns(struct gm_case *c, const struct members *m, const struc
 }
 
 /* Of what the line of a part made and is there to the end, what is too small to be a member. */
-static void drop_small(struct gm_case *c, const char *site, struct gm_set *set)
+static void drop_small(struct gm_lives *l, const char *site, struct gm_set *set)
 {
-    struct gm_lives *l = c->lives;
-    for (size_t i = 0; !c->failed && i < l->there.n; i++) {
+    for (size_t i = 0; i < l->there.n; i++) {
         const size_t a = l->there.v[i];
-        if (is_member(l, a) || l->h->born[a] == 0 || l->taken[a] || gm_lives_is_of_engine(l, a) ||
-            !gm_lives_is_left(l, a))
-            continue;
-        const char *own = gm_names_site(&l->names, (struct gm_stack_id){gm_lives_stack(l, a)});
-        c->failed |= own == NULL;
-        if (own != NULL && strcmp(own, site) == 0)
+        if (!is_member(l, a) && l->h->born[a] > 0 && !l->taken[a] && gm_lives_is_left(l, a) &&
+            strcmp(gm_lives_site(l, gm_lives_stack(l, a)), site) == 0)
             gm_set_drop(set, a);
     }
 }
 
 /* What copies again and again, or lets go what its line makes again later, wherever that is called from, leaves out all
  * of them. */
-static void drop_part(struct gm_case *c, const struct members *m, const struct part *part, struct gm_set *set)
+static void drop_part(struct gm_lives *l, const struct members *m, const struct part *part, struct gm_set *set)
 {
-    struct gm_lives *l = c->lives;
     bool is_again = (part->by & GM_BY_COPYING) != 0;
     for (size_t i = part->from; i < part->to; i++) {
         gm_set_drop(set, m->v[i].allocation);
         is_again |= !gm_lives_is_left(l, m->v[i].allocation);
     }
     if (!is_again)
-        drop_small(c, m->v[part->from].site, set);
-    for (size_t a = 0; is_again && !c->failed && a < l->h->allocation_count; a++) {
-        const char *site = gm_lives_is_of_engine(l, a) || is_set_up(l, a)
-                               ? ""
-                               : gm_names_site(&l->names, (struct gm_stack_id){gm_lives_stack(l, a)});
-        c->failed |= site == NULL;
-        if (site != NULL && strcmp(site, m->v[part->from].site) == 0)
+        drop_small(l, m->v[part->from].site, set);
+    for (size_t a = 0; is_again && a < l->h->allocation_count; a++)
+        if (!is_set_up(l, a) && strcmp(gm_lives_site(l, gm_lives_stack(l, a)), m->v[part->from].site) == 0)
             gm_set_drop(set, a);
-    }
 }
 
 /* What the program makes of what was read, before the first forward pass, would be where that is. */
-static void add_made_of_file(struct gm_case *c, struct gm_set *set)
+static void add_made_of_file(const struct gm_lives *l, struct gm_set *set)
 {
-    const struct gm_lives *l = c->lives;
     uint32_t read = GM_NEVER;
     for (size_t i = 0; i < set->n; i++)
         if ((gm_lives_by(l, set->v[i].allocation) & GM_BY_LOADING) != 0 && l->h->born[set->v[i].allocation] < read)
             read = l->h->born[set->v[i].allocation];
-    for (size_t a = 0; read != GM_NEVER && !c->failed && a < l->h->allocation_count; a++)
+    for (size_t a = 0; read != GM_NEVER && a < l->h->allocation_count; a++)
         if (l->h->born[a] > read && is_passing(l, a) &&
             (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER | GM_BY_LOADING)) == 0)
             gm_set_drop(set, a);
@@ -396,14 +369,14 @@ static struct members list_weights(struct gm_case *c, bool is_read)
     for (size_t a = 0; (l->by_any & GM_BY_LOADING) != 0 && a < l->h->allocation_count; a++)
         if ((gm_lives_by(l, a) & GM_BY_LOADING) != 0 && l->h->born[a] < read)
             read = l->h->born[a];
-    for (size_t a = 0; (l->by_any & GM_BY_LOADING) != 0 && !c->failed && a < l->h->allocation_count; a++) {
+    for (size_t a = 0; (l->by_any & GM_BY_LOADING) != 0 && a < l->h->allocation_count; a++) {
         const unsigned by = gm_lives_by(l, a);
         const bool is_weight = /* modules may copy their layers */
             (by & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 && (by & (GM_BY_COPYING | GM_BY_LAYER)) != GM_BY_COPYING &&
             (gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
              (gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE) && l->h->born[a] > 0 && l->h->born[a] < read));
-        if (((by & GM_BY_LOADING) != 0) == is_read && (is_read || is_weight) && l->taken[a] != GM_TAKEN &&
-            gm_lives_at_peak(l, a) && gm_requested(l->h, a) >= l->at_peak / 5000)
+        if (((by & GM_BY_LOADING) != 0) == is_read && (is_read || is_weight) && gm_lives_at_peak(l, a) &&
+            gm_requested(l->h, a) >= l->at_peak / 5000)
             c->failed |=
                 !GM_VEC_PUSH(&found, ((struct member){.bytes = gm_requested(l->h, a), .allocation = (uint32_t)a}));
     }
@@ -436,7 +409,7 @@ static void collect_read(struct gm_case *c, struct gm_set *set)
         for (size_t k = 0; k < read.n && is_found && (whole <= 1.02 * model || !may_be_read_states(c->lives)); k++)
             read.v[k].goes = true;
     }
-    for (size_t i = 0; i < read.n && is_found && !c->failed; i++)
+    for (size_t i = 0; i < read.n && is_found; i++)
         if (read.v[i].goes)
             gm_set_drop(set, read.v[i].allocation);
 }
@@ -462,8 +435,8 @@ static void add_if_spare(struct gm_case *c, const struct members *m, const struc
                          bool may_be_own, struct gm_sizes *gradients, struct gm_set *set)
 {
     if (wanted == twice_of(c, m, a, is_of_read(c->lives, a), may_be_own) && is_like_all_others(c, m, a) &&
-        !is_trained_beside(c->lives, m, a, gradients) && !is_wrapped(c, m, a))
-        drop_part(c, m, a, set);
+        !is_trained_beside(c->lives, m, a, gradients) && !is_wrapped(c->lives, m, a))
+        drop_part(c->lives, m, a, set);
 }
 
 /* Whether it has the sizes of most that is trained. */
@@ -491,10 +464,10 @@ static const char *add_call(struct gm_case *c, struct members *m, enum twice wan
         m->v[i].shared = gm_lives_shared(l, last, stack);
         last = stack;
     }
-    for (size_t i = 1; !c->failed && i < m->n; i++) {
+    for (size_t i = 1; i < m->n; i++) {
         const uint32_t stack = gm_lives_stack(l, m->v[i].allocation);
         const size_t depth = gm_lives_shared(l, stack, stack);
-        for (size_t d = m->v[i].shared + 1; d <= depth && !c->failed && set->n == 0; d++) {
+        for (size_t d = m->v[i].shared + 1; d <= depth && set->n == 0; d++) {
             const struct part a = call_at(m, i, d);
             if (is_like_trained(m, &a, gradients))
                 add_if_spare(c, m, &a, wanted, may_be_own, gradients, set);
@@ -512,20 +485,20 @@ static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *s
     GM_FREED struct gm_sizes gradients = {.v = NULL};
     const bool may_be_own = may_be_states(c);
     bool is_copied_by_name = false;
-    struct gm_blame blame = {.bytes = 0};
+    struct gm_blame blame;
     uint64_t all = 0;
-    c->failed |= !gm_sizes_of_first_gradients(&gradients, c->lives);
-    for (size_t i = 0; !c->failed && i < m.n;) {
+    gm_sizes_of_first_gradients(&gradients, c->lives);
+    for (size_t i = 0; i < m.n;) {
         const struct part a = part_at(&m, i);
-        for (size_t k = a.to; !c->failed && k < m.n;) {
+        for (size_t k = a.to; k < m.n;) {
             const struct part b = part_at(&m, k);
             const bool is_file = is_of_file(c->lives, &a, &b), is_copy = ((a.by | b.by) & GM_BY_COPYING) != 0;
             const bool are_same = (are_alike(&m, &a, &b) || are_alike(&m, &b, &a)) && !are_by_turns(c, &m, &a, &b);
-            const struct part *left = are_same ? spare(c, &m, &a, &b, is_file) : NULL;
+            const struct part *left = are_same ? spare(c->lives, &m, &a, &b, is_file) : NULL;
             if (are_same && (is_copy || !a.goes || !b.goes) &&
                 wanted == (is_copy && !is_file ? SECOND_COPY : twice_of(c, &m, left, is_file, may_be_own)) &&
                 (is_file || is_copy || !is_trained_beside(c->lives, &m, left, &gradients))) {
-                drop_part(c, &m, left, set);
+                drop_part(c->lives, &m, left, set);
                 is_copied_by_name |= is_copy || is_file;
             }
             k = b.to;
@@ -537,7 +510,7 @@ static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *s
         *site = add_call(c, &m, wanted, may_be_own, &gradients, set);
     for (size_t i = 0; i < m.n; i++)
         all += gm_lives_is_role(c->lives, m.v[i].allocation, GM_ROLE_PARAMETER) ? m.v[i].bytes : 0;
-    c->failed |= !gm_lives_blame(c->lives, set, &blame);
+    gm_lives_blame(c->lives, set, &blame);
     if (!is_copied_by_name && blame.bytes < all / PART_OF_ALL)
         set->n = 0; /* layers of one size */
 }
@@ -557,7 +530,7 @@ static void find_twice(struct gm_case *c, const struct gm_rule *rule, enum twice
     if (set.n == 0)
         collect_twice(c, wanted, &set, &site);
     if (wanted == OF_FILE)
-        add_made_of_file(c, &set);
+        add_made_of_file(c->lives, &set);
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
     if (f != NULL && site != NULL)
         f->site = site;
@@ -581,11 +554,11 @@ static bool is_for_backward(const struct gm_lives *l, size_t a)
 static uint32_t *count_kept(const struct gm_lives *l)
 {
     const struct gm_history *h = l->h;
-    uint32_t *kept = calloc(h->count + 2, sizeof *kept);
+    uint32_t *kept = gm_lives_scratch(l, h->count + 2, sizeof *kept);
     for (uint32_t e = 0; kept != NULL && e < h->count; e++) {
         const uint32_t a = gm_made_by(h, e);
-        kept[e + 1] = kept[e] + (a != GM_NEVER && gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && l->phase != NULL &&
-                                 h->freed[a] <= h->count && l->phase[h->freed[a] - 1] == GM_PHASE_BACKWARD);
+        kept[e + 1] = kept[e] + (a != GM_NEVER && gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) &&
+                                 gm_lives_phase(l, h->freed[a] - 1) == GM_PHASE_BACKWARD);
     }
     return kept;
 }
@@ -610,7 +583,7 @@ static bool is_kept_beside(const struct gm_lives *l, const uint32_t *kept, size_
     const struct gm_history *h = l->h;
     const uint32_t end = h->freed[a] < h->count ? h->freed[a] : (uint32_t)h->count;
     return may_be_beside(l, a) && kept[end] >= kept[h->born[a]] + LEAST_MADE &&
-           (!l->has_optimizer || l->phase == NULL || gm_lives_round(l, end) > gm_lives_round(l, h->born[a]) ||
+           (!l->has_optimizer || gm_lives_round(l, end) > gm_lives_round(l, h->born[a]) ||
             gm_lives_has_phase(l, h->born[a], end, GM_PHASE_OPTIMIZER));
 }
 
@@ -625,14 +598,16 @@ static void find_backup(struct gm_case *c, struct gm_set *set)
     if (weights == 0 || gm_lives_sum_at_peak(l, may_be_beside) < weights - weights / 10)
         return;
     GM_FREED uint32_t *kept = count_kept(l);
-    GM_FREED uint64_t *bytes = calloc(stacks + 1, sizeof *bytes);
+    GM_FREED uint64_t *bytes = gm_lives_of_stacks(l, sizeof *bytes);
     GM_FREED struct gm_sizes sizes = {.v = NULL};
-    c->failed |= kept == NULL || bytes == NULL || !gm_sizes_of_role(&sizes, l, GM_ROLE_PARAMETER);
-    for (size_t i = 0; !c->failed && i < l->there.n; i++) {
+    gm_sizes_of_role(&sizes, l, GM_ROLE_PARAMETER);
+    if (c->failed)
+        return;
+    for (size_t i = 0; i < l->there.n; i++) {
         const size_t a = l->there.v[i];
         bytes[gm_lives_stack(l, a)] += is_kept_beside(l, kept, a) ? gm_requested(l->h, a) : 0;
     }
-    for (uint32_t s = 0; !c->failed && s < stacks; s++) {
+    for (uint32_t s = 0; s < stacks; s++) {
         if (bytes[s] < weights - weights / 10 || gm_lives_is_beside_step(l, s))
             continue;
         uint64_t alike = 0;
@@ -641,7 +616,7 @@ static void find_backup(struct gm_case *c, struct gm_set *set)
             if (gm_lives_stack(l, a) == s && gm_lives_at_peak(l, a) && is_kept_beside(l, kept, a) &&
                 gm_sizes_has_another(&sizes, gm_requested(l->h, a)))
                 alike += gm_requested(l->h, a);
-        for (size_t a = 0; alike >= weights - weights / 10 && !c->failed && a < l->h->allocation_count; a++)
+        for (size_t a = 0; alike >= weights - weights / 10 && a < l->h->allocation_count; a++)
             if (l->h->born[a] > 0 &&
                 (gm_lives_stack(l, a) == s ||
                  (is_kept_beside(l, kept, a) && gm_lives_is_line_elsewhere(l, s, gm_lives_stack(l, a)))))
@@ -711,23 +686,22 @@ static size_t common_divisor(size_t a, size_t b)
 
 /* Whether there are so many of one size for each of the layers that run from then on to the first backward pass:
  * weights that are not trained. */
-static bool are_of_layers(struct gm_case *c, size_t n, uint32_t since)
+static bool are_of_layers(const struct gm_lives *l, size_t n, uint32_t since)
 {
-    struct made {
+    GM_FREED struct {
         size_t count;
         uint64_t bytes;
-    };
-    const struct gm_lives *l = c->lives;
-    GM_FREED struct made *made = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *made);
+    } *made = gm_lives_of_stacks(l, sizeof *made);
     uint64_t all = 0, of_layers = 0;
-    c->failed |= made == NULL;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+    if (made == NULL)
+        return false;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         if (l->h->born[a] > since && l->h->born[a] <= l->first_backward &&
             gm_lives_round(l, l->h->born[a]) == gm_lives_round(l, l->first_backward)) {
             made[gm_lives_stack(l, a)].count++;
             made[gm_lives_stack(l, a)].bytes += gm_requested(l->h, a);
         }
-    for (size_t i = 0; !c->failed && i < l->snapshot->stacks.count; i++) {
+    for (size_t i = 0; i < l->snapshot->stacks.count; i++) {
         const size_t layers = common_divisor(n, made[i].count);
         all += made[i].bytes;
         of_layers += made[i].count > 0 && layers >= LEAST_LAYERS && n / layers <= OF_LAYER ? made[i].bytes : 0;
@@ -760,15 +734,14 @@ static bool is_flat(const struct gm_lives *l, const struct member *one)
 /* What one line made: many, or some that are larger than all that is made of them (else all of it is read at once, as a
  * graph is); weights have gradients (of one round: `gradients`), and their states, which may be of twice as many bits,
  * and are as many as layers. */
-static bool are_data(struct gm_case *c, const struct members *m, const struct part *part, struct gm_sizes *gradients,
-                     struct gm_sizes *older, uint64_t of_rounds)
+static bool are_data(const struct gm_lives *l, const struct members *m, const struct part *part,
+                     struct gm_sizes *gradients, struct gm_sizes *older, uint64_t of_rounds)
 {
     const size_t n = part->to - part->from;
     size_t most = 0, same = 0;
     uint64_t trained = 0, large = 0, largest = 0;
-    if (!gm_is_share(part->bytes, c->lives->at_peak, 0.05) || (n == 1 && is_flat(c->lives, &m->v[part->from])) ||
-        n <= lookups(c->lives) ||
-        (n >= FEW && part->last == 0 && gm_lives_is_role(c->lives, m->v[part->from].allocation, GM_ROLE_PARAMETER)))
+    if (!gm_is_share(part->bytes, l->at_peak, 0.05) || (n == 1 && is_flat(l, &m->v[part->from])) || n <= lookups(l) ||
+        (n >= FEW && part->last == 0 && gm_lives_is_role(l, m->v[part->from].allocation, GM_ROLE_PARAMETER)))
         return false; /* nor of older weights, of the layers of which the trace may have a part only */
     gm_sizes_begin_anew(gradients);
     gm_sizes_begin_anew(older);
@@ -783,10 +756,9 @@ static bool are_data(struct gm_case *c, const struct members *m, const struct pa
         same = i > part->from && m->v[i].bytes == m->v[i - 1].bytes ? same + 1 : 1;
         most = same > most ? same : most;
     }
-    return trained < part->bytes / STATES &&
-           (large > part->bytes / 2 ||
-            (n >= FEW && largest <= part->bytes / 2 && gm_is_share(part->bytes, c->lives->at_peak, 0.1) &&
-             !are_of_layers(c, most, part->last)));
+    return trained < part->bytes / STATES && (large > part->bytes / 2 || (n >= FEW && largest <= part->bytes / 2 &&
+                                                                          gm_is_share(part->bytes, l->at_peak, 0.1) &&
+                                                                          !are_of_layers(l, most, part->last)));
 }
 
 /* Where nothing is trained: one tensor, not fields that take turns, from before the first round, half of the peak and
@@ -802,13 +774,10 @@ static bool is_one_store(const struct gm_lives *l, const struct members *m, cons
 /* What a model made before the program trains anything, and is there to the end. */
 static bool is_made_once(const struct gm_lives *l, size_t a)
 {
-    const uint8_t role = l->role[a];
     return !l->taken[a] && gm_lives_at_peak(l, a) && gm_lives_is_left(l, a) && l->h->born[a] > 0 &&
            l->h->born[a] <= l->first_backward && gm_requested(l->h, a) >= l->at_peak / 5000 &&
-           (gm_lives_by(l, a) & GM_BY_MODULE) != 0 &&
-           (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER | GM_BY_COPYING | GM_BY_LOADING)) == 0 &&
-           !gm_lives_is_of_weights(l, a) && role != GM_ROLE_WORKSPACE && role != GM_ROLE_COMMUNICATION &&
-           role != GM_ROLE_KV_CACHE && !gm_is_private_pool(l->h, gm_pool_number(l->h, (uint32_t)a));
+           (gm_lives_by(l, a) & GM_BY_MODULE) != 0 && !gm_lives_is_of_weights(l, a) &&
+           !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) && !gm_is_private_pool(l->h, gm_pool_number(l->h, (uint32_t)a));
 }
 
 /* Whether the program still calls a model when it trains, and not by that line. */
@@ -832,7 +801,7 @@ static void find_features_before(struct gm_case *c, const struct gm_rule *rule)
     struct gm_rule of_features = *rule;
     uint64_t last = 0;
     bool is_once = false;
-    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t call = is_made_once(l, a) ? gm_lives_module_call(l, gm_lives_stack(l, a), 1) : 0;
         is_once = call == last ? is_once : call != 0 && is_called_once(l, call);
         last = call;
@@ -868,13 +837,14 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
         return;
     GM_FREED struct members m = list_members(c, is_of_program);
     const uint64_t of_rounds = largest_of_rounds(l);
-    c->failed |= !gm_sizes_of_first_gradients(&gradients, l) || !gm_sizes_of_those(&older, l, is_older_of_nobody);
-    for (size_t i = 0; !c->failed && i < m.n;) {
+    gm_sizes_of_first_gradients(&gradients, l);
+    gm_sizes_of_those(&older, l, is_older_of_nobody);
+    for (size_t i = 0; i < m.n;) {
         const struct part part = part_at(&m, i);
         const bool may_be = l->has_backward || is_one_store(l, &m, &part, of_rounds);
-        for (const bool are = may_be && are_data(c, &m, &part, &gradients, &older, of_rounds) &&
+        for (const bool are = may_be && are_data(l, &m, &part, &gradients, &older, of_rounds) &&
                               !gm_case_is_dealt(c, m.v[part.from].site) &&
-                              !is_made_again(l, gm_lives_roster(c->lives), m.v[part.from].allocation);
+                              !is_made_again(l, l->roster, m.v[part.from].allocation);
              i < part.to; i++)
             if (are)
                 gm_set_drop(&set, m.v[i].allocation);

@@ -548,13 +548,35 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
     return ok;
 }
 
+/* Allocations are in the order of birth: dealt out to their stacks they stay in it. */
+static bool make_roster(struct gm_roster *roster, const struct gm_lives *l)
+{
+    const struct gm_history *h = l->h;
+    const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
+    roster->first = calloc(stacks + 2, sizeof *roster->first);
+    for (size_t a = 0; roster->first != NULL && a < h->allocation_count; a++)
+        if (gm_is_made(h, a)) {
+            roster->first[(size_t)gm_lives_stack(l, a) + 2]++;
+            roster->n++;
+        }
+    roster->v = calloc(roster->n + 1, sizeof *roster->v);
+    if (roster->v == NULL || roster->first == NULL)
+        return false;
+    for (size_t s = 2; s <= stacks; s++)
+        roster->first[s] += roster->first[s - 1];
+    for (uint32_t a = 0; a < h->allocation_count; a++)
+        if (gm_is_made(h, a))
+            roster->v[roster->first[(size_t)gm_lives_stack(l, a) + 1]++] = a;
+    return true;
+}
+
 /* ---- the end of the trace ---------------------------------------------------------------------------------------- */
 
 static bool find_cut_offs(struct gm_lives *l)
 {
     const struct gm_history *const h = l->h;
-    const struct gm_roster *const roster = gm_lives_roster(l);
-    for (uint32_t i = 0; roster != NULL && i < roster->n; i++) {
+    const struct gm_roster *const roster = l->roster;
+    for (uint32_t i = 0; i < roster->n; i++) {
         const uint32_t a = roster->v[i], round = h->freed[a] != GM_NEVER ? 0 : gm_lives_round_of(l, a),
                        row = round == 0 ? GM_NEVER : gm_roster_like(l, i, round - 1),
                        like = row == GM_NEVER ? GM_NEVER : roster->v[row];
@@ -563,7 +585,7 @@ static bool find_cut_offs(struct gm_lives *l)
             return false;
     }
     GM_SORT(l->cut_offs.v, l->cut_offs.n, by_allocation);
-    return roster != NULL;
+    return true;
 }
 
 static const struct gm_cut_off *cut_off_of(const struct gm_lives *l, size_t a)
@@ -586,7 +608,7 @@ static void look_at_phases(struct gm_lives *l, bool has_oom)
     const struct gm_history *const h = l->h;
     for (uint32_t e = 0; e < h->count; e++) {
         const uint8_t action = l->snapshot->events.action[h->first + e];
-        const uint8_t phase = l->phase == NULL ? (uint8_t)GM_PHASE_OTHER : l->phase[e];
+        const enum gm_phase phase = gm_lives_phase(l, e);
         if (action == GM_ACTION_OOM && has_oom && !l->has_oom) {
             l->first_oom = e;
             l->has_oom = true;
@@ -625,7 +647,7 @@ static bool look_at_all(struct gm_lives *l, const struct gm_kept_device *kept, b
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_at_peak(l, a) && !GM_VEC_PUSH(&l->there, (uint32_t)a))
             return false;
-    return gm_lives_roster(l) != NULL;
+    return make_roster(l->roster, l);
 }
 
 struct aside {
@@ -732,6 +754,25 @@ void gm_lives_take(struct gm_lives *l, size_t a, enum gm_taken how)
     forget_kinds(l);
 }
 
+void *gm_lives_scratch(const struct gm_lives *l, size_t n, size_t bytes)
+{
+    void *scratch = calloc(n, bytes);
+    *l->failed |= scratch == NULL;
+    return scratch;
+}
+
+void *gm_lives_of_stacks(const struct gm_lives *l, size_t bytes)
+{
+    return gm_lives_scratch(l, (size_t)l->snapshot->stacks.count + 1, bytes);
+}
+
+const char *gm_lives_site(struct gm_lives *l, uint32_t stack)
+{
+    const char *site = gm_names_site(&l->names, (struct gm_stack_id){stack});
+    *l->failed |= site == NULL;
+    return site == NULL ? "" : site;
+}
+
 uint64_t gm_lives_sum_at_peak(const struct gm_lives *l, bool (*are)(const struct gm_lives *, size_t))
 {
     uint64_t bytes = 0;
@@ -765,47 +806,17 @@ uint64_t gm_lives_module_call(const struct gm_lives *l, uint32_t stack, unsigned
     return call == NO_CALL ? 0 : call;
 }
 
-/* Allocations are in the order of birth: dealt out to their stacks they stay in it. */
-static bool make_roster(struct gm_roster *roster, const struct gm_lives *l)
-{
-    const struct gm_history *h = l->h;
-    const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
-    roster->first = calloc(stacks + 2, sizeof *roster->first);
-    for (size_t a = 0; roster->first != NULL && a < h->allocation_count; a++)
-        if (gm_is_made(h, a)) {
-            roster->first[(size_t)gm_lives_stack(l, a) + 2]++;
-            roster->n++;
-        }
-    roster->v = calloc(roster->n + 1, sizeof *roster->v);
-    if (roster->v == NULL || roster->first == NULL)
-        return false;
-    for (size_t s = 2; s <= stacks; s++)
-        roster->first[s] += roster->first[s - 1];
-    for (uint32_t a = 0; a < h->allocation_count; a++)
-        if (gm_is_made(h, a))
-            roster->v[roster->first[(size_t)gm_lives_stack(l, a) + 1]++] = a;
-    return true;
-}
-
-const struct gm_roster *gm_lives_roster(struct gm_lives *l)
-{
-    pthread_mutex_lock(&l->roster->lock);
-    const bool is_there = l->roster->v != NULL || make_roster(l->roster, l);
-    pthread_mutex_unlock(&l->roster->lock);
-    return is_there ? l->roster : NULL;
-}
-
 static struct gm_round *look_at_rounds(const struct gm_lives *l)
 {
     const size_t n = l->rounds.n + 1;
-    struct gm_round *rounds = calloc(n + 1, sizeof *rounds);
+    struct gm_round *rounds = gm_lives_scratch(l, n + 1, sizeof *rounds);
     for (size_t r = 0; rounds != NULL && r < n; r++)
         rounds[r].backward = GM_NEVER;
     for (uint32_t e = 0, r = 0; rounds != NULL && e < l->h->count; e++) {
         const uint32_t a = gm_made_by(l->h, e);
         const bool is_made = a != GM_NEVER;
         const bool is_backward =
-            (l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD) || (is_made && l->role[a] == GM_ROLE_GRADIENT);
+            gm_lives_phase(l, e) == GM_PHASE_BACKWARD || (is_made && l->role[a] == GM_ROLE_GRADIENT);
         if (!is_backward && !is_made)
             continue;
         while (r < l->rounds.n && l->rounds.v[r] <= e)
@@ -814,8 +825,8 @@ static struct gm_round *look_at_rounds(const struct gm_lives *l)
         if (is_backward && round->backward == GM_NEVER)
             round->backward = e;
         /* zero_grad() is the optimizer's code, too, but makes nothing */
-        round->has_step |= is_made && ((l->phase != NULL && l->phase[e] == GM_PHASE_OPTIMIZER) ||
-                                       (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0);
+        round->has_step |=
+            is_made && (gm_lives_phase(l, e) == GM_PHASE_OPTIMIZER || (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0);
     }
     return rounds;
 }
@@ -918,22 +929,24 @@ static uint32_t as_much_later(uint32_t moment, uint32_t by)
     return moment == 0 || moment == GM_REMEDY_NEVER ? moment : moment + by;
 }
 
-bool gm_set_add_cut_off(const struct gm_lives *l, struct gm_set *set)
+void gm_set_add_cut_off(const struct gm_lives *l, struct gm_set *set)
 {
     const struct gm_history *const h = l->h;
     const size_t n = set->n;
     if (n == 0 || l->cut_offs.n == 0)
-        return !set->failed;
+        return;
     GM_FREED uint32_t *cut_off =
-        calloc(h->allocation_count, sizeof *cut_off); /* by what is like it; 0: there is none */
-    for (size_t i = 0; cut_off != NULL && i < l->cut_offs.n; i++)
+        gm_lives_scratch(l, h->allocation_count, sizeof *cut_off); /* by what is like it; 0: there is none */
+    if (cut_off == NULL)
+        return;
+    for (size_t i = 0; i < l->cut_offs.n; i++)
         cut_off[l->cut_offs.v[i].like] = l->cut_offs.v[i].allocation;
-    for (size_t i = 0; cut_off != NULL && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct gm_cut_off *const is_in_set = cut_off_of(l, set->v[i].allocation);
         if (is_in_set != NULL)
             cut_off[is_in_set->like] = 0;
     }
-    for (size_t i = 0; cut_off != NULL && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct gm_remedy_change like = set->v[i];
         const uint32_t a = cut_off[like.allocation];
         if (a == 0)
@@ -947,8 +960,6 @@ bool gm_set_add_cut_off(const struct gm_lives *l, struct gm_set *set)
         if (gone < h->count || gone == GM_REMEDY_NEVER || bytes < size) /* else it is there all the time as it is */
             change(set, a, gone, as_much_later(like.again, later), bytes);
     }
-    set->failed |= cut_off == NULL;
-    return !set->failed;
 }
 
 /* The label, and the line of the program's own that it was called from, of frames[0, n) outside of it: the innermost.
@@ -1006,24 +1017,22 @@ size_t gm_lives_shared(const struct gm_lives *l, uint32_t stack, uint32_t other)
     return gm_shared_frames(frames, n, others, python_frames(l, other, others));
 }
 
-bool gm_lives_mark_lines(struct gm_lives *l, bool *marked)
+void gm_lives_mark_lines(struct gm_lives *l, bool *marked)
 {
     const size_t stacks = l->snapshot->stacks.count;
     GM_FREED struct GM_VEC(const struct gm_frame_row *) lines = {.v = NULL};
-    bool ok = true;
-    for (uint32_t s = 0; ok && s < stacks; s++) {
+    for (uint32_t s = 0; s < stacks; s++) {
         const struct gm_frame_row *line = marked[s] ? gm_names_telling_frame(&l->names, (struct gm_stack_id){s}) : NULL;
         bool is_known = line == NULL || line->filename == NULL;
         for (size_t i = 0; i < lines.n && !is_known; i++)
             is_known = is_same_line(lines.v[i], line);
-        ok = is_known || GM_VEC_PUSH(&lines, line);
+        *l->failed |= !is_known && !GM_VEC_PUSH(&lines, line);
     }
-    for (uint32_t s = 0; ok && s < stacks; s++) {
+    for (uint32_t s = 0; s < stacks; s++) {
         const struct gm_frame_row *line = marked[s] ? NULL : gm_names_telling_frame(&l->names, (struct gm_stack_id){s});
         for (size_t i = 0; line != NULL && i < lines.n && !marked[s]; i++)
             marked[s] = line->filename != NULL && is_same_line(lines.v[i], line);
     }
-    return ok;
 }
 
 /* The site of a stack, and where it was called from, by the first n of its frames; if these do not tell, by all. */
@@ -1168,8 +1177,8 @@ const char *gm_lives_backward(struct gm_lives *l, uint32_t moment, bool is_own)
 bool gm_lives_has_phase(const struct gm_lives *l, uint32_t from, uint32_t to, enum gm_phase phase)
 {
     bool has = false;
-    for (uint32_t e = from; l->phase != NULL && !has && e < to && e < l->h->count; e++)
-        has = l->phase[e] == (uint8_t)phase;
+    for (uint32_t e = from; !has && e < to && e < l->h->count; e++)
+        has = gm_lives_phase(l, e) == phase;
     return has;
 }
 
@@ -1180,17 +1189,20 @@ static bool is_spared_at_peak(const struct gm_lives *l, const struct gm_remedy_c
            (change->bytes != GM_REMEDY_AS_RECORDED || (change->gone <= l->peak && l->peak < change->again));
 }
 
-bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame)
+void gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame)
 {
     const struct gm_history *h = l->h;
-    GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
-    GM_FREED bool *is_met = calloc(h->allocation_count + 1, sizeof *is_met); /* one may be changed several times */
+    GM_FREED uint64_t *bytes = gm_lives_of_stacks(l, sizeof *bytes);
+    GM_FREED bool *is_met =
+        gm_lives_scratch(l, h->allocation_count + 1, sizeof *is_met); /* one may be changed several times */
     uint32_t most = 0;
     bool is_spared = false; /* any of them: then those that it keeps are not what it is about */
     *blame = (struct gm_blame){.all = set->n};
+    if (*l->failed)
+        return;
     for (size_t i = 0; i < set->n && !is_spared; i++)
         is_spared = is_spared_at_peak(l, &set->v[i]);
-    for (size_t i = 0; bytes != NULL && is_met != NULL && i < set->n; i++) {
+    for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation, stack = gm_lives_stack(l, a);
         if (is_met[a])
             continue;
@@ -1207,22 +1219,20 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
                    ? stack
                    : most;
     }
-    const bool ok = bytes != NULL && is_met != NULL;
     blame->stack = most;
-    blame->is_most = ok && bytes[most] >= blame->bytes / 2;
-    if (ok && set->n > 0) {
+    blame->is_most = bytes[most] >= blame->bytes / 2;
+    if (set->n > 0) {
         uint32_t frames[DEPTH_MOST];
         const size_t n = python_frames(l, most, frames);
         blame->site = place_of(l, most, frames, n, common_frames(l, bytes, frames, n));
     }
-    return ok;
 }
 
 /* Of a function: the innermost line of the stack that has most at the peak, but for functions that make a softmax and
  * no more. */
 static const char *caller(struct gm_lives *l, const struct gm_set *set, bool is_outside, bool is_function)
 {
-    GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
+    GM_FREED uint64_t *bytes = gm_lives_of_stacks(l, sizeof *bytes);
     uint32_t common[DEPTH_MOST], most = 0;
     bool is_library;
     for (size_t i = 0; bytes != NULL && i < set->n; i++) {
@@ -1311,7 +1321,7 @@ static size_t with_loop(const struct gm_lives *l, const struct gm_set *set, size
 {
     const struct gm_frames *f = &l->snapshot->frames;
     uint32_t others[DEPTH_MOST], most = frames[n];
-    GM_FREED uint64_t *bytes = calloc((size_t)f->count + 1, sizeof *bytes);
+    GM_FREED uint64_t *bytes = gm_lives_scratch(l, (size_t)f->count + 1, sizeof *bytes);
     const uint64_t least = first_line_of_parts(l, set, from, to, frames, n);
     bool has_before = false;
     uint64_t all = 0;
@@ -1359,7 +1369,7 @@ static const char *next_line(struct gm_lives *l, const uint64_t *bytes, uint32_t
 const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *set, enum gm_runs_parts *runs,
                                      const char **other, size_t *more)
 {
-    GM_FREED uint64_t *bytes = calloc((size_t)l->snapshot->frames.count + 1, sizeof *bytes);
+    GM_FREED uint64_t *bytes = gm_lives_scratch(l, (size_t)l->snapshot->frames.count + 1, sizeof *bytes);
     uint64_t most = 0;
     uint32_t frames[DEPTH_MOST], line = 0;
     size_t first = 0, next = 0, end = 0, all, n; /* of that line: the first part, what follows, its round's end */
@@ -1404,13 +1414,14 @@ const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *se
 bool gm_lives_is_within_backward(const struct gm_lives *l, uint32_t event)
 {
     const uint32_t a = gm_made_by(l->h, event);
-    return (l->phase != NULL && l->phase[event] == GM_PHASE_BACKWARD) ||
+    return gm_lives_phase(l, event) == GM_PHASE_BACKWARD ||
            (a != GM_NEVER && (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0);
 }
 
-bool gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsigned by, uint32_t *freer)
+uint32_t gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsigned by)
 {
-    uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes), all = 0;
+    GM_FREED uint64_t *bytes = gm_lives_of_stacks(l, sizeof *bytes);
+    uint64_t all = 0;
     uint32_t most = 0;
     for (size_t i = 0; bytes != NULL && i < set->n; i++) {
         const uint32_t a = set->v[i].allocation, freed = l->h->let_go[a];
@@ -1422,7 +1433,5 @@ bool gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsigned
         bytes[stack] += stack == gm_lives_stack(l, a) || (l->by[stack] & by) != by ? 0 : gm_requested(l->h, a);
         most = (l->by[stack] & GM_BY_NOBODY) == 0 && bytes[stack] > bytes[most] ? stack : most;
     }
-    *freer = bytes != NULL && bytes[most] >= all / 2 ? most : 0;
-    free(bytes);
-    return bytes != NULL;
+    return bytes != NULL && bytes[most] >= all / 2 ? most : 0;
 }

@@ -70,7 +70,7 @@ struct gm_roster {
     uint32_t *v; /* allocations */
     uint32_t n;
     uint32_t *first;      /* [gm_stack_id], and one more: the first row of the stack */
-    pthread_mutex_t lock; /* of who makes it */
+    pthread_mutex_t lock; /* of who makes what follows */
     struct gm_round {
         uint32_t backward; /* the event at which its backward pass begins; GM_NEVER: it has none */
         bool has_step;     /* an optimizer stepped in it */
@@ -95,6 +95,7 @@ struct gm_lives {
     struct gm_names names;
     uint8_t *taken;        /* [allocation] enum gm_taken: gm_lives_take */
     size_t takes;          /* how often */
+    bool *failed;          /* of the case: there was no memory for something, so that it is thrown away in the end */
     pthread_mutex_t *lock; /* of both, if another thread reads them; NULL */
     /* find_kept_over_rounds.c: how what is not taken outlives its round. NULL: nobody has looked since something was
      * taken. */
@@ -178,12 +179,15 @@ static inline bool gm_lives_at_peak(const struct gm_lives *l, size_t a)
 }
 /* The requested bytes of those that are there at the peak. */
 uint64_t gm_lives_sum_at_peak(const struct gm_lives *l, bool (*are)(const struct gm_lives *, size_t));
-/* Whether it was made in a backward pass; where phases are not known, by autograd's thread, which has no Python. */
+/* Of an event; GM_PHASE_OTHER, too: phases are not known, or it is none of the trace. */
+static inline enum gm_phase gm_lives_phase(const struct gm_lives *l, uint32_t event)
+{
+    return l->phase != NULL && event < l->h->count ? (enum gm_phase)l->phase[event] : GM_PHASE_OTHER;
+}
+/* Whether it was made in a backward pass. */
 static inline bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a)
 {
-    const uint32_t born = l->h->born[a];
-    return born > 0 && (l->phase != NULL ? l->phase[born - 1] == GM_PHASE_BACKWARD
-                                         : l->has_backward && gm_lives_stack(l, a) == GM_STACK_EMPTY);
+    return gm_lives_phase(l, l->h->born[a] - 1) == GM_PHASE_BACKWARD;
 }
 /* Whether a line of the program let go of it, not autograd, as the stack of that moment tells; of a file whose frees
  * have no stacks nobody knows. */
@@ -197,9 +201,7 @@ static inline bool gm_lives_goes_by_line(const struct gm_lives *l, size_t a)
 /* Whether a backward pass gave it up, as far as phases are known. */
 static inline bool gm_lives_goes_in_backward(const struct gm_lives *l, size_t a)
 {
-    const uint32_t freed = l->h->freed[a];
-    return l->phase != NULL && freed > 0 && freed <= l->h->count && l->phase[freed - 1] == GM_PHASE_BACKWARD &&
-           !gm_lives_goes_by_line(l, a);
+    return gm_lives_phase(l, l->h->freed[a] - 1) == GM_PHASE_BACKWARD && !gm_lives_goes_by_line(l, a);
 }
 /* Whether autograd itself made it, not a line of the program that merely comes after it. */
 static inline bool gm_lives_is_of_engine(const struct gm_lives *l, size_t a)
@@ -232,6 +234,14 @@ static inline bool gm_lives_is_by_torch(const struct gm_lives *l, size_t a)
     return (gm_lives_by(l, a) & GM_BY_TORCH) != 0;
 }
 
+/* So many of those bytes, all 0, or one for each stack, and one more; the caller frees them. NULL: no memory, and the
+ * case has failed. */
+void *gm_lives_scratch(const struct gm_lives *l, size_t n, size_t bytes);
+void *gm_lives_of_stacks(const struct gm_lives *l, size_t bytes);
+
+/* The user's line. "": no memory, and the case has failed. */
+const char *gm_lives_site(struct gm_lives *l, uint32_t stack);
+
 /* Whether any line is known. */
 static inline bool gm_lives_has_stacks(const struct gm_lives *l)
 {
@@ -255,11 +265,9 @@ uint64_t gm_lives_module_call(const struct gm_lives *l, uint32_t stack, unsigned
 /* The moment at which so many others have been made after it. */
 uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned others);
 
-/* Made when it is first asked for. NULL: no memory. */
-const struct gm_roster *gm_lives_roster(struct gm_lives *l);
-/* [rounds.n + 1] likewise. */
+/* [rounds.n + 1] Made when they are first asked for. NULL: no memory, and the case has failed. */
 const struct gm_round *gm_lives_rounds(struct gm_lives *l);
-/* Of a roster that was made: the row of the same one as in `row`, but in that round. GM_NEVER: there is none. */
+/* The row of the same one as in `row`, but in that round. GM_NEVER: there is none. */
 uint32_t gm_roster_like(const struct gm_lives *l, uint32_t row, uint32_t round);
 /* Whether the stack makes something in that round. */
 bool gm_roster_has(const struct gm_lives *l, uint32_t stack, uint32_t round);
@@ -279,8 +287,8 @@ bool gm_lives_is_line_elsewhere(struct gm_lives *l, uint32_t stack, uint32_t oth
 /* How many frames of Python two stacks have in common, from the outermost on. */
 size_t gm_lives_shared(const struct gm_lives *l, uint32_t stack, uint32_t other);
 
-/* Marks all stacks of which the same line of the program tells as of a marked one. false: no memory. */
-bool gm_lives_mark_lines(struct gm_lives *l, bool *marked);
+/* Marks all stacks of which the same line of the program tells as of a marked one. */
+void gm_lives_mark_lines(struct gm_lives *l, bool *marked);
 
 /* Whether the call of the program's function that made things with one stack made those of the other, too, by itself,
  * or with so many frames more. */
@@ -305,14 +313,14 @@ struct gm_size {
 };
 struct gm_sizes GM_VEC(struct gm_size); /* GM_FREED; zero-initialise */
 
-/* false: no memory. */
-bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role);
+/* Without memory they have not all, and the case has failed. */
+void gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role);
 /* Of those that are. */
-bool gm_sizes_of_those(struct gm_sizes *sizes, const struct gm_lives *l, bool (*are)(const struct gm_lives *, size_t));
+void gm_sizes_of_those(struct gm_sizes *sizes, const struct gm_lives *l, bool (*are)(const struct gm_lives *, size_t));
 struct gm_set;
-bool gm_sizes_of_set(struct gm_sizes *sizes, const struct gm_lives *l, const struct gm_set *set);
+void gm_sizes_of_set(struct gm_sizes *sizes, const struct gm_lives *l, const struct gm_set *set);
 /* Of the first gradients: those of the round with the first backward pass, or until one of them goes later. */
-bool gm_sizes_of_first_gradients(struct gm_sizes *sizes, const struct gm_lives *l);
+void gm_sizes_of_first_gradients(struct gm_sizes *sizes, const struct gm_lives *l);
 bool gm_sizes_has(const struct gm_sizes *sizes, uint64_t size);
 /* Whether there is one of that size that was not met before. */
 bool gm_sizes_has_another(struct gm_sizes *sizes, uint64_t size);
@@ -330,8 +338,8 @@ void gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again);
 void gm_set_end(struct gm_set *set, size_t a, uint32_t gone);
 void gm_set_drop(struct gm_set *set, size_t a);
 void gm_set_shrink(struct gm_set *set, size_t a, uint64_t bytes);
-/* With those that the trace's end cut off, as what is like them in the set. false: no memory. */
-bool gm_set_add_cut_off(const struct gm_lives *l, struct gm_set *set);
+/* With those that the trace's end cut off, as what is like them in the set. */
+void gm_set_add_cut_off(const struct gm_lives *l, struct gm_set *set);
 /* What those of it that are there at the peak hold then. */
 uint64_t gm_set_at_peak(const struct gm_lives *l, const struct gm_set *set);
 
@@ -344,15 +352,15 @@ struct gm_blame {
     bool is_most;           /* it has half of the bytes */
     const char *site;       /* of the stack that has most: the user's line, and from where it was called */
 };
-/* false: no memory. */
-bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame);
+/* Without memory the case has failed, as where there is none for what follows. */
+void gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame);
 
 /* Whether that event is one of a backward pass, which may run parts of the forward pass again. */
 bool gm_lives_is_within_backward(const struct gm_lives *l, uint32_t event);
 
 /* The stack of a line of the program, with those bits, that lets go of most of them (half of the bytes), outside of
- * backward passes; 0: none is known to. false: no memory. */
-bool gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsigned by, uint32_t *freer);
+ * backward passes; 0: none is known to. */
+uint32_t gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsigned by);
 
 struct gm_case;
 /* find_weights.c: where no optimizer of PyTorch's is there, sets of the weights' sizes beside them, which nothing else

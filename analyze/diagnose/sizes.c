@@ -20,56 +20,51 @@ static void merge(struct gm_sizes *sizes)
     sizes->n = n;
 }
 
-/* false: no memory. There is room for as many as are different, twice, however many are of the same size. */
-static bool add(struct gm_sizes *sizes, uint64_t bytes)
+/* There is room for as many as are different, twice, however many are of the same size. */
+static void add(struct gm_sizes *sizes, const struct gm_lives *l, size_t a)
 {
+    const uint64_t bytes = gm_requested(l->h, a);
     if (sizes->n > 0 && sizes->v[sizes->n - 1].bytes == bytes) {
         sizes->v[sizes->n - 1].there++;
-        return true;
+        return;
     }
     if (sizes->n == sizes->capacity)
         merge(sizes);
-    if (sizes->n >= sizes->capacity / 2 && !gm_grow(&sizes->v, &sizes->capacity, 2 * sizes->n + 64, sizeof *sizes->v))
-        return false;
-    sizes->v[sizes->n++] = (struct gm_size){.bytes = bytes, .there = 1};
-    return true;
+    if (sizes->n < sizes->capacity / 2 || gm_grow(&sizes->v, &sizes->capacity, 2 * sizes->n + 64, sizeof *sizes->v))
+        sizes->v[sizes->n++] = (struct gm_size){.bytes = bytes, .there = 1};
+    else
+        *l->failed = true;
 }
 
-static bool made_until(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role, uint32_t end)
+static void add_made_until(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role, uint32_t end)
 {
-    bool ok = true;
-    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_is_role(l, a, role) && l->h->born[a] <= end)
-            ok = add(sizes, gm_requested(l->h, a));
+            add(sizes, l, a);
     merge(sizes);
-    return ok;
 }
 
-bool gm_sizes_of_those(struct gm_sizes *sizes, const struct gm_lives *l, bool (*are)(const struct gm_lives *, size_t))
+void gm_sizes_of_those(struct gm_sizes *sizes, const struct gm_lives *l, bool (*are)(const struct gm_lives *, size_t))
 {
-    bool ok = true;
-    for (size_t a = 0; ok && a < l->h->allocation_count; a++)
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         if (are(l, a))
-            ok = add(sizes, gm_requested(l->h, a));
+            add(sizes, l, a);
     merge(sizes);
-    return ok;
 }
 
-bool gm_sizes_of_set(struct gm_sizes *sizes, const struct gm_lives *l, const struct gm_set *set)
+void gm_sizes_of_set(struct gm_sizes *sizes, const struct gm_lives *l, const struct gm_set *set)
 {
-    bool ok = true;
-    for (size_t i = 0; ok && i < set->n; i++)
-        ok = add(sizes, gm_requested(l->h, set->v[i].allocation));
+    for (size_t i = 0; i < set->n; i++)
+        add(sizes, l, set->v[i].allocation);
     merge(sizes);
-    return ok;
 }
 
-bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role)
+void gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role)
 {
-    return made_until(sizes, l, role, GM_NEVER);
+    add_made_until(sizes, l, role, GM_NEVER);
 }
 
-bool gm_sizes_of_first_gradients(struct gm_sizes *sizes, const struct gm_lives *l)
+void gm_sizes_of_first_gradients(struct gm_sizes *sizes, const struct gm_lives *l)
 {
     const uint32_t end = gm_lives_round_end(l, gm_lives_round(l, l->first_backward));
     uint32_t gone = GM_NEVER;
@@ -77,7 +72,7 @@ bool gm_sizes_of_first_gradients(struct gm_sizes *sizes, const struct gm_lives *
         if (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && l->h->born[a] <= end && l->h->freed[a] > end &&
             l->h->freed[a] < gone)
             gone = l->h->freed[a];
-    return made_until(sizes, l, GM_ROLE_GRADIENT, gone != GM_NEVER ? gone : end);
+    add_made_until(sizes, l, GM_ROLE_GRADIENT, gone != GM_NEVER ? gone : end);
 }
 
 /* NULL: there is none. */

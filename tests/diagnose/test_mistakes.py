@@ -1922,16 +1922,16 @@ class Mistakes(unittest.TestCase):
 
     def test_graph_of_a_cache_that_is_written_in_place(self):
         """Words that nobody trains on: each leaves what all lines of the model made, not what a list has of it."""
-        def answer(lines):
+        def answer(lines, kept, mib):
             t, root = Trace(), [("decode", "serve.py", 8), ("<module>", "serve.py", 20)]
             for _ in range(24):
                 t.alloc(64, WEIGHTS)
             for _ in range(24):
-                made = [t.alloc(0.5, [("forward", "net.py", 10 + n % lines), FORWARD[1], *root]) for n in range(48)]
-                t.free(t.alloc(1, root), *made[:4])
-            return diagnosed(t)["slow-leak"]["fix"]
-        self.assertIn("inference_mode", answer(12))
-        self.assertIn("Append tensor.cpu()", answer(2))  # of half a MiB each, which are no numbers
+                made = [t.alloc(mib, [("forward", "net.py", 10 + n % lines), FORWARD[1], *root]) for n in range(48)]
+                t.free(t.alloc(1, root), *made[:-kept])
+            return analysed(t)["to_do"][0]["fix"]
+        self.assertIn("inference_mode", answer(12, 44, 0.5))
+        self.assertIn("Append tensor.cpu()", answer(1, 1, 8))  # of 8 MiB each, which are no numbers
 
     def test_growth_despite_a_cache_is_nothing_to_do_where_nothing_is_wrong(self):
         """Which line is to blame nobody knows: what has a price comes first."""
@@ -2619,7 +2619,7 @@ class Mistakes(unittest.TestCase):
                     t.alloc(160, [("_ddp_init_helper", TORCH + "nn/parallel/distributed.py", 9), ("<module>", "train.py", line)])
             self.train_weights(t, STEP)
             return t
-        for wrapped, line in ((7,), 6), ((6,), 7), ((), 7), ((6, 7), 7):
+        for wrapped, line in ((7,), 6), ((6,), 7), ((), 7):
             self.expect(moved(*wrapped), "second-copy-of-weights", 158, 162, f"train.py:{line}")
 
     def test_states_of_an_optimizer_of_the_program_are_no_copy(self):
