@@ -21,7 +21,6 @@ struct stream {
     int priority, device;
     unsigned flags;
     unsigned polls; /* since it had nothing to do */
-    struct dry_clock *clock;
 };
 
 struct event {
@@ -34,7 +33,8 @@ struct event {
 
 /* At a fixed address, so that two runs give the same handles: programs keep them in hash tables. */
 static struct stream *streams;
-static size_t stream_count = 1; /* the first is the default stream, by whatever handle */
+static struct dry_clock *clocks[DRY_STREAMS]; /* of each */
+static size_t stream_count = 1;               /* the first is the default stream, by whatever handle */
 static struct capture *last_capture;
 
 static bool make_streams(void)
@@ -57,11 +57,6 @@ static struct stream *stream_of(void *handle)
     const bool is_there = make_streams();
     dry_unlock();
     return (uintptr_t)handle > 2 ? handle : is_there ? &streams[0] : &none;
-}
-
-struct dry_clock **dry_stream_clock(void *stream)
-{
-    return &stream_of(stream)->clock;
 }
 
 static struct capture *capture_of(const struct stream *stream)
@@ -124,6 +119,11 @@ static size_t line_of(const struct stream *stream)
     return streams != NULL && stream >= streams && stream < streams + DRY_STREAMS ? (size_t)(stream - streams) : 0;
 }
 
+struct dry_clock **dry_stream_clock(void *stream)
+{
+    return &clocks[line_of(stream_of(stream))];
+}
+
 /* Waiting while the stream is captured breaks the capture; asking does, too. */
 static int wait_for(void *stream)
 {
@@ -131,7 +131,7 @@ static int wait_for(void *stream)
     if (capture_of(s) != NULL)
         return dry_result(DRY_CAPTURE);
     dry_wait(line_of(s), UINT64_MAX);
-    dry_order_reach(&s->clock);
+    dry_order_reach(dry_stream_clock(stream));
     return DRY_OK;
 }
 
@@ -198,7 +198,7 @@ static int record(struct event *event, void *stream)
     event->stream = line_of(s);
     event->mark = event->capture == NULL ? dry_mark(event->stream) : 0;
     event->polls = 0;
-    dry_order_record(&event->clock, &s->clock);
+    dry_order_record(&event->clock, dry_stream_clock(stream));
     return DRY_OK;
 }
 
@@ -251,7 +251,7 @@ API(int, cudaStreamWaitEvent, void *stream, struct event *event, unsigned flags)
         s->capture = event->capture;
     else
         dry_depend(line_of(s), event->stream, event->mark);
-    dry_order_wait(&s->clock, &event->clock);
+    dry_order_wait(dry_stream_clock(stream), &event->clock);
     return DRY_OK;
 }
 

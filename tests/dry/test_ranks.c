@@ -159,6 +159,7 @@ static void barrier(int rank)
     FIND(int (*)(void **, unsigned), cudaEventCreateWithFlags);
     FIND(int (*)(void **, unsigned, int), cudaStreamCreateWithPriority);
     FIND(int (*)(void *, void *), cudaEventRecord);
+    FIND(int (*)(void *), cudaEventDestroy);
     FIND(int (*)(void *, void *, unsigned), cudaStreamWaitEvent);
     FIND(int (*)(void *), cudaStreamSynchronize);
     void *communicator = join(rank), *streams[2], *event = NULL;
@@ -178,6 +179,7 @@ static void barrier(int rank)
     CHECK(cudaEventRecord(event, streams[0]) == OK && cudaStreamWaitEvent(streams[1], event, 0) == OK);
     CHECK(cudaStreamSynchronize(streams[1]) == OK);
     CHECK(access(path, F_OK) == 0);
+    CHECK(cudaEventDestroy(event) == OK);
 }
 
 /* Of two ranks each gets a part of its own, or one in the other order. */
