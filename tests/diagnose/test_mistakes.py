@@ -3266,6 +3266,12 @@ class Mistakes(unittest.TestCase):
         held = []
         self.expect(train(5, forward, gives_up(held), weights=4, size=8, width=1), "activations-dominate", 920, 980, "forward  net.py:30")
 
+    def test_gradients_whose_kernels_python_chooses(self):
+        """PyTorch 2.15 runs some operators by Python in autograd's threads, too: what they make is of the backward pass."""
+        router = [("eager_router", TORCH + "_native/registry.py", 9)]
+        made_of = analysed(train(5, gradients=lambda t, r: [t.alloc(32, router) for _ in range(4)]))["headline"][1]["text"]
+        self.assertIn("Gradient 128.0 MiB", made_of)
+
     def test_norms_at_the_end_of_layers(self):
         """What comes out of such a layer must be kept, and is not the statistics that are made after it."""
         def block(line):

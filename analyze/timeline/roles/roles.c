@@ -5,6 +5,7 @@
 #include "analyze/timeline/roles/role_work.h"
 
 #include "analyze/state/categories.h"
+#include "analyze/timeline/steps/step_work.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ static const struct {
 enum { MAX_CATEGORIES = 32 };
 
 struct gm_role_stacks {
+    const struct gm_snapshot *snapshot;
     struct gm_category_rules *rules;
     struct gm_classifier *classifier;
     uint8_t says[MAX_CATEGORIES]; /* [category] */
@@ -47,6 +49,7 @@ struct gm_role_stacks *gm_role_stacks_new(const struct gm_snapshot *snapshot)
     size_t stacks = (size_t)snapshot->stacks.count + 1;
     if (s == NULL)
         return NULL;
+    s->snapshot = snapshot;
     s->answers = malloc(stacks);
     if (s->answers == NULL ||
         gm_category_rules_parse(&s->rules, evidence, sizeof evidence, "default.roles", &err) != GM_OK ||
@@ -77,9 +80,9 @@ enum gm_says gm_stack_ask(struct gm_role_stacks *s, struct gm_stack_id stack)
     uint8_t *answer = &s->answers[stack.v];
     if (*answer == GM_SAYS_COUNT) {
         uint32_t category = gm_classify(s->classifier, stack);
-        *answer = stack.v == GM_STACK_EMPTY   ? GM_SAYS_EMPTY
-                  : category < MAX_CATEGORIES ? s->says[category]
-                                              : GM_SAYS_OTHER;
+        *answer = gm_stack_is_of_engine(s->snapshot, stack) ? GM_SAYS_EMPTY
+                  : category < MAX_CATEGORIES               ? s->says[category]
+                                                            : GM_SAYS_OTHER;
     }
     return (enum gm_says) * answer;
 }

@@ -230,6 +230,16 @@ bool gm_stack_is_of_caller(const struct gm_stack_classes *c, uint32_t stack)
     return root.v != 0 && c->calls_backward[root.v];
 }
 
+bool gm_stack_is_of_engine(const struct gm_snapshot *snapshot, struct gm_stack_id stack)
+{
+    size_t depth, n;
+    const struct gm_frame_id *frames = gm_stack_frames(snapshot, stack, &depth);
+    if (stack.v == GM_STACK_EMPTY || depth == 0)
+        return stack.v == GM_STACK_EMPTY;
+    const char *file = gm_string(snapshot, snapshot->frames.filename[frames[depth - 1].v], &n);
+    return find(file, file + n, "torch/_native/") != NULL;
+}
+
 void gm_stack_classes_learn(struct gm_stack_classes *c, const struct gm_history *h)
 {
     size_t native = 0, python = 0, backward = 0;
@@ -255,6 +265,8 @@ void gm_stack_classes_learn(struct gm_stack_classes *c, const struct gm_history 
      * is believed only if somebody called backward or grad, which shows on the thread that did, or an optimizer runs:
      * backward() of a gradient that is handed over makes nothing there. */
     c->empty_is_backward = native == 0 && python > 0 && backward > 0;
-    if (c->empty_is_backward)
-        c->of_stack[GM_STACK_EMPTY] = GM_STACK_ASKED | GM_STACK_BACKWARD;
+    for (uint32_t i = GM_STACK_EMPTY; c->empty_is_backward && i <= h->snapshot->stacks.count; i++)
+        if (i == GM_STACK_EMPTY ||
+            (i < h->snapshot->stacks.count && gm_stack_is_of_engine(h->snapshot, (struct gm_stack_id){i})))
+            c->of_stack[i] = GM_STACK_ASKED | GM_STACK_BACKWARD;
 }
