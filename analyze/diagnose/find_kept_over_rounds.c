@@ -707,6 +707,20 @@ static struct left look_at_left(const struct gm_lives *l, const struct gm_set *s
     return left;
 }
 
+/* Whether so many stacks made a set that it is a graph: results are of fewer. */
+static bool are_of_many(const struct gm_lives *l, const struct gm_set *set)
+{
+    enum { MANY = 8 };
+    GM_FREED bool *is_met = gm_lives_of_stacks(l, sizeof *is_met);
+    size_t n = 0;
+    for (size_t i = 0; is_met != NULL && i < set->n; i++) {
+        bool *is = &is_met[gm_lives_stack(l, set->v[i].allocation)];
+        n += !*is;
+        *is = true;
+    }
+    return n >= MANY;
+}
+
 /* A leak is small; or nobody wants what is kept: in training it was made in the midst of the model, or it is of rounds
  * here and there, as if some key was new to a cache; or its own round uses it, and nothing does later. */
 static void find_leak(struct gm_case *c, const struct gm_rule *rule)
@@ -715,7 +729,7 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     uint64_t bytes = 0, inside = 0, at_end = 0;
     const enum shape shape = collect_kind(c, PILED, &set);
-    if (l->rounds.n < LEAK_ROUNDS || set.n == 0 || (shape == GRAPH && !l->has_backward)) {
+    if (l->rounds.n < LEAK_ROUNDS || set.n == 0 || (shape == GRAPH && !l->has_backward && are_of_many(l, &set))) {
         gm_case_free_set(c, &set);
         return;
     }
@@ -739,7 +753,7 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
         bounded.snippet = "  cache[key] = make(key)\n"
                           "+ if len(cache) > 16: cache.pop(next(iter(cache)))";
     }
-    if (!l->has_backward && shape != GRAPH && !is_cache && bytes / set.n > A_FEW_NUMBERS) {
+    if (!l->has_backward && !is_cache && bytes / set.n > A_FEW_NUMBERS) {
         const struct gm_rule *list = gm_rule_named("tensors-in-a-list");
         bounded.brief = list->brief;
         bounded.fix = list->fix;
