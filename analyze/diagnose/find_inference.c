@@ -695,15 +695,20 @@ static void find_cache(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- a forward pass, and the trace is over ----------------------------------------------------------------------- */
 
-enum { LEAST_KEPT = 10 /* of the peak: a tenth */ };
+enum { LEAST_KEPT = 10 /* of the peak: a tenth */, PASSING = 2 /* events: a workspace, or a mere number */ };
 
 /* Whether a graph keeps what the forward pass made: not a few tensors that a variable holds. */
 static bool keeps_graph(const struct gm_lives *l)
 {
-    size_t kept = 0;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        kept += l->h->freed[a] == GM_NEVER && gm_requested(l->h, a) >= l->at_peak / 10000 && is_of_forward(l, a);
-    return kept >= AT_ONCE;
+    const bool has_modules = gm_lives_has_modules(l);
+    size_t made = 0, kept = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const bool is_made = is_of_forward(l, a) && (!has_modules || (gm_lives_by(l, a) & GM_BY_MODULE) != 0) &&
+                             gm_requested(l->h, a) >= l->at_peak / 10000 && l->h->freed[a] > l->h->born[a] + PASSING;
+        made += is_made;
+        kept += is_made && l->h->freed[a] == GM_NEVER;
+    }
+    return kept >= AT_ONCE && kept * GRAPH_PARTS >= made;
 }
 
 /* Whether a backward pass follows nobody knows who has not seen one. */

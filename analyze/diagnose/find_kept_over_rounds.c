@@ -428,19 +428,22 @@ static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *s
     return shape;
 }
 
-/* Those of the rounds before the trace: what is there to the end of what the same stacks made. They would have gone
- * with their rounds. */
+/* Those of the rounds before the trace: what is there to the end of what the same stacks made; where nobody knows who
+ * did, of their sizes, if it is nothing else. They would have gone with their rounds. */
 static void add_older(const struct gm_lives *l, struct gm_set *set)
 {
     GM_FREED bool *is_of_set = gm_lives_of_stacks(l, sizeof *is_of_set);
-    if (is_of_set == NULL)
-        return;
-    for (size_t i = 0; i < set->n; i++)
+    GM_FREED struct gm_sizes sizes = {.v = NULL};
+    gm_sizes_of_set(&sizes, l, set);
+    for (size_t i = 0; is_of_set != NULL && i < set->n; i++)
         is_of_set[gm_lives_stack(l, set->v[i].allocation)] = true;
-    is_of_set[GM_STACK_EMPTY] = false; /* nobody knows who made it */
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (l->h->born[a] == 0 && l->taken[a] != GM_TAKEN && gm_lives_is_left(l, a) && is_of_set[gm_lives_stack(l, a)])
+    for (size_t a = 0; is_of_set != NULL && a < l->h->allocation_count; a++) {
+        const uint32_t stack = gm_lives_stack(l, a);
+        if (l->h->born[a] == 0 && l->taken[a] != GM_TAKEN && gm_lives_is_left(l, a) &&
+            (stack > GM_STACK_EMPTY ? is_of_set[stack]
+                                    : !gm_lives_is_of_weights(l, a) && gm_sizes_has(&sizes, gm_requested(l->h, a))))
             gm_set_drop(set, a);
+    }
 }
 
 /* What holds a graph is made last: the stack that made the last tensor of most rounds that outlives its round; 0: there
@@ -827,7 +830,7 @@ static const struct gm_rule rules[] = {
          "trained); or of at least 10: here and there, of less than every second one, or, in training, made in the "
          "midst of a call of a model, or, where nothing is trained, before modules make a third or more of what the "
          "round makes, and nothing is made of all of it; if these are single tensors; what is older than the trace and "
-         "there to the end, of the same stacks, counts, too",
+         "there to the end, of the same stacks, or, without one, of their sizes, counts, too",
      .what_to_do =
          "`history.append(value.item())`; a bound for caches; where nothing is trained `append(tensor.cpu())` "
          "of what is larger than a few numbers"},

@@ -170,6 +170,9 @@ void gm_role_stacks_free(struct gm_role_stacks *stacks);
 /* The first needs only the events that belong together, not block bytes; with what it found goes on the second. */
 bool gm_trace_find_steps(struct gm_trace_pass *pass);
 bool gm_trace_steps(struct gm_trace_pass *pass); /* steps/: steps, phases, bands, pattern */
+/* steps/: whether it is that of autograd's threads: empty, or what chooses kernels (PyTorch 2.15) is all that called
+ * it. */
+bool gm_stack_is_of_engine(const struct gm_snapshot *snapshot, struct gm_stack_id stack);
 static inline bool gm_has_window(const struct gm_timeline_options *options)
 {
     return options->from.kind != GM_PLACE_NONE || options->to.kind != GM_PLACE_NONE;

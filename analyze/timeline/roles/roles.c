@@ -5,7 +5,6 @@
 #include "analyze/timeline/roles/role_work.h"
 
 #include "analyze/state/categories.h"
-#include "analyze/timeline/steps/step_work.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -66,8 +66,6 @@ static inline uint8_t gm_stack_class(struct gm_stack_classes *c, uint32_t stack)
 /* Whether it is of a thread that calls backward, also by torch.autograd.grad(): such a thread goes on only after it.
  * What backward calls itself (hooks) begins elsewhere. */
 bool gm_stack_is_of_caller(const struct gm_stack_classes *c, uint32_t stack);
-/* Whether it is that of autograd's threads: empty, or what chooses kernels (PyTorch 2.15) is all that called it. */
-bool gm_stack_is_of_engine(const struct gm_snapshot *snapshot, struct gm_stack_id stack);
 /* Asks for all stacks of the history's allocations once, and finds out whether a stack without frames is a sign. */
 void gm_stack_classes_learn(struct gm_stack_classes *c, const struct gm_history *h);
 
