@@ -596,17 +596,18 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
 static void find_idle_buckets(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
-    const uint64_t all = all_gradients(l, 0);
     struct gm_set set = {.v = NULL};
     uint64_t others = 0;
-    for (size_t a = 0; a < l->h->allocation_count; a++) {
-        if (!gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) || !gm_lives_at_peak(l, a))
+    for (size_t i = 0; i < l->there.n; i++) {
+        const uint32_t a = l->there.v[i];
+        if (!gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION))
             continue;
         const bool is_first = l->h->born[a] > 0 && l->h->born[a] <= l->first_backward && gm_lives_is_lasting(l, a);
         others += is_first ? 0 : gm_requested(l->h, a);
         if (is_first)
             gm_set_drop(&set, a);
     }
+    const uint64_t all = set.n > 0 ? all_gradients(l, 0) : 0;
     if (all == 0 || others < all - all / 10)
         set.n = 0;
     gm_case_accuse(c, rule, &set, false,

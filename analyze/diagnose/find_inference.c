@@ -786,7 +786,7 @@ static const struct gm_rule rules[] = {
      .rank = GM_RANK_SITE,
      .severity = "info",
      .when = "no backward pass, no gradients, no out-of-memory; activations hold a tenth of the peak, half as much of "
-             "it is never freed, and so are at least 4 tensors of what the forward pass made",
+             "it is never freed, and so are at least 4 tensors, and a quarter, of what the forward pass made",
      .what_to_do = "`with torch.inference_mode():` if none follows; else record a whole step"},
     {.id = "weights-only",
      .title = "Only weights are recorded, and nothing that uses them",

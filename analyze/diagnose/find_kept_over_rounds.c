@@ -18,7 +18,8 @@ enum {
     LEAK_ROUNDS = 10,     /* of which little is left each: a slow leak */
     LEAK_SHARE = 20,      /* parts of what a round needs else, */
     BEGINNING = 3,        /* parts of a round: what is made before the last one of them is used in it */
-    LEAK_OUTPUT = 50,     /* where nothing is trained: results are collected */
+    LEAK_OUTPUT = 50,     /* where nothing is trained: results are collected, */
+    MANY_STACKS = 8,      /* which are of fewer: then it is a graph */
     A_FEW_NUMBERS = 4096, /* bytes of each result: more are no numbers */
     GRAPH_BLOCKS = 3,     /* in a round, of them */
     GRAPH_ALIKE = 2,      /* of one stack: of a graph; fewer are single tensors */
@@ -473,8 +474,8 @@ static uint32_t root_of(struct gm_lives *l)
 static bool makes_loss(const struct gm_lives *l, uint32_t stack)
 {
     bool does = (l->by[stack] & GM_BY_LOSS) != 0 || (l->by[stack] & (GM_BY_TORCH | GM_BY_MODULE)) == GM_BY_TORCH;
-    for (size_t a = 0; a < l->h->allocation_count && !does; a++)
-        does = gm_lives_stack(l, a) == stack && gm_is_made(l->h, a) && gm_requested(l->h, a) <= GM_LOSS_BYTES;
+    for (uint32_t i = l->roster->first[stack]; i < l->roster->first[stack + 1] && !does; i++)
+        does = gm_requested(l->h, l->roster->v[i]) <= GM_LOSS_BYTES;
     return does;
 }
 
@@ -710,29 +711,18 @@ static struct left look_at_left(const struct gm_lives *l, const struct gm_set *s
     return left;
 }
 
-/* Whether so many stacks made a set that it is a graph: results are of fewer. */
-static bool are_of_many(const struct gm_lives *l, const struct gm_set *set)
-{
-    enum { MANY = 8 };
-    GM_FREED bool *is_met = gm_lives_of_stacks(l, sizeof *is_met);
-    size_t n = 0;
-    for (size_t i = 0; is_met != NULL && i < set->n; i++) {
-        bool *is = &is_met[gm_lives_stack(l, set->v[i].allocation)];
-        n += !*is;
-        *is = true;
-    }
-    return n >= MANY;
-}
-
 /* A leak is small; or nobody wants what is kept: in training it was made in the midst of the model, or it is of rounds
  * here and there, as if some key was new to a cache; or its own round uses it, and nothing does later. */
 static void find_leak(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
+    struct gm_blame blame = {0};
     uint64_t bytes = 0, inside = 0, at_end = 0;
     const enum shape shape = collect_kind(c, PILED, &set);
-    if (l->rounds.n < LEAK_ROUNDS || set.n == 0 || (shape == GRAPH && !l->has_backward && are_of_many(l, &set))) {
+    if (shape == GRAPH && !l->has_backward)
+        gm_lives_blame(c->lives, &set, &blame);
+    if (l->rounds.n < LEAK_ROUNDS || set.n == 0 || blame.stacks >= MANY_STACKS) {
         gm_case_free_set(c, &set);
         return;
     }
@@ -830,7 +820,8 @@ static const struct gm_rule rules[] = {
          "trained); or of at least 10: here and there, of less than every second one, or, in training, made in the "
          "midst of a call of a model, or, where nothing is trained, before modules make a third or more of what the "
          "round makes, and nothing is made of all of it; if these are single tensors; what is older than the trace and "
-         "there to the end, of the same stacks, or, without one, of their sizes, counts, too",
+         "there to the end, of the same stacks, or, without one, of their sizes, counts, too; not graphs of 8 stacks "
+         "or more where nothing is trained",
      .what_to_do =
          "`history.append(value.item())`; a bound for caches; where nothing is trained `append(tensor.cpu())` "
          "of what is larger than a few numbers"},

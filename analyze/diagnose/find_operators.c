@@ -1103,17 +1103,19 @@ static const struct gm_rule rules[] = {
      .cost = "none; it is faster, too",
      .means = "Softmax(QKᵀ) is written out, or the fused kernel was refused, so that scores of sequence times sequence "
               "are in memory, and with gradients stay there until the backward pass. A fused kernel never has them.",
-     .when = "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
-             "largest size, at least twice at the peak, is 4 times its other sizes (or has no other, but "
-             "stands in two layers) and larger than what was made before, but for casts of weights, two in a row (a "
-             "fused kernel makes one, its output) of which no layer with a weight makes as much at once, and no sum of "
-             "each number with each other one of what is made just before, nor a softmax that adds up by scatter(); "
-             "or, of any code, two blocks of the largest size, that of a loss aside, in a row, which no layer with a "
-             "weight and no "
-             "resizing makes, 8 times as large as those before and after them, or 5 times between modules, twice, if "
-             "most of that very size stands so, there are weights, and a backward pass of what is trained uses them "
-             "and does not go on with a weight's gradient; between layers with weights also with a bias or a mask of a "
-             "quarter in the row; what the same lines make for other lengths counts, too",
+     .when =
+         "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
+         "largest size, at least twice at the peak and mostly made in its round, is 4 times its other sizes of that "
+         "round (or has no other, but stands in two layers) and larger than what was made before, but for casts of "
+         "weights, two in a row (a "
+         "fused kernel makes one, its output) of which no layer with a weight makes as much at once, and no sum of "
+         "each number with each other one of what is made just before, nor a softmax that adds up by scatter(); "
+         "or, of any code, two blocks of the largest size, that of a loss aside, in a row, which no layer with a "
+         "weight and no "
+         "resizing makes, 8 times as large as those before and after them, or 5 times between modules, twice, if "
+         "most of that very size stands so, there are weights, and a backward pass of what is trained uses them "
+         "and does not go on with a weight's gradient; between layers with weights also with a bias or a mask of a "
+         "quarter in the row; what the same lines make for other lengths counts, too",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",
