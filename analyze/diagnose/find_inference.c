@@ -52,6 +52,14 @@ static bool is_of_forward(const struct gm_lives *l, size_t a)
            !(l->has_backward && gm_lives_is_of_engine(l, a)) && !is_set_up(l, a) && (l->goes_on || !is_collected(l, a));
 }
 
+/* Before any of that is asked: a rule that another thread has found to find nothing is not asked at all. */
+static void ask_what_goes_on(struct gm_case *c)
+{
+    if (!c->lives->is_asked)
+        c->lives->goes_on = gm_goes_on(c);
+    c->lives->is_asked = true;
+}
+
 static void find_large(const struct gm_lives *l, struct large *large)
 {
     large->v = gm_lives_scratch(l, l->h->count + 1, sizeof *large->v);
@@ -373,7 +381,7 @@ static bool collect_graphs(const struct gm_lives *l, struct gm_set *set, bool ma
 static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_set set = {.v = NULL};
-    c->lives->goes_on = gm_goes_on(c);
+    ask_what_goes_on(c);
     if (!gm_case_may_accuse(c, may_go_at_once) || !collect_graphs(c->lives, &set, false))
         set.n = 0;
     if (set.n == 0) {
@@ -440,6 +448,7 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
         find_features_of_training(c, rule);
         return;
     }
+    ask_what_goes_on(c);
     const struct gm_roster *roster = l->roster;
     struct gm_set set = {.v = NULL};
     uint64_t stacks_most = 0;

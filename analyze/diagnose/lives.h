@@ -104,7 +104,7 @@ struct gm_lives {
     struct gm_roster *roster; /* also that of a twin */
     struct gm_cut_offs cut_offs;
     bool has_backward, has_optimizer, has_oom;
-    bool goes_on;            /* gm_goes_on */
+    bool goes_on, is_asked;  /* gm_goes_on; whether it was asked for: whichever rule wants it first */
     bool gives_back;         /* memory goes back to the driver */
     uint32_t last_made;      /* event: what is freed later lasts to the end of the run */
     uint32_t first_oom;      /* event; h->count: none */
