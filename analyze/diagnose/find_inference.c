@@ -581,7 +581,7 @@ static void find_heirs(struct heirs *heirs, struct gm_lives *l)
                             .is_next = gm_lives_scratch(l, n + 1, sizeof *heirs->is_next),
                             .whole = gm_lives_scratch(l, n + 1, sizeof *heirs->whole)};
     bool has_any = false;
-    for (size_t i = 0; !*l->failed && i < l->snapshot->stacks.count; i++)
+    for (size_t i = 0; heirs->growths != NULL && !*l->failed && i < l->snapshot->stacks.count; i++)
         has_any |= heirs->grows[i] = is_grown(l, &heirs->growths[i]);
     if (!has_any)
         return;
@@ -631,7 +631,7 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
     uint64_t longest = 0;
     uint32_t stack = 0, first = GM_NEVER; /* that makes the longest; the first cache that is begun */
     find_heirs(&heirs, l);
-    for (uint32_t a = 0; !c->failed && a < h->allocation_count; a++) {
+    for (uint32_t a = 0; heirs.growths != NULL && !c->failed && a < h->allocation_count; a++) {
         const struct growth *g = &heirs.growths[gm_lives_stack(l, a)];
         if (h->born[a] > 0 && is_grown(l, g) && g->longest > longest) {
             stack = gm_lives_stack(l, a);

@@ -421,7 +421,9 @@ static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *s
         return SINGLE;
     if (l->habits == NULL)
         l->habits = gm_lives_of_stacks(l, sizeof *l->habits);
-    if (l->habits != NULL && l->kinds == NULL)
+    if (l->habits == NULL)
+        return SINGLE;
+    if (l->kinds == NULL)
         l->kinds = classify(l, l->habits);
     const enum shape shape = l->kinds == NULL ? SINGLE : collect(l, l->kinds, l->habits, kind, set);
     if (kind == PILED && (!is_pile(l->h, set) || may_be_of_one_pass(l)))

@@ -1371,7 +1371,7 @@ const char *gm_lives_caller_of_parts(struct gm_lives *l, const struct gm_set *se
 {
     GM_FREED uint64_t *bytes = gm_lives_scratch(l, (size_t)l->snapshot->frames.count + 1, sizeof *bytes);
     uint64_t most = 0;
-    uint32_t frames[DEPTH_MOST], line = 0;
+    uint32_t frames[DEPTH_MOST] = {0}, line = 0;
     size_t first = 0, next = 0, end = 0, all, n; /* of that line: the first part, what follows, its round's end */
     size_t left = 2 * l->h->count;               /* events to look at: parts of layers hardly overlap */
     bool is_library;
