@@ -7,6 +7,96 @@
 
 #include <stdlib.h>
 
+/* ---- graphs that backward() leaves ------------------------------------------------------------------------------- */
+
+enum {
+    LEAST_OF_GRAPH = 6,
+    LEAST_GRAPHS = 2,
+    UNFREED = 4, /* of so many that a backward pass finds, three stay */
+    PASSING = 2  /* times as many may go before it, if it is a graph */
+};
+
+static bool may_be_of_graph(const struct gm_lives *l, size_t a)
+{
+    return gm_is_of_round(l, a) && l->taken[a] == GM_TAKEN_NOT && !gm_lives_is_of_engine(l, a) &&
+           ((gm_lives_by(l, a) & GM_BY_MODULE) != 0 || !gm_lives_has_modules(l)) &&
+           (gm_lives_by(l, a) & GM_BY_RECOMPUTE) == 0 && gm_requested(l->h, a) >= l->at_peak / 1000;
+}
+
+/* Of what a forward pass made, which is the set from `from` on, what the backward pass after it leaves, and no other
+ * one frees; nothing, if that is not most of what it finds, but for what is another one's to free, or little of what
+ * the forward pass made: somebody holds layers' outputs. */
+static bool keep_unfreed(struct gm_set *set, const struct gm_lives *l, size_t from, struct gm_backward pass)
+{
+    const struct gm_history *h = l->h;
+    size_t found = 0, passing = 0, n = from;
+    for (size_t i = from; i < set->n; i++) {
+        const uint32_t a = set->v[i].allocation, freed = h->freed[a];
+        const bool is_of_later = freed > pass.to + 1 && gm_lives_goes_in_backward(l, a);
+        found += freed > pass.from && !is_of_later;
+        passing += freed <= pass.from && freed > h->born[a] + GM_WORKSPACE_EVENTS;
+        if (freed > pass.to + 1 && freed != GM_NEVER && !is_of_later)
+            set->v[n++] = set->v[i];
+    }
+    const bool is_graph =
+        n - from >= LEAST_OF_GRAPH && (n - from) * UNFREED >= found * (UNFREED - 1) && passing <= PASSING * (n - from);
+    set->n = is_graph ? n : from;
+    return is_graph;
+}
+
+static bool may_be_unfreed(const struct gm_lives *l, size_t a)
+{
+    return may_be_of_graph(l, a) && l->h->freed[a] != GM_NEVER && !gm_lives_goes_in_backward(l, a);
+}
+
+/* What backward passes leave of the graphs that they walk. Returns where the last of these passes ends. */
+static uint32_t collect_unfreed(const struct gm_case *c, struct gm_set *set)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_backward pass = {GM_NEVER, 0};
+    size_t from = 0, graphs = 0;
+    uint32_t end = 0;
+    if (!gm_case_may_accuse(c, may_be_unfreed))
+        return 0;
+    for (uint32_t e = 0; e < l->h->count; e++) {
+        const uint32_t a = gm_made_by(l->h, e);
+        if (a == GM_NEVER || (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0)
+            continue;
+        if (gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a)) {
+            pass.from = pass.from == GM_NEVER ? e : pass.from;
+            pass.to = e + 1;
+            continue;
+        }
+        if (pass.from != GM_NEVER) {
+            const bool is_graph = keep_unfreed(set, l, from, pass);
+            graphs += is_graph;
+            end = is_graph ? pass.to : end;
+            from = set->n;
+            pass.from = GM_NEVER;
+        }
+        if (may_be_of_graph(l, a))
+            gm_set_end(set, a, l->h->freed[a]);
+    }
+    set->n = graphs >= LEAST_GRAPHS ? from : 0;
+    return end;
+}
+
+void gm_find_retained_in_round(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct gm_set set = {.v = NULL};
+    const uint32_t end = collect_unfreed(c, &set);
+    gm_go_with_backward(c, &set);
+    const char *root = set.n > 0 ? gm_lives_backward(c->lives, end, false) : NULL;
+    struct gm_finding *f = gm_case_accuse(c, rule, &set, false,
+                                          "a graph is still there after its backward pass, while another forward pass "
+                                          "of the same round runs, and no backward pass frees it");
+    if (f == NULL)
+        return;
+    f->title = "A graph is kept after its backward pass";
+    if (root != NULL)
+        f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root, f->site);
+}
+
 /* ---- graphs of one round ----------------------------------------------------------------------------------------- */
 
 enum { LEAST_PASSES = 3, LEAST_OF_PASS = 3, INPUT_PART = 10000 /* of the peak */ };
@@ -139,13 +229,16 @@ static void find_passes(const struct gm_case *c, struct passes *p)
     end_pass(p, l, begun, n, before, GM_REMEDY_NEVER);
 }
 
-/* Those of several passes; none, if there are fewer. */
+/* Those of several passes; none, if there are fewer, or if the graph is one that a backward pass has walked and left. */
 static struct passes several_passes(const struct gm_case *c)
 {
     struct passes passes = {0};
+    GM_FREED struct gm_set unfreed = {.v = NULL};
     if (c->lives->has_backward)
         find_passes(c, &passes);
-    if (passes.at_peak < LEAST_PASSES || !passes.are_alike)
+    if (passes.at_peak >= LEAST_PASSES && passes.are_alike)
+        collect_unfreed(c, &unfreed);
+    if (passes.at_peak < LEAST_PASSES || !passes.are_alike || unfreed.n > 0)
         passes.set.n = 0;
     return passes;
 }
@@ -316,87 +409,4 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
     gm_case_accuse(c, rule, &set, false,
                    "one is left each time that the model has worked in a round, and all are there at the peak, so "
                    "something collects them");
-}
-
-/* ---- graphs that backward() leaves ------------------------------------------------------------------------------- */
-
-enum {
-    LEAST_OF_GRAPH = 6,
-    LEAST_GRAPHS = 2,
-    UNFREED = 4, /* of so many that a backward pass finds, three stay */
-    PASSING = 2  /* times as many may go before it, if it is a graph */
-};
-
-static bool may_be_of_graph(const struct gm_lives *l, size_t a)
-{
-    return gm_is_of_round(l, a) && l->taken[a] == GM_TAKEN_NOT && !gm_lives_is_of_engine(l, a) &&
-           ((gm_lives_by(l, a) & GM_BY_MODULE) != 0 || !gm_lives_has_modules(l)) &&
-           (gm_lives_by(l, a) & GM_BY_RECOMPUTE) == 0 && gm_requested(l->h, a) >= l->at_peak / 1000;
-}
-
-/* Of what a forward pass made, which is the set from `from` on, what the backward pass after it leaves, and no other
- * one frees; nothing, if that is not most of what it finds, but for what is another one's to free, or little of what
- * the forward pass made: somebody holds layers' outputs. */
-static bool keep_unfreed(struct gm_set *set, const struct gm_lives *l, size_t from, struct gm_backward pass)
-{
-    const struct gm_history *h = l->h;
-    size_t found = 0, passing = 0, n = from;
-    for (size_t i = from; i < set->n; i++) {
-        const uint32_t a = set->v[i].allocation, freed = h->freed[a];
-        const bool is_of_later = freed > pass.to + 1 && gm_lives_goes_in_backward(l, a);
-        found += freed > pass.from && !is_of_later;
-        passing += freed <= pass.from && freed > h->born[a] + GM_WORKSPACE_EVENTS;
-        if (freed > pass.to + 1 && freed != GM_NEVER && !is_of_later)
-            set->v[n++] = set->v[i];
-    }
-    const bool is_graph =
-        n - from >= LEAST_OF_GRAPH && (n - from) * UNFREED >= found * (UNFREED - 1) && passing <= PASSING * (n - from);
-    set->n = is_graph ? n : from;
-    return is_graph;
-}
-
-static bool may_be_unfreed(const struct gm_lives *l, size_t a)
-{
-    return may_be_of_graph(l, a) && l->h->freed[a] != GM_NEVER && !gm_lives_goes_in_backward(l, a);
-}
-
-void gm_find_retained_in_round(struct gm_case *c, const struct gm_rule *rule)
-{
-    const struct gm_lives *l = c->lives;
-    if (!gm_case_may_accuse(c, may_be_unfreed))
-        return;
-    struct gm_set set = {.v = NULL};
-    struct gm_backward pass = {GM_NEVER, 0};
-    size_t from = 0, graphs = 0;
-    uint32_t end = 0;
-    for (uint32_t e = 0; e < l->h->count; e++) {
-        const uint32_t a = gm_made_by(l->h, e);
-        if (a == GM_NEVER || (gm_lives_by(l, a) & GM_BY_RECOMPUTE) != 0)
-            continue;
-        if (gm_lives_is_of_backward(l, a) && gm_lives_is_of_engine(l, a)) {
-            pass.from = pass.from == GM_NEVER ? e : pass.from;
-            pass.to = e + 1;
-            continue;
-        }
-        if (pass.from != GM_NEVER) {
-            const bool is_graph = keep_unfreed(&set, l, from, pass);
-            graphs += is_graph;
-            end = is_graph ? pass.to : end;
-            from = set.n;
-            pass.from = GM_NEVER;
-        }
-        if (may_be_of_graph(l, a))
-            gm_set_end(&set, a, l->h->freed[a]);
-    }
-    set.n = graphs >= LEAST_GRAPHS ? from : 0;
-    gm_go_with_backward(c, &set);
-    const char *root = set.n > 0 ? gm_lives_backward(c->lives, end, false) : NULL;
-    struct gm_finding *f = gm_case_accuse(c, rule, &set, false,
-                                          "a graph is still there after its backward pass, while another forward pass "
-                                          "of the same round runs, and no backward pass frees it");
-    if (f == NULL)
-        return;
-    f->title = "A graph is kept after its backward pass";
-    if (root != NULL)
-        f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root, f->site);
 }

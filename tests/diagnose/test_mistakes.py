@@ -3334,6 +3334,31 @@ class Mistakes(unittest.TestCase):
         made_in = [("__init__", TORCH + "distributions/categorical.py", 78), ("entropy", "train.py", 31), ("<module>", "train.py", 24)]
         self.expect(train(5, after=lambda t, r: t.alloc(60, made_in)), "tensors-in-a-list", 180, 300, "train.py:31")
 
+    def test_retained_graph_of_a_loop_with_losses_waits_for_no_backward_pass(self):
+        """A world's model makes a number in each step of its loop, and its graph stays until the actor is trained, too."""
+        def world(keeps):
+            t = Trace()
+            for n in range(4):
+                t.alloc(8 + n, WEIGHTS)
+            for _ in range(5):
+                graph = []
+                for _ in range(8):
+                    graph += [t.alloc(12, [(f"layer{n}", "net.py", 10 + n)] + FORWARD[1:]) for n in range(4)]
+                    graph.append(t.alloc(4 / MIB, [("entropy", "net.py", 30), ("<module>", "train.py", 21)]))
+                t.free(t.alloc(1 / 1024, ROOT))
+                for block in reversed(graph):
+                    t.free(t.alloc(1, AUTOGRAD), *([] if keeps else [block]))
+                actor = [t.alloc(12, [(f"actor{n}", "net.py", 40 + n)] + FORWARD[1:]) for n in range(10)]
+                t.free(t.alloc(1 / 1024, [ROOT[0], ROOT[1], ("<module>", "train.py", 33)]))
+                for block in reversed(actor):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+                t.free(t.alloc(1 / 1024, STEP), *(graph if keeps else []))
+            return t
+        self.expect(world(True), "retain-graph", 100, 140, "train.py:22")
+        for name in ("loss-keeps-graph", "no-inference-mode"):
+            self.expect_none(world(True), name)
+        self.expect_none(world(False), "retain-graph")
+
     def test_backward_passes_of_one_graph_in_a_row_are_no_second_graph(self):
         """One for each task: each has gradients of its own, which the program keeps."""
         def tasks(keeps):
