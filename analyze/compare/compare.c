@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/compare/compare.h"
 
-#include "analyze/base/arithmetic.h"
 #include "analyze/base/ascii.h"
-#include "analyze/base/order.h"
+#include "analyze/base/freed.h"
 #include "analyze/base/vec.h"
 #include "analyze/compare/comparison_parts.h"
 #include "analyze/report/frame_kind.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- functions --------------------------------------------------------------------------------------------------- */
 
 /* Both runs by function: the frames that call sites are shown by, whatever was called below and whoever called. Where
  * another precision or another script makes every stack a new one, this still tells what grew. */
-
-struct sums GM_VEC(struct gm_slice);
 
 /* "forward  attention.py" of "forward  model/attention.py". */
 static const char *function_of(struct gm_arena *arena, const char *site)
@@ -28,13 +24,10 @@ static const char *function_of(struct gm_arena *arena, const char *site)
     return gm_arena_printf(arena, "%.*s  %s", (int)(gap - site), site, slash + 1);
 }
 
-GM_ORDERING(by_name, struct gm_slice, GM_BY(strcmp(a->name, b->name)) || GM_UP(color));
-
 /* The sites of a run by function; equal names added up. */
 static bool sum(struct gm_comparison *c, const struct gm_summary *run, bool at_peak, struct gm_slices *out)
 {
-    struct sums sums = {0};
-    size_t n = 0;
+    GM_FREED struct GM_VEC(struct gm_slice) sums = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < run->site_count; i++) {
         const struct gm_summary_site *site = &run->sites[i];
@@ -42,22 +35,9 @@ static bool sum(struct gm_comparison *c, const struct gm_summary *run, bool at_p
         const struct gm_slice slice = {function_of(&c->arena, site->site), site->color, amount->bytes, amount->blocks};
         ok = slice.name != NULL && (amount->blocks == 0 || GM_VEC_PUSH(&sums, slice));
     }
-    if (ok && sums.n > 1)
-        qsort(sums.v, sums.n, sizeof *sums.v, by_name);
-    for (size_t i = 0; ok && i < sums.n; i++) {
-        if (n > 0 && strcmp(sums.v[n - 1].name, sums.v[i].name) == 0) {
-            sums.v[n - 1].bytes = gm_known_add(sums.v[n - 1].bytes, sums.v[i].bytes);
-            sums.v[n - 1].blocks = gm_known_add(sums.v[n - 1].blocks, sums.v[i].blocks);
-        } else {
-            sums.v[n++] = sums.v[i];
-        }
-    }
-    struct gm_slice *own = ok ? gm_arena_calloc(&c->arena, n, sizeof *own) : NULL;
-    if (own != NULL && n > 0)
-        memcpy(own, sums.v, n * sizeof *own);
-    free(sums.v);
-    *out = (struct gm_slices){own, n};
-    return own != NULL;
+    const size_t n = ok ? gm_slices_merge(sums.v, sums.n) : 0;
+    *out = (struct gm_slices){ok ? gm_arena_array(&c->arena, sums.v, n, sizeof *sums.v) : NULL, n};
+    return out->v != NULL;
 }
 
 static bool compare_functions(struct gm_comparison *c, struct gm_diff_pair *pair)
@@ -214,15 +194,11 @@ enum gm_status gm_compare(struct gm_comparison *comparison, const struct gm_summ
                           const struct gm_compare_options *options, struct gm_error *err)
 {
     *comparison = (struct gm_comparison){.limit = options->limit, .top = options->top, .run_count = count};
-    const struct gm_summary **own = gm_arena_calloc(&comparison->arena, count, sizeof *own);
-    bool ok = own != NULL;
-    if (ok) {
-        memcpy(own, runs, count * sizeof *own);
-        comparison->runs = own;
-        if (options->limit.text != NULL)
-            ok = (comparison->limit.text =
-                      gm_arena_copy(&comparison->arena, options->limit.text, strlen(options->limit.text))) != NULL;
-    }
+    comparison->runs = gm_arena_array(&comparison->arena, runs, count, sizeof *runs);
+    bool ok = comparison->runs != NULL;
+    if (ok && options->limit.text != NULL)
+        ok = (comparison->limit.text =
+                  gm_arena_copy(&comparison->arena, options->limit.text, strlen(options->limit.text))) != NULL;
     if (ok && compare_all(comparison))
         return GM_OK;
     gm_comparison_free(comparison);

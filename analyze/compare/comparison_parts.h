@@ -4,16 +4,12 @@
  */
 #pragma once
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/compare/compare.h"
 
-/* A running sum of differences, exact whatever the inputs. */
-__extension__ typedef __int128 gm_wide;
-static inline int64_t gm_wide_told(gm_wide v)
-{
-    return v > INT64_MAX ? INT64_MAX : v < -INT64_MAX ? -INT64_MAX : (int64_t)v;
-}
+/* Running sums of differences, exact whatever the inputs. */
 struct gm_diff_tally {
-    gm_wide listed, deltas[GM_DIFF_KINDS];
+    gm_i128 listed, deltas[GM_DIFF_KINDS];
 };
 
 /* Whether it changed; then kind and delta are set. An absent amount is {0, 0}. */
@@ -23,6 +19,9 @@ void gm_diff_finish(struct gm_diff_sums *sums, const struct gm_diff_tally *tally
                     uint64_t after_total);
 /* Largest change first, then by name. */
 int gm_diff_row_order(const struct gm_diff_row *a, const struct gm_diff_row *b);
+
+/* Sorted by name, equal names added up; returns how many are left. */
+size_t gm_slices_merge(struct gm_slice *slices, size_t count);
 
 /* Both lists are sorted by name and have no name twice. A list that is NULL is not known, and so is the table. */
 bool gm_compare_by_name(struct gm_comparison *c, struct gm_diff_table *out, const struct gm_slices *base,

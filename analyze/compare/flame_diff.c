@@ -142,14 +142,10 @@ bool gm_compare_flame(struct gm_comparison *c, struct gm_diff_pair *pair)
     if (ok)
         sum_up(&t);
     ok = ok && link_children(&t);
-    struct gm_diff_node *own = ok ? gm_arena_calloc(&c->arena, t.nodes.n, sizeof *own) : NULL;
-    ok = own != NULL;
-    if (ok) {
-        memcpy(own, t.nodes.v, t.nodes.n * sizeof *own);
-        pair->flame = (struct gm_diff_flame){own, t.nodes.n, t.is_at_peak};
-    }
+    const struct gm_diff_node *own = ok ? gm_arena_array(&c->arena, t.nodes.v, t.nodes.n, sizeof *own) : NULL;
+    pair->flame = (struct gm_diff_flame){own, own == NULL ? 0 : t.nodes.n, t.is_at_peak};
     gm_intern_free(&t.names);
     gm_intern_free(&t.edges);
     GM_FREE_ALL(t.nodes.v, t.own.v, t.key.v);
-    return ok;
+    return own != NULL;
 }

@@ -50,10 +50,10 @@ static bool is_over(const struct gm_growth_limit *limit, uint64_t base, uint64_t
 {
     if (after <= base)
         return false;
-    const gm_wide growth = (gm_wide)after - (gm_wide)base;
+    const gm_i128 growth = (gm_i128)after - (gm_i128)base;
     if (!limit->is_percent)
-        return growth > (gm_wide)limit->bytes;
-    return growth * 100000000 > (gm_wide)base * (gm_wide)limit->millionths;
+        return growth > (gm_i128)limit->bytes;
+    return growth * 100000000 > (gm_i128)base * (gm_i128)limit->millionths;
 }
 
 struct found {
@@ -118,13 +118,9 @@ bool gm_compare_growth(struct gm_comparison *c)
                 look_at_level(&f, pair->after, &pair->devices[d], GM_LEVEL_ALLOCATED, lacks_end);
             }
     }
-    struct gm_growth *own = f.failed ? NULL : gm_arena_calloc(&c->arena, f.rows.n, sizeof *own);
-    if (own != NULL && f.rows.n > 0) {
-        qsort(f.rows.v, f.rows.n, sizeof *f.rows.v, worst_first);
-        memcpy(own, f.rows.v, f.rows.n * sizeof *own);
-    }
-    c->growths = own;
-    c->growth_count = own != NULL ? f.rows.n : 0;
+    GM_SORT(f.rows.v, f.rows.n, worst_first);
+    c->growths = f.failed ? NULL : gm_arena_array(&c->arena, f.rows.v, f.rows.n, sizeof *f.rows.v);
+    c->growth_count = c->growths != NULL ? f.rows.n : 0;
     free(f.rows.v);
-    return own != NULL;
+    return c->growths != NULL;
 }

@@ -166,10 +166,9 @@ static bool add_fit(struct gm_comparison *c, struct gm_series *series, struct gm
                     uint32_t color, const uint64_t *bytes)
 {
     struct gm_law_fit *fit = &fits[series->fit_count++];
-    uint64_t *own = gm_arena_calloc(&c->arena, series->count, sizeof *own);
+    const uint64_t *own = gm_arena_array(&c->arena, bytes, series->count, sizeof *bytes);
     if (own == NULL || what == NULL)
         return false;
-    memcpy(own, bytes, series->count * sizeof *own);
     *fit = (struct gm_law_fit){.what = what, .color = color, .bytes = own};
     gm_fit_law(fit, series->n, series->count);
     return true;

@@ -210,8 +210,7 @@ bool gm_compare_series(struct gm_comparison *c)
     bool ok = true;
     for (size_t i = 0; ok && i < c->run_count; i++)
         ok = add_run(&all, c->runs[i]->path, i);
-    if (ok && all.n > 1)
-        qsort(all.v, all.n, sizeof *all.v, by_series);
+    GM_SORT(all.v, all.n, by_series);
     ok = ok && find_series(c, &all);
     for (size_t i = 0; i < all.n; i++)
         free(all.v[i].skeleton);

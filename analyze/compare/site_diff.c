@@ -249,14 +249,11 @@ static bool make_table(struct matching *m, struct gm_diff_site_table *out, bool 
     bool ok = find_moved(m, &out->sums, &tally, rows, out->count);
     if (out->count > 1)
         qsort_r(rows, out->count, sizeof *rows, by_change, m);
-    struct gm_diff_site *own = gm_arena_calloc(&m->c->arena, out->count, sizeof *own);
-    ok = ok && own != NULL && number_twins(rows, out->count);
-    if (ok && out->count > 0)
-        memcpy(own, rows, out->count * sizeof *own);
+    ok = ok && number_twins(rows, out->count);
+    out->rows = gm_arena_array(&m->c->arena, rows, out->count, sizeof *rows);
     free(rows);
-    out->rows = own;
     gm_diff_finish(&out->sums, &tally, base_total, after_total);
-    return ok;
+    return ok && out->rows != NULL;
 }
 
 bool gm_compare_sites(struct gm_comparison *c, struct gm_diff_pair *pair)

@@ -8,6 +8,7 @@
 #include "analyze/base/order.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,17 +27,9 @@ static void add(struct facts *f, const char *group, const char *key, const char 
 
 static void add_number(struct facts *f, const char *group, const char *key, uint64_t value)
 {
-    char text[24] = "not recorded";
-    if (value != GM_REPORT_NONE) {
-        size_t n = sizeof text;
-        text[--n] = '\0';
-        do
-            text[--n] = (char)('0' + value % 10);
-        while ((value /= 10) > 0);
-        add(f, group, key, text + n);
-    } else {
-        add(f, group, key, text);
-    }
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    add(f, group, key, value == GM_REPORT_NONE ? "not recorded" : text);
 }
 
 static void add_truth(struct facts *f, const char *group, const char *key, bool is)
@@ -134,13 +127,10 @@ bool gm_summary_facts(struct gm_summary_work *work)
     add_devices(&f);
     add_features(&f);
     add_recording(&f);
-    struct gm_summary_fact *own = f.failed ? NULL : gm_arena_calloc(&work->summary->arena, f.rows.n, sizeof *own);
-    if (own != NULL) {
-        qsort(f.rows.v, f.rows.n, sizeof *f.rows.v, by_key);
-        memcpy(own, f.rows.v, f.rows.n * sizeof *own);
-        work->summary->facts = own;
-        work->summary->fact_count = f.rows.n;
-    }
+    GM_SORT(f.rows.v, f.rows.n, by_key);
+    work->summary->facts =
+        f.failed ? NULL : gm_arena_array(&work->summary->arena, f.rows.v, f.rows.n, sizeof *f.rows.v);
+    work->summary->fact_count = work->summary->facts == NULL ? 0 : f.rows.n;
     free(f.rows.v);
-    return own != NULL;
+    return work->summary->facts != NULL;
 }

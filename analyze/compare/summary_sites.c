@@ -181,14 +181,10 @@ static bool describe(struct site_work *w, struct gm_summary_site *site, struct g
 
 static bool new_site(struct site_work *w)
 {
-    struct gm_summary_site site = {.frame_count = w->numbers.n};
-    uint32_t *own = gm_arena_calloc(&w->work->summary->arena, w->numbers.n, sizeof *own);
-    if (own == NULL)
-        return false;
-    if (w->numbers.n > 0)
-        memcpy(own, w->numbers.v, w->numbers.n * sizeof *own);
-    site.frames = own;
-    return GM_VEC_PUSH(&w->sites, site) && GM_VEC_PUSH(&w->weights, 0);
+    const size_t n = w->numbers.n;
+    const struct gm_summary_site site = {
+        .frames = gm_arena_array(&w->work->summary->arena, w->numbers.v, n, sizeof *w->numbers.v), .frame_count = n};
+    return site.frames != NULL && GM_VEC_PUSH(&w->sites, site) && GM_VEC_PUSH(&w->weights, 0);
 }
 
 static bool begins(const struct gm_frame_row *rows, size_t i, size_t count, const char *with)

@@ -4,33 +4,21 @@
  */
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/order.h"
+#include "analyze/compare/comparison_parts.h"
 #include "analyze/compare/summary_work.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct collected {
-    struct GM_VEC(struct gm_slice) slices;
-};
+struct collected GM_VEC(struct gm_slice);
 
 GM_ORDERING(by_name, struct gm_slice, GM_BY(strcmp(a->name, b->name)) || GM_UP(color));
 
-static bool collect(struct collected *all, const struct gm_slice *slices, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!GM_VEC_PUSH(&all->slices, slices[i]))
-            return false;
-    return true;
-}
-
-/* Sorted, merged and copied into the summary; frees what was collected. */
-static bool publish(struct gm_summary_work *work, struct collected *all, bool ok, struct gm_slices *out)
+size_t gm_slices_merge(struct gm_slice *v, size_t count)
 {
     size_t n = 0;
-    struct gm_slice *v = all->slices.v;
-    if (ok && all->slices.n > 1)
-        qsort(v, all->slices.n, sizeof *v, by_name);
-    for (size_t i = 0; ok && i < all->slices.n; i++) {
+    GM_SORT(v, count, by_name);
+    for (size_t i = 0; i < count; i++) {
         if (n > 0 && strcmp(v[n - 1].name, v[i].name) == 0) {
             v[n - 1].bytes = gm_known_add(v[n - 1].bytes, v[i].bytes);
             v[n - 1].blocks = gm_known_add(v[n - 1].blocks, v[i].blocks);
@@ -38,14 +26,26 @@ static bool publish(struct gm_summary_work *work, struct collected *all, bool ok
             v[n++] = v[i];
         }
     }
-    struct gm_slice *own = ok ? gm_arena_calloc(&work->summary->arena, n, sizeof *own) : NULL;
+    return n;
+}
+
+static bool collect(struct collected *all, const struct gm_slice *slices, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!GM_VEC_PUSH(all, slices[i]))
+            return false;
+    return true;
+}
+
+/* Sorted, merged and copied into the summary; frees what was collected. */
+static bool publish(struct gm_summary_work *work, struct collected *all, bool ok, struct gm_slices *out)
+{
+    const size_t n = ok ? gm_slices_merge(all->v, all->n) : 0;
+    struct gm_slice *own = ok ? gm_arena_array(&work->summary->arena, all->v, n, sizeof *own) : NULL;
     ok = own != NULL;
-    for (size_t i = 0; ok && i < n; i++) {
-        own[i] = v[i];
-        own[i].name = gm_summary_copy(work, v[i].name);
-        ok = own[i].name != NULL;
-    }
-    free(all->slices.v);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = (own[i].name = gm_summary_copy(work, own[i].name)) != NULL;
+    free(all->v);
     *out = (struct gm_slices){ok ? own : NULL, ok ? n : 0};
     return ok;
 }

@@ -22,7 +22,7 @@ bool gm_diff_row_changed(struct gm_diff_row *row, bool in_base, bool in_after)
 
 void gm_diff_count(struct gm_diff_sums *sums, struct gm_diff_tally *tally, const struct gm_diff_row *row)
 {
-    gm_wide delta = (gm_wide)row->after.bytes - (gm_wide)row->base.bytes;
+    gm_i128 delta = (gm_i128)row->after.bytes - (gm_i128)row->base.bytes;
     if (delta == 0) {
         sums->same++;
         sums->same_bytes += row->base.bytes;
@@ -36,15 +36,15 @@ void gm_diff_count(struct gm_diff_sums *sums, struct gm_diff_tally *tally, const
 void gm_diff_finish(struct gm_diff_sums *sums, const struct gm_diff_tally *tally, uint64_t base_total,
                     uint64_t after_total)
 {
-    gm_wide delta = (gm_wide)after_total - (gm_wide)base_total;
+    gm_i128 delta = (gm_i128)after_total - (gm_i128)base_total;
     sums->is_known = true;
     sums->base_total = base_total;
     sums->after_total = after_total;
-    sums->delta = gm_wide_told(delta);
-    sums->listed = gm_wide_told(tally->listed);
-    sums->residual = gm_wide_told(delta - tally->listed);
+    sums->delta = gm_clamp_signed(delta);
+    sums->listed = gm_clamp_signed(tally->listed);
+    sums->residual = gm_clamp_signed(delta - tally->listed);
     for (int i = 0; i < GM_DIFF_KINDS; i++)
-        sums->deltas[i] = gm_wide_told(tally->deltas[i]);
+        sums->deltas[i] = gm_clamp_signed(tally->deltas[i]);
 }
 
 int gm_diff_row_order(const struct gm_diff_row *a, const struct gm_diff_row *b)

@@ -181,14 +181,11 @@ static bool make_items(struct gm_fleet_work *w, const struct placed *placed)
     }
     if (ok)
         choose_shown(w);
-    struct gm_fleet_site *own = ok ? gm_arena_calloc(&f->arena, sites.v.n, sizeof *own) : NULL;
-    if (own != NULL && sites.v.n > 0)
-        memcpy(own, sites.v.v, sites.v.n * sizeof *own);
     f->items = w->items;
     f->rows = rows;
-    f->sites = own;
-    f->site_count = own == NULL ? 0 : sites.v.n;
-    return own != NULL;
+    f->sites = ok ? gm_arena_array(&f->arena, sites.v.v, sites.v.n, sizeof *sites.v.v) : NULL;
+    f->site_count = f->sites == NULL ? 0 : sites.v.n;
+    return f->sites != NULL;
 }
 
 /* ---- the numbers of a column ------------------------------------------------------------------------------------- */
@@ -206,7 +203,7 @@ static struct gm_fleet_spread spread_of(struct value *v, size_t n)
     struct gm_fleet_spread spread = {.most_item = SIZE_MAX};
     if (n == 0)
         return spread;
-    qsort(v, n, sizeof *v, compare_values);
+    GM_SORT(v, n, compare_values);
     spread.least = v[0].bytes;
     spread.median = v[(n - 1) / 2].bytes;
     spread.most = v[n - 1].bytes;
@@ -355,8 +352,7 @@ static bool find_ooms(struct gm_fleet *f)
     for (size_t i = 0; ok && i < f->item_count; i++)
         if (f->items[i].status == GM_OK && f->items[i].ooms > 0)
             found[n++] = &f->items[i];
-    if (ok && n > 1)
-        qsort(found, n, sizeof *found, compare_ooms);
+    GM_SORT(found, n, compare_ooms);
     for (size_t i = 0; ok && i < n; i++)
         ooms[i] = (size_t)(found[i] - f->items);
     f->ooms = ooms;
@@ -383,11 +379,11 @@ static bool make(struct gm_fleet_work *w, const struct gm_fleet_part *parts, siz
         enum gm_status status;
         placed[i].is_read = gm_record_check(parts[i].record, parts[i].record_length, &status) && status == GM_OK;
     }
-    if (ok && count > 1)
-        qsort(placed, count, sizeof *placed, compare_placed);
-    w->placed_count = ok ? count - part_strays(placed, count) : 0;
-    ok = ok && make_items(w, placed) && fill_columns(w) && find_missing(f) && find_ooms(f);
-    return ok;
+    if (!ok)
+        return false;
+    GM_SORT(placed, count, compare_placed);
+    w->placed_count = count - part_strays(placed, count);
+    return make_items(w, placed) && fill_columns(w) && find_missing(f) && find_ooms(f);
 }
 
 enum gm_status gm_fleet_make(struct gm_fleet *fleet, const struct gm_fleet_part *parts, size_t count,

@@ -120,8 +120,7 @@ bool gm_fleet_find_growth(struct gm_fleet_work *w)
         growths[count++] = g;
     }
     free(room);
-    if (ok && count > 1)
-        qsort(growths, count, sizeof *growths, compare_growth);
+    GM_SORT(growths, count, compare_growth);
     f->growths = growths;
     f->growth_count = ok ? count : 0;
     return ok && find_survivors(w);

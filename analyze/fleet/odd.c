@@ -162,8 +162,7 @@ bool gm_fleet_find_odds(struct gm_fleet_work *w)
     f->typical = SIZE_MAX;
     for (size_t c = 0; ok && c < f->column_count; c++)
         count += find_in_column(w, c, v, far + count);
-    if (ok && count > 1)
-        qsort(far, count, sizeof *far, compare_far);
+    GM_SORT(far, count, compare_far);
     if (ok)
         f->odd_total = count = keep_first_of_row(far, count, times);
     count = count > GM_FLEET_ODDS ? GM_FLEET_ODDS : count;

@@ -402,15 +402,10 @@ GM_ORDERING(by_weight, struct gm_operator_row,
 
 static bool publish(struct averages *w, struct table *t, struct gm_operator_table *out)
 {
-    struct gm_operator_row *rows = gm_arena_calloc(w->pass->arena, t->rows.n + 1, sizeof *rows);
-    if (rows == NULL)
-        return false;
-    if (t->rows.n > 0) {
-        memcpy(rows, t->rows.v, t->rows.n * sizeof *rows);
-        qsort(rows, t->rows.n, sizeof *rows, by_weight);
-    }
-    *out = (struct gm_operator_table){rows, t->rows.n};
-    return true;
+    GM_SORT(t->rows.v, t->rows.n, by_weight);
+    *out =
+        (struct gm_operator_table){gm_arena_array(w->pass->arena, t->rows.v, t->rows.n, sizeof *t->rows.v), t->rows.n};
+    return out->v != NULL;
 }
 
 static bool run(struct averages *w, struct table tables[4])

@@ -295,32 +295,20 @@ static bool walk(struct gm_profile_pass *pass, struct work *w)
     return true;
 }
 
-/* Rows of a list as the report's own; NULL: no memory. */
-static void *keep(struct gm_profile_pass *pass, const void *rows, size_t n, size_t size)
-{
-    void *out = gm_arena_calloc(pass->arena, n + 1, size);
-    if (out != NULL && n > 0)
-        memcpy(out, rows, n * size);
-    return out;
-}
-
 GM_ORDERING(by_time, struct gm_copy_burst, GM_UP(start_us) || GM_UP(device));
 
 enum gm_status gm_profile_copies(struct gm_profile_pass *pass, struct gm_error *err)
 {
     struct work w = {.p = pass->profile, .links = &pass->links};
-    bool ok = walk(pass, &w);
-    if (ok && w.rows.n > 0) {
-        qsort(w.rows.v, w.rows.n, sizeof *w.rows.v, by_bytes);
-        qsort(w.bursts.v, w.bursts.n, sizeof *w.bursts.v, by_time);
-    }
-    struct gm_copy_row *rows = ok ? keep(pass, w.rows.v, w.rows.n, sizeof *rows) : NULL;
-    struct gm_copy_burst *bursts = ok ? keep(pass, w.bursts.v, w.bursts.n, sizeof *bursts) : NULL;
-    pass->out->copies = rows;
-    pass->out->copy_count = w.rows.n;
-    pass->out->bursts = bursts;
-    pass->out->burst_count = w.bursts.n;
+    struct gm_profile_report *out = pass->out;
+    const bool ok = walk(pass, &w);
+    GM_SORT(w.rows.v, w.rows.n, by_bytes);
+    GM_SORT(w.bursts.v, w.bursts.n, by_time);
+    out->copies = ok ? gm_arena_array(pass->arena, w.rows.v, w.rows.n, sizeof *w.rows.v) : NULL;
+    out->copy_count = w.rows.n;
+    out->bursts = ok ? gm_arena_array(pass->arena, w.bursts.v, w.bursts.n, sizeof *w.bursts.v) : NULL;
+    out->burst_count = w.bursts.n;
     gm_intern_free(&w.kinds);
     GM_FREE_ALL(w.steps.v, w.copies.v, w.bursts.v, w.rows.v, w.levels.v);
-    return rows == NULL || bursts == NULL ? gm_no_memory(err) : GM_OK;
+    return out->copies == NULL || out->bursts == NULL ? gm_no_memory(err) : GM_OK;
 }
