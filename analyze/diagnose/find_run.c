@@ -296,9 +296,9 @@ static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
                     gm_size_format(size[0], oom->levels.requested), gm_size_format(size[1], lasting),
                     gm_size_format(size[2], passing), gm_case_card(c), is_lasting ? rule->fix : smaller_pass);
     gm_case_is_mistake(f, rule, NULL);
-    f->site = diagnosis->oom_place != NULL   ? diagnosis->oom_place
-              : gm_site_has_stack(oom->site) ? oom->site
-                                             : gm_case_site_with_most(c, c->view.index);
+    f->site = diagnosis->oom_place != NULL                        ? diagnosis->oom_place
+              : oom->site != NULL && gm_site_has_stack(oom->site) ? oom->site
+                                                                  : gm_case_site_with_most(c, c->view.index);
     if (is_lasting)
         return;
     f->brief = advice.in_short;

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes in runs made by hand: what is to do first, which line it blames, what a replay says that mending it saves."""
 import json
+import os
 
-from harness import MIB, Case, Run, main, write
+from harness import MIB, SOURCE, Case, Run, main, write
 
 
 class Mistakes(Case):
@@ -33,6 +34,11 @@ class Mistakes(Case):
             logits = new
             run.free(hidden)
         self.assert_first(run, "stale-reference", "head  app/model.py:9, from train.py:11", 300)
+
+    def test_no_room_and_no_stacks(self):
+        """Memory runs out where nobody recorded who asked for it."""
+        report = self.analysis(os.path.join(SOURCE, "tests", "data", "roles", "memory_runs_out.bare.gmtrace"))
+        self.assertIn("plain-capacity", [row["id"] for row in report["findings"]])
 
     def test_list(self):
         """80 MiB of every round are kept to the end: all but those of the last could be elsewhere."""
