@@ -161,15 +161,15 @@ static inline enum gm_remedy_place gm_remedy_place(const struct gm_remedy *r)
                                                    : GM_STANDS_MISTAKE;
 }
 
-/* What it saves alone; half of it if it has a price, as what is taken from the driver again has, or is a setting that
- * makes up for what a mistake does; of a cache that only others on the card have to wait for, even less; of what grows
- * twice as much, as it will be when the program has run as long again. */
+/* What it saves alone; half of it if it has a price, as what is taken from the driver again has; of a cache that only
+ * others on the card have to wait for, even less; of what grows twice as much, as it will be when the program has run
+ * as long again. */
 static inline uint64_t gm_remedy_weight(const struct gm_remedy *r)
 {
     const bool is_of_cache = gm_remedy_is_of_cache(r);
     if (gm_remedy_tells_end(r))
         return is_of_cache ? r->saving.at_end / GM_LEAST_OF_LEFT : r->saving.at_end;
-    if (r->of_mistake || r->has_price || is_of_cache)
+    if (r->has_price || is_of_cache)
         return r->saving.alone / 2;
     return r->grows ? gm_sat_add(r->saving.alone, r->saving.alone) : r->saving.alone;
 }

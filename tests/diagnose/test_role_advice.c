@@ -150,10 +150,9 @@ TEST(a_setting_is_no_substitute_for_mending)
     struct gm_remedy setting = {.settings = "expandable_segments:True",
                                 .saving = {.alone = UINT64_C(40) << 30, .before = UINT64_C(100) << 30}};
     assert_int_equal(gm_remedy_place(&setting), GM_STANDS_CHOICE);
-    assert_int_equal(gm_remedy_weight(&setting), UINT64_C(40) << 30); /* of a choice half counts */
     setting.of_mistake = true;
     assert_int_equal(gm_remedy_place(&setting), GM_STANDS_MISTAKE);
-    assert_int_equal(gm_remedy_weight(&setting), UINT64_C(20) << 30);
+    assert_int_equal(gm_remedy_weight(&setting), UINT64_C(40) << 30); /* like any other mistake's */
     setting.of_mistake = false;
     setting.saving.alone = UINT64_C(9) << 30;
     assert_int_equal(gm_remedy_place(&setting), GM_STANDS_LITTLE);
