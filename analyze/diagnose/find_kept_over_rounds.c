@@ -357,7 +357,7 @@ static enum shape shape_of(const struct gm_lives *l, const struct gm_set *set, c
     const bool are_few = kind == STALE && spread->blocks < GM_LEAST_FEATURES * (size_t)spread->most_rounds;
     if (beside.used + (are_few ? beside.ended : 0) < spread->bytes * (is_branch ? OF_BRANCH : 1) / CONSUMED &&
         beside.kept * DENSE >= (is_branch ? beside.between : beside.passing) && is_graph(spread) &&
-        (kind == PILED || (l->has_backward && (spread->module_blocks > 0 || !gm_lives_has_modules(l)))))
+        (l->has_backward ? spread->module_blocks > 0 || !gm_lives_has_modules(l) : kind == PILED))
         return GRAPH;
     return gm_max(spread->module_blocks, kind == PILED ? 0 : spread->most_blocks) >=
                        GM_LEAST_FEATURES * (size_t)spread->most_rounds &&
@@ -842,7 +842,8 @@ static const struct gm_rule rules[] = {
              "later, or two at the end, and no backward pass gives it up, of at least 3 rounds, or is left in as many "
              "bytes by each of 3 that all train, "
              "and, with what is older, holds 1 % of the peak; by several stacks, or by 3 a round of which one stack "
-             "makes 2, or by 2 of modules in a run that trains; if that is a fifth of what the same calls of the model "
+             "makes 2, or by 2 of modules in a run that trains, where modules make some of it, if there are any; if "
+             "that is a fifth of what the same calls of the model "
              "made (in "
              "training, where a number made after it is held, too: a fifth of what they made from its first to its "
              "last), and backward passes use little between. Info: at least 3 forward passes, each with a loss, are "

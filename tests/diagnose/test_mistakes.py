@@ -4729,6 +4729,13 @@ class Mistakes(unittest.TestCase):
         self.assertIn("stale-reference", told)
         self.assertNotIn("retain-graph", told)
 
+    def test_pairs_of_a_data_set_are_no_graph(self):
+        """An image and its mask, which a data set keeps on the device: no module made them."""
+        pair = [[("__getitem__", "data.py", line), ("<module>", "train.py", 19)] for line in (30, 31)]
+        t = train(8, in_forward=lambda t, r: [t.alloc(mib, at) for mib, at in zip((11, 9), pair)] and [])
+        self.expect(t, "tensors-in-a-list", 90, 170, "data.py:30")
+        self.expect_none(t, "loss-keeps-graph")
+
 
 def load_tests(loader, tests, pattern):
     """With GM_SAMPLE=N, one in N / 3: sanitizers look at every second one."""
