@@ -184,6 +184,17 @@ static bool may_be_cast(const struct gm_lives *l, size_t a, size_t of)
     return gm_requested(l->h, a) == 2 * gm_requested(l->h, of) || 2 * gm_requested(l->h, a) == gm_requested(l->h, of);
 }
 
+/* What a layer reads in place of what was made before it: its own cast of that, which may be too small to be large. */
+static uint32_t read_by(const struct gm_lives *l, uint32_t layer, uint32_t before)
+{
+    for (uint32_t e = gm_next_made(l->h, l->h->born[before]); e < l->h->born[layer]; e = gm_next_made(l->h, e + 1)) {
+        const uint32_t a = gm_made_by(l->h, e);
+        if (gm_lives_stack(l, a) == gm_lives_stack(l, layer) && 2 * gm_requested(l->h, a) == gm_requested(l->h, before))
+            return a;
+    }
+    return before;
+}
+
 /* What layers with a weight read was most likely made just before. */
 static void count_layers(struct group *found, const struct gm_lives *l, const struct large *large, uint32_t first,
                          uint32_t end)
@@ -196,8 +207,9 @@ static void count_layers(struct group *found, const struct gm_lives *l, const st
         if (h->freed[a] <= h->born[a] + WORKSPACE)
             continue;
         if (before != GM_NEVER && (gm_lives_by(l, layer) & GM_BY_LINEAR) != 0 && !may_be_cast(l, layer, before)) {
+            const uint32_t freed = h->freed[read_by(l, layer, before)];
             found->layers++;
-            found->used_up += h->freed[before] > h->born[layer] && h->freed[before] < h->born[a];
+            found->used_up += freed > h->born[layer] && freed < h->born[a];
         }
         before = layer;
         layer = a;

@@ -673,7 +673,7 @@ static void count_copies(struct logits *f, const struct gm_lives *l, const bool 
         } else if (is_forward && is_behind && is_alike) {
             behind += gm_lives_at_peak(l, a);
         }
-        if (is_alike && gm_lives_at_peak(l, a) && !is_for_good(l, a)) {
+        if (is_alike && gm_lives_at_peak(l, a) && !is_for_good(l, a) && l->taken[a] != GM_TAKEN) {
             f->copies++;
             f->of_loss += !f->is_named || (gm_lives_by(l, a) & GM_BY_LOSS) != 0;
             f->of_forward += is_forward;
@@ -712,7 +712,7 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
         makes[i] = (l->by[i] & GM_BY_NOBODY) == 0 && !is_layer[i];
     GM_FREED uint64_t *sizes = sizes_of_rounds(c->lives, found.size, is_logits_of, makes);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        if (l->h->born[a] > 0 && !is_for_good(l, a) && !is_layer[gm_lives_stack(l, a)] &&
+        if (l->h->born[a] > 0 && !is_for_good(l, a) && l->taken[a] != GM_TAKEN && !is_layer[gm_lives_stack(l, a)] &&
             is_logits_of(gm_requested(l->h, a), sizes[gm_lives_round(l, l->h->born[a])]))
             gm_set_shrink(&set, a, gm_requested(l->h, a) / CHUNKS);
     struct gm_finding *f =
@@ -1133,7 +1133,8 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info where the forward pass makes no more than logits and their logarithms",
      .when =
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 9 % of the peak "
-         "together, of which the loss made one, without what layers before it make as large, or the forward pass "
+         "together, and of no graph that no backward pass uses, of which the loss made one, without what layers before "
+         "it make as large, or the forward pass "
          "behind "
          "the layer that made logits, its last (at most 16, where one is less than 3 %, and not where layers with a "
          "weight make as much in several lines); 2, where memory ran out for one of them in the forward pass's loss; "

@@ -4736,6 +4736,29 @@ class Mistakes(unittest.TestCase):
         self.expect(t, "tensors-in-a-list", 90, 170, "data.py:30")
         self.expect_none(t, "loss-keeps-graph")
 
+    def test_evaluation_whose_layers_read_casts(self):
+        """Under autocast each layer reads a cast of what a norm made, too small to be looked at; the graph keeps the cast.
+        Its logits are part of that mistake, not of a loss that should be made in chunks."""
+        def evaluated(keeps, logits=()):
+            def evaluate(t, r):
+                held, line = [], ("evaluate", "train.py", 52)
+                for _ in range(3):
+                    for layer in range(8):
+                        norm = t.alloc(1.25, [("forward", "net.py", 30), FORWARD[1], line])
+                        linear = [("forward", TORCH + "nn/modules/linear.py", 9), FORWARD[1], ("forward", "net.py", 31 + layer % 2), FORWARD[1], line]
+                        held += [t.alloc(0.625, linear), t.alloc(24, linear)]
+                        t.free(norm)
+                        if not keeps:
+                            t.free(*[held.pop(0) for _ in held[2:]])
+                    held += [t.alloc(mib, [("cross_entropy", TORCH + "nn/functional.py", 5), ("forward", "net.py", 40), FORWARD[1], line])
+                             for mib in logits]
+                    held.append(t.alloc(1 / 1024, [("forward", "net.py", 41), FORWARD[1], line]))
+                t.free(*held)
+            return train(4, width=16, size=16, after=evaluate)
+        self.expect(evaluated(True), "no-inference-mode", 380, 640, "train.py:52")
+        self.expect_none(evaluated(False), "no-inference-mode")
+        self.assertRegex(diagnosed(evaluated(True, (48, 48)))["Do this"], r"^torch\.inference_mode\(\)")
+
 
 def load_tests(loader, tests, pattern):
     """With GM_SAMPLE=N, one in N / 3: sanitizers look at every second one."""
