@@ -7,7 +7,6 @@
 
 #include <locale.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct gm_conf gm_conf_default(void)

@@ -11,7 +11,6 @@
 #include "analyze/lib/lib_diff.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
 struct call {
     struct gm_shell shell;

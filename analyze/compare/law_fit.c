@@ -5,7 +5,6 @@
 #include "analyze/compare/comparison_parts.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { CATEGORIES = 12, TERMS = 3 };
 

@@ -6,7 +6,6 @@
 
 #include "analyze/base/order.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 bool gm_diff_row_changed(struct gm_diff_row *row, bool in_base, bool in_after)

@@ -8,8 +8,6 @@
 #include "analyze/document/documents.h"
 #include "analyze/document/sites.h"
 
-#include <stdio.h>
-
 enum { FAILURES = 10 };
 
 /* ---- the runs ---------------------------------------------------------------------------------------------------- */

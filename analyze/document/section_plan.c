@@ -3,7 +3,6 @@
  * What makes a run fit on a card.
  */
 #include "analyze/document/documents.h"
-#include "analyze/document/sections.h"
 
 enum { BAR = 16 };
 

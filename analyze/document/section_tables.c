@@ -4,7 +4,6 @@
  * these facts where the contract wants them: section_programs.c.
  */
 #include "analyze/document/sections.h"
-#include "analyze/document/sites.h"
 
 #include <inttypes.h>
 #include <string.h>

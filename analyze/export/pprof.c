@@ -8,7 +8,6 @@
 #include "analyze/export/formats.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

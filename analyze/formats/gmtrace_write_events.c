@@ -7,7 +7,6 @@
 #include "analyze/formats/gmtrace_state.h"
 #include "analyze/formats/gmtrace_write_parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The context that was met last of those whose stacks fall on that place: events repeat few of them. */

@@ -12,7 +12,6 @@
 #include "analyze/base/order.h"
 #include "analyze/base/vec.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum direction { TO_HOST, TO_DEVICE, ON_DEVICE, BETWEEN_DEVICES, OTHER };

@@ -8,7 +8,6 @@
 #include "analyze/report/frame_kind.h"
 #include "analyze/state/shown_names.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum { NAME_SHOWN = 60, PATH_SHOWN = 60 };

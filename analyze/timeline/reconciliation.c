@@ -8,7 +8,6 @@
 #include "analyze/base/size.h"
 #include "analyze/base/text.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Contradictions before what a trace that begins in the middle of a run brings along; then most bytes. */

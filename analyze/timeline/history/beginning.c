@@ -6,8 +6,6 @@
  */
 #include "analyze/timeline/history/reconstruct.h"
 
-#include <stdlib.h>
-
 static bool undo_events(struct gm_reconstruction *t)
 {
     struct gm_history *h = t->h;

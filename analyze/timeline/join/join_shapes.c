@@ -11,7 +11,6 @@
 #include "analyze/base/text.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { INPUTS_MOST = 16, DIMS_MOST = GM_JOIN_DIMS, LEVELS_MOST = 16 };

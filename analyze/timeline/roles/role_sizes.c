@@ -8,7 +8,6 @@
 #include "analyze/base/address_map.h"
 #include "analyze/timeline/roles/role_work.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* cuBLAS's default workspaces: 8 MiB + 128 KiB, and 32 MiB since compute capability 9.0. */
