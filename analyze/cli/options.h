@@ -97,117 +97,70 @@ struct gm_usual_options {
     }
 
 #define GM_USUAL(field) .offset = offsetof(struct gm_usual_options, field)
+/* clang-format off */
+#define GM_OPTION_ROW(...) {__VA_ARGS__}
+/* clang-format on */
 #define GM_ROW_RESULTS                                                                                                 \
-    {                                                                                                                  \
-        'o', "results", "DIR", "where run directories go (default: results)" GM_MORE "It is made if it is missing.",   \
-            GM_OPTION_TEXT, GM_USUAL(results)                                                                          \
-    }
-#define GM_ROW_NAME(text)                                                                                              \
-    {                                                                                                                  \
-        'n', "name", "NAME", text, GM_OPTION_TEXT, GM_USUAL(name)                                                      \
-    }
-#define GM_ROW_JSON(text)                                                                                              \
-    {                                                                                                                  \
-        0, "json", "FILE", text, GM_OPTION_TEXT, GM_USUAL(json)                                                        \
-    }
+    GM_OPTION_ROW('o', "results", "DIR",                                                                               \
+                  "where run directories go (default: results)" GM_MORE "It is made if it is missing.",                \
+                  GM_OPTION_TEXT, GM_USUAL(results))
+#define GM_ROW_NAME(text) GM_OPTION_ROW('n', "name", "NAME", text, GM_OPTION_TEXT, GM_USUAL(name))
+#define GM_ROW_JSON(text) GM_OPTION_ROW(0, "json", "FILE", text, GM_OPTION_TEXT, GM_USUAL(json))
 #define GM_ROW_CATEGORIES(text)                                                                                        \
-    {                                                                                                                  \
-        0, "categories", "FILE", text GM_MORE "How they are written: [categories.md](categories.md).", GM_OPTION_TEXT, \
-            GM_USUAL(categories)                                                                                       \
-    }
+    GM_OPTION_ROW(0, "categories", "FILE", text GM_MORE "How they are written: [categories.md](categories.md).",       \
+                  GM_OPTION_TEXT, GM_USUAL(categories))
 #define GM_ROW_DEVICE(text)                                                                                            \
-    {                                                                                                                  \
-        0, "device", "N", text, GM_OPTION_INTEGER, GM_USUAL(device), .min = 0, .max = 65535                            \
-    }
-#define GM_ROW_TOP(text)                                                                                               \
-    {                                                                                                                  \
-        0, "top", "N", text, GM_OPTION_INTEGER, GM_USUAL(top), .min = 1, .max = 1000000                                \
-    }
+    GM_OPTION_ROW(0, "device", "N", text, GM_OPTION_INTEGER, GM_USUAL(device), .min = 0, .max = 65535)
+#define GM_ROW_TOP(text) GM_OPTION_ROW(0, "top", "N", text, GM_OPTION_INTEGER, GM_USUAL(top), .min = 1, .max = 1000000)
 #define GM_ROW_JOBS(text, most)                                                                                        \
-    {                                                                                                                  \
-        'j', "jobs", "N", text, GM_OPTION_INTEGER, GM_USUAL(threads), .min = 1, .max = most                            \
-    }
-#define GM_ROW_NO_CHARTS(text)                                                                                         \
-    {                                                                                                                  \
-        0, "no-charts", NULL, text, GM_OPTION_FLAG, GM_USUAL(no_charts)                                                \
-    }
+    GM_OPTION_ROW('j', "jobs", "N", text, GM_OPTION_INTEGER, GM_USUAL(threads), .min = 1, .max = most)
+#define GM_ROW_NO_CHARTS(text) GM_OPTION_ROW(0, "no-charts", NULL, text, GM_OPTION_FLAG, GM_USUAL(no_charts))
 #define GM_ROWS_PAGE                                                                                                   \
-    {0,                                                                                                                \
-     "no-page",                                                                                                        \
-     NULL,                                                                                                             \
-     "no memory.html (the traces, to be looked at in a browser)" GM_MORE                                               \
-     "What it shows: [page.md](page.md). A program that was built without the page's toolchain makes none.",           \
-     GM_OPTION_FLAG,                                                                                                   \
-     GM_USUAL(no_page)},                                                                                               \
-    {                                                                                                                  \
-        0, "open", NULL, "show memory.html in the browser: $BROWSER, or what xdg-open opens", GM_OPTION_FLAG,          \
-            GM_USUAL(open)                                                                                             \
-    }
+    GM_OPTION_ROW(                                                                                                     \
+        0, "no-page", NULL,                                                                                            \
+        "no memory.html (the traces, to be looked at in a browser)" GM_MORE                                            \
+        "What it shows: [page.md](page.md). A program that was built without the page's toolchain makes none.",        \
+        GM_OPTION_FLAG, GM_USUAL(no_page)),                                                                            \
+        GM_OPTION_ROW(0, "open", NULL, "show memory.html in the browser: $BROWSER, or what xdg-open opens",            \
+                      GM_OPTION_FLAG, GM_USUAL(open))
 #define GM_ROW_MAX_MEMORY                                                                                              \
-    {                                                                                                                  \
-        0, "max-memory", "SIZE",                                                                                       \
-            "memory that a snapshot may need, or it is refused (default: 512 MiB and 100 times the file, at most the " \
-            "machine's)" GM_MORE "Refused is exit code 3: [loading.md](loading.md#limits).",                           \
-            GM_OPTION_SIZE, GM_USUAL(max_memory)                                                                       \
-    }
-#define GM_ROW_SALVAGE(text)                                                                                           \
-    {                                                                                                                  \
-        0, "salvage", NULL, text, GM_OPTION_FLAG, GM_USUAL(salvage)                                                    \
-    }
-/* For programs that include rules_file.h. */
+    GM_OPTION_ROW(0, "max-memory", "SIZE",                                                                             \
+                  "memory that a snapshot may need, or it is refused (default: 512 MiB and 100 times the file, at "    \
+                  "most the machine's)" GM_MORE "Refused is exit code 3: [loading.md](loading.md#limits).",            \
+                  GM_OPTION_SIZE, GM_USUAL(max_memory))
+#define GM_ROW_SALVAGE(text) GM_OPTION_ROW(0, "salvage", NULL, text, GM_OPTION_FLAG, GM_USUAL(salvage))
 /* With analyze/cli/notice_files.h. */
 #define GM_ROW_FORMAT                                                                                                  \
-    {                                                                                                                  \
-        0, "format", "FORM[=FILE]",                                                                                    \
-            "what there is to say to a CI: github, gitlab, junit or sarif; to FILE, or to stdout instead of the "      \
-            "summary" GM_MORE "Repeat it for several forms. Their places are lines of files below `--source`, "        \
-            "without it below the working directory: [ci.md](ci.md#annotations).",                                     \
-            GM_OPTION_PARSED, GM_USUAL(formats), .parse = gm_value_format,                                             \
-                                                 .wants = "github, gitlab, junit or sarif, as in sarif=memory.sarif",  \
-                                                 .words = gm_format_words                                              \
-    }
+    GM_OPTION_ROW(0, "format", "FORM[=FILE]",                                                                          \
+                  "what there is to say to a CI: github, gitlab, junit or sarif; to FILE, or to stdout instead of "    \
+                  "the summary" GM_MORE                                                                                \
+                  "Repeat it for several forms. Their places are lines of files below `--source`, without it below "   \
+                  "the working directory: [ci.md](ci.md#annotations).",                                                \
+                  GM_OPTION_PARSED, GM_USUAL(formats), .parse = gm_value_format,                                       \
+                  .wants = "github, gitlab, junit or sarif, as in sarif=memory.sarif", .words = gm_format_words)
 /* Where nothing but --format takes it. */
 #define GM_ROW_FORMAT_SOURCE                                                                                           \
-    {                                                                                                                  \
-        0, "source", "DIR",                                                                                            \
-            "the checkout in which --format looks for places" GM_MORE "Default: the working directory.",               \
-            GM_OPTION_TEXT, GM_USUAL(source)                                                                           \
-    }
+    GM_OPTION_ROW(0, "source", "DIR",                                                                                  \
+                  "the checkout in which --format looks for places" GM_MORE "Default: the working directory.",         \
+                  GM_OPTION_TEXT, GM_USUAL(source))
 #define GM_ROWS_IGNORE                                                                                                 \
-    {0,                                                                                                                \
-     "ignore",                                                                                                         \
-     "ID[:SITE]",                                                                                                      \
-     "leave out findings of that id (at that site); repeat it for more" GM_MORE                                        \
-     "What is left out, and what SITE may be: [cli.md](cli.md#ignored-findings).",                                     \
-     GM_OPTION_TEXTS,                                                                                                  \
-     GM_USUAL(ignore),                                                                                                 \
-     .words = gm_ignore_words},                                                                                        \
-    {                                                                                                                  \
-        0, "ignore-file", "FILE", "--ignore for each line of FILE; # begins a comment", GM_OPTION_TEXTS,               \
-            GM_USUAL(ignore_files)                                                                                     \
-    }
-#define GM_ROW_QUIET(text)                                                                                             \
-    {                                                                                                                  \
-        'q', "quiet", NULL, text, GM_OPTION_FLAG, GM_USUAL(quiet)                                                      \
-    }
-#define GM_ROW_VERBOSE(text)                                                                                           \
-    {                                                                                                                  \
-        'v', "verbose", NULL, text, GM_OPTION_FLAG, GM_USUAL(verbose)                                                  \
-    }
+    GM_OPTION_ROW(0, "ignore", "ID[:SITE]",                                                                            \
+                  "leave out findings of that id (at that site); repeat it for more" GM_MORE                           \
+                  "What is left out, and what SITE may be: [cli.md](cli.md#ignored-findings).",                        \
+                  GM_OPTION_TEXTS, GM_USUAL(ignore), .words = gm_ignore_words),                                        \
+        GM_OPTION_ROW(0, "ignore-file", "FILE", "--ignore for each line of FILE; # begins a comment", GM_OPTION_TEXTS, \
+                      GM_USUAL(ignore_files))
+#define GM_ROW_QUIET(text) GM_OPTION_ROW('q', "quiet", NULL, text, GM_OPTION_FLAG, GM_USUAL(quiet))
+#define GM_ROW_VERBOSE(text) GM_OPTION_ROW('v', "verbose", NULL, text, GM_OPTION_FLAG, GM_USUAL(verbose))
 /* Of all programs, and at the end of the table. */
 #define GM_ROWS_PAGES                                                                                                  \
-    {0,                                                                                                                \
-     "manual",                                                                                                         \
-     "FORM",                                                                                                           \
-     "print the manual: man, markdown (its options); or what completes a command line in bash, zsh or fish" GM_MORE    \
-     "An installation has all of them in their places.",                                                               \
-     GM_OPTION_MANUAL,                                                                                                 \
-     .offset = 0,                                                                                                      \
-     .choices = gm_manual_forms},                                                                                      \
-        {'h', "help", NULL, "print this page", GM_OPTION_HELP, .offset = 0},                                           \
-    {                                                                                                                  \
-        'V', "version", NULL, "print the version", GM_OPTION_VERSION, .offset = 0                                      \
-    }
+    GM_OPTION_ROW(                                                                                                     \
+        0, "manual", "FORM",                                                                                           \
+        "print the manual: man, markdown (its options); or what completes a command line in bash, zsh or fish" GM_MORE \
+        "An installation has all of them in their places.",                                                            \
+        GM_OPTION_MANUAL, .offset = 0, .choices = gm_manual_forms),                                                    \
+        GM_OPTION_ROW('h', "help", NULL, "print this page", GM_OPTION_HELP, .offset = 0),                              \
+        GM_OPTION_ROW('V', "version", NULL, "print the version", GM_OPTION_VERSION, .offset = 0)
 
 extern const char *const gm_manual_forms[]; /* enum gm_manual (analyze/cli/manual.h), then a NULL */
 
