@@ -20,11 +20,10 @@ void gm_call_raise(struct gm_call *call, enum gm_status status)
 
 void gm_call_fail(struct gm_call *call, const char *subject, const struct gm_error *err)
 {
-    struct gm_text message = {0};
+    GM_FREED struct gm_text message = {0};
     gm_message_add_error(&message, &call->terminal, subject, err);
     if (err->status != GM_E_PIPE && (!call->is_mute || err->status == GM_E_INTERNAL))
         gm_message_flush(&message);
-    gm_text_free(&message);
     gm_call_raise(call, err->status);
 }
 

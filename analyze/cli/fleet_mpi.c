@@ -136,7 +136,7 @@ static bool do_task(struct gm_fleet_mpi *mpi, const struct gm_fleet_context *con
     struct gm_found_file file = {.path = message + sizeof(uint64_t), .is_said = true};
     char name[GM_NAME_SIZE] = "";
     struct gm_fleet_task task = {.file = &file, .name = name};
-    struct gm_text out = {0};
+    GM_FREED struct gm_text out = {0};
     struct result result = {.task = 0};
     if (length < sizeof result.task + 2) /* the path and the name end in a 0: see send_task */
         return false;
@@ -151,7 +151,6 @@ static bool do_task(struct gm_fleet_mpi *mpi, const struct gm_fleet_context *con
     gm_text_add_bytes(&out, &result, sizeof result);
     gm_text_add_bytes(&out, task.record.data, task.record.length);
     const bool ok = !out.failed && mpi->module->send(0, TAG_RESULT, out.data, out.length);
-    gm_text_free(&out);
     gm_text_free(&task.record);
     return ok;
 }

@@ -115,18 +115,15 @@ static uint64_t add_file(uint64_t sum, const char *path)
 {
     enum { RULES_MOST = 1 << 20 };
     struct stat st;
-    unsigned char *bytes = malloc(RULES_MOST);
+    GM_FREED unsigned char *bytes = malloc(RULES_MOST);
     FILE *file = bytes != NULL && stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rbe") : NULL;
     if (file == NULL) { /* cannot be told again: then nothing of this run is found again */
         const time_t now[2] = {time(NULL), getpid()};
-        free(bytes);
         return gm_record_sum(now, sizeof now, sum);
     }
     const size_t n = fread(bytes, 1, RULES_MOST, file);
     fclose(file);
-    sum = gm_record_sum(bytes, n, sum);
-    free(bytes);
-    return sum;
+    return gm_record_sum(bytes, n, sum);
 }
 
 uint64_t gm_fleet_salt(const struct gm_fleet_cli_options *o)

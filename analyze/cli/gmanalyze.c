@@ -16,15 +16,13 @@
 static enum gm_status report(struct gm_analyze_context *context, const struct gm_found_files *files,
                              struct gm_error *err)
 {
-    char **paths = calloc(files->n, sizeof *paths);
+    GM_FREED char **paths = calloc(files->n, sizeof *paths);
     if (paths == NULL)
         return gm_no_memory(err);
     for (size_t i = 0; i < files->n; i++)
         paths[i] = files->v[i].path;
     context->shell->when = time(NULL);
-    const enum gm_status status = gm_outcome_of_paths(context, paths, files->n, true, err);
-    free(paths);
-    return status;
+    return gm_outcome_of_paths(context, paths, files->n, true, err);
 }
 
 static void tell_beginning(const struct gm_analyze_context *context, size_t known)
@@ -55,11 +53,10 @@ static enum gm_status watch_folder(struct gm_analyze_context *context, struct gm
     tell_beginning(context, known);
     gm_interrupt_hold(); /* not released: a signal ends the loop, and the exit code is that of what was reported */
     while (status == GM_OK && !gm_interrupt_is_pending() && !shell->said.has_lost_reader) {
-        struct gm_found_files ready = {0};
+        GM_FREED_BY(gm_found_files_free) struct gm_found_files ready = {0};
         status = gm_arrivals_wait(arrivals, &ready, err);
         if (status == GM_OK && ready.n > 0)
             status = report(context, &ready, err);
-        gm_found_files_free(&ready);
     }
     gm_arrivals_free(arrivals);
     return status;

@@ -211,15 +211,12 @@ static enum gm_status make_fleet(struct gm_fleet *fleet, struct call *call, cons
                                  size_t count, const struct gm_fleet_options *options, const char *name,
                                  struct gm_error *err)
 {
-    struct gm_fleet_part *parts = calloc(count + 1, sizeof *parts);
+    GM_FREED struct gm_fleet_part *parts = calloc(count + 1, sizeof *parts);
     if (parts == NULL)
         return gm_no_memory(err);
     for (size_t i = 0; i < count; i++)
         parts[i] = (struct gm_fleet_part){tasks[i].file->path, tasks[i].record.data, tasks[i].record.length};
-    enum gm_status status = gm_fleet_make(fleet, parts, count, options, err);
-    free(parts);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_fleet_make(fleet, parts, count, options, err));
     return gm_shell_name(&fleet->arena, &fleet->run_name, &fleet->timestamp, name, call->context.shell.when, err);
 }
 
@@ -303,7 +300,7 @@ static size_t read_traces(struct call *call, struct gm_page_trace *traces, const
 static enum gm_status add_page(struct call *call, struct gm_run_files *files, const struct gm_fleet *fleet,
                                struct gm_error *err)
 {
-    const struct gm_fleet_item **items = calloc(fleet->row_count + 1, sizeof *items);
+    GM_FREED const struct gm_fleet_item **items = calloc(fleet->row_count + 1, sizeof *items);
     struct gm_page_trace traces[PAGE_RANKS] = {0};
     const struct gm_page_trace *list[PAGE_RANKS];
     size_t n = 0;
@@ -325,7 +322,6 @@ static enum gm_status add_page(struct call *call, struct gm_run_files *files, co
     gm_page_add(files, list, count, &call->context.shell.rules_text);
     for (size_t i = 0; i < n; i++)
         gm_page_trace_free(&traces[i]);
-    free(items);
     return GM_OK;
 }
 
@@ -445,7 +441,7 @@ static enum gm_status run(struct call *call, char **operands, size_t count, stru
     struct gm_fleet_context *context = &call->context;
     const struct gm_fleet_cli_options *o = &context->options;
     struct gm_fleet_options options = {.pattern = o->pattern, .top = (size_t)o->usual.top};
-    struct gm_found_files files = {0};
+    GM_FREED_BY(gm_found_files_free) struct gm_found_files files = {0};
     char name[GM_NAME_SIZE];
     enum gm_status status = find_capacity(call, &options, err);
     GM_THEN(status, gm_fleet_mpi_start(&call->mpi, err));
@@ -461,7 +457,6 @@ static enum gm_status run(struct call *call, char **operands, size_t count, stru
     GM_THEN(status, check_json(o, &files, err));
     gm_call_time(&call->context.shell.said, "find");
     GM_THEN(status, do_all(call, &files, &options, name, err));
-    gm_found_files_free(&files);
     return status;
 }
 

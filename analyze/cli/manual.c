@@ -202,17 +202,15 @@ static void add_help(struct gm_text *out, const struct gm_option *option)
 
 static void add_options(struct gm_text *out, const struct gm_program *program)
 {
-    struct gm_text text = {0};
     gm_text_add(out, ".SH OPTIONS\n");
     for (size_t i = 0; i < program->option_count; i++) {
+        GM_FREED struct gm_text names = {0}, text = {0};
         gm_text_add(out, ".TP\n");
-        add_names(&text, &program->options[i]);
-        add_paragraph(out, text.data != NULL ? text.data : "", text.length);
-        gm_text_free(&text);
+        add_names(&names, &program->options[i]);
+        add_paragraph(out, names.data != NULL ? names.data : "", names.length);
         add_help(&text, &program->options[i]);
         add_paragraph(out, text.data != NULL ? text.data : "", text.length);
-        out->failed |= text.failed;
-        gm_text_free(&text);
+        out->failed |= names.failed || text.failed;
     }
 }
 
@@ -262,9 +260,9 @@ static void add_man(struct gm_text *out, const struct gm_program *program)
 
 static void add_markdown(struct gm_text *out, const struct gm_program *program)
 {
-    struct gm_text text = {0};
     gm_text_add(out, "| option | meaning |\n|---|---|\n");
     for (size_t i = 0; i < program->option_count; i++) {
+        GM_FREED struct gm_text text = {0};
         gm_text_add(out, "| ");
         add_names(out, &program->options[i]);
         gm_text_add(out, " | ");
@@ -273,7 +271,6 @@ static void add_markdown(struct gm_text *out, const struct gm_program *program)
             gm_text_printf(out, "%s%c", *c == '|' ? "\\" : "", *c);
         gm_text_add(out, " |\n");
         out->failed |= text.failed;
-        gm_text_free(&text);
     }
 }
 

@@ -103,10 +103,9 @@ void gm_operands_name(char out[GM_NAME_SIZE], const char *path, const char *name
     if (name == NULL) {
         memcpy(out, detected, sizeof detected);
     } else if (is_one_of_several) {
-        struct gm_text both = {0};
+        GM_FREED struct gm_text both = {0};
         gm_text_printf(&both, "%s_%s", name, detected);
         gm_name_clean(out, both.failed ? detected : both.data);
-        gm_text_free(&both);
     } else {
         gm_name_clean(out, name);
     }

@@ -50,11 +50,10 @@ enum gm_status gm_ignore_load(struct gm_ignore *ignore, const struct gm_usual_op
     for (size_t i = 0; status == GM_OK && i < given->n; i++)
         status = gm_ignore_add(ignore, given->v[i], strlen(given->v[i]), "--ignore", err);
     for (size_t i = 0; status == GM_OK && i < files->n; i++) {
-        struct gm_text text = {0};
+        GM_FREED struct gm_text text = {0};
         status = read_file(&text, files->v[i], err);
         if (status == GM_OK && text.length > 0)
             status = gm_ignore_add_lines(ignore, text.data, text.length, files->v[i], err);
-        gm_text_free(&text);
     }
     return status;
 }

@@ -148,7 +148,7 @@ static bool same_label(const struct gm_diff_site *a, const struct gm_diff_site *
 /* Numbers rows that read alike: their stacks differ elsewhere. */
 static bool number_twins(struct gm_diff_site *rows, size_t n)
 {
-    struct gm_diff_site **order = malloc((n + 1) * sizeof *order);
+    GM_FREED struct gm_diff_site **order = malloc((n + 1) * sizeof *order);
     if (order == NULL)
         return false;
     for (size_t i = 0; i < n; i++)
@@ -160,7 +160,6 @@ static bool number_twins(struct gm_diff_site *rows, size_t n)
         else if (i + 1 < n && same_label(order[i], order[i + 1]))
             order[i]->twin = 1;
     }
-    free(order);
     return true;
 }
 
@@ -202,7 +201,7 @@ static bool find_moved(struct matching *m, struct gm_diff_sums *sums, struct gm_
                        struct gm_diff_site *rows, size_t count)
 {
     size_t n = 0;
-    struct gm_diff_site **order = malloc((count + 1) * sizeof *order);
+    GM_FREED struct gm_diff_site **order = malloc((count + 1) * sizeof *order);
     if (order == NULL)
         return false;
     for (size_t i = 0; i < count; i++)
@@ -220,7 +219,6 @@ static bool find_moved(struct matching *m, struct gm_diff_sums *sums, struct gm_
         move(sums, tally, gone, new->after);
         move(sums, tally, new, gone->base);
     }
-    free(order);
     return true;
 }
 

@@ -81,7 +81,7 @@ GM_ORDERING(by_bytes, struct branch, GM_DOWN(bytes) || GM_UP(node));
 static bool choose_lines(struct tree *t)
 {
     const uint32_t deepest = (uint32_t)((t->canvas->columns - NUMBERS - LEAST_LABEL / 2) / INDENT) / 2 + 1;
-    struct branch *order = malloc(t->node_count * sizeof *order);
+    GM_FREED struct branch *order = malloc(t->node_count * sizeof *order);
     if (order == NULL)
         return false;
     for (uint32_t i = 0; i < t->node_count; i++)
@@ -99,7 +99,6 @@ static bool choose_lines(struct tree *t)
             break;
         }
     }
-    free(order);
     /* one that would stand for itself only */
     for (uint32_t i = 1; i < t->node_count; i++) {
         const struct branch *above = &t->of[t->nodes[i].parent];

@@ -295,7 +295,7 @@ static void add_label(struct gm_text *out, const char *label)
 
 static void add_site(struct gm_text *out, const struct gm_diff_site *row)
 {
-    struct gm_text name = {0};
+    GM_FREED struct gm_text name = {0};
     char delta[GM_NUMBER_TEXT];
     gm_text_printf(out, "%-6s %12s  ", gm_diff_kind_name(row->row.kind), gm_delta_bytes_format(delta, row->row.delta));
     gm_diff_site_name(&name, row);
@@ -303,7 +303,6 @@ static void add_site(struct gm_text *out, const struct gm_diff_site *row)
         gm_text_printf(&name, ", by %s", row->via);
     out->failed = out->failed || name.failed;
     gm_site_row(out, name.data == NULL ? "" : name.data, GM_LINE - LABEL - 21);
-    gm_text_free(&name);
     gm_text_add_char(out, '\n');
 }
 

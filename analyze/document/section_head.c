@@ -61,7 +61,7 @@ void gm_section_marks(struct gm_doc *d, const struct gm_report *report)
  * false. */
 static bool add_without_remark(struct gm_text *out, const char *piece, const char *comma, size_t left)
 {
-    struct gm_text head = {0};
+    GM_FREED struct gm_text head = {0};
     const size_t n = strlen(piece);
     const char *remark = n > 0 && piece[n - 1] == ')' ? strrchr(piece, '(') : NULL;
     if (remark == NULL || remark - piece < 2)
@@ -70,7 +70,6 @@ static bool add_without_remark(struct gm_text *out, const char *piece, const cha
     const bool fits = !head.failed && gm_columns(head.data) <= left;
     gm_text_add(out, fits ? head.data : "");
     out->failed |= head.failed;
-    gm_text_free(&head);
     return fits;
 }
 

@@ -4,14 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool gm_flame_walk_start(struct gm_flame_walk *walk, const struct gm_flame *flame)
+/* Room for the deepest path. */
+static bool begin(struct gm_flame_walk *walk, const struct gm_flame *flame)
 {
     size_t deepest = 0;
     for (size_t i = 0; i < flame->node_count; i++)
         if (flame->nodes[i].depth > deepest)
             deepest = flame->nodes[i].depth;
-    *walk = (struct gm_flame_walk){.path = calloc(deepest + 1, sizeof *walk->path)};
-    return walk->path != NULL;
+    walk->path = calloc(deepest + 1, sizeof *walk->path);
+    walk->failed = walk->path == NULL;
+    return !walk->failed;
 }
 
 /* The node after `node`, parents before children; 0 after the last. */
@@ -27,15 +29,13 @@ static uint32_t next_node(const struct gm_flame_node *nodes, uint32_t node)
 bool gm_flame_walk_next(struct gm_flame_walk *walk, const struct gm_flame *flame)
 {
     const struct gm_flame_node *nodes = flame->nodes;
-    if (flame->node_count == 0)
+    bool is_first = walk->path == NULL;
+    if (flame->node_count == 0 || (is_first && !begin(walk, flame)))
         return false;
     do {
-        if (walk->has_begun) {
-            walk->node = next_node(nodes, walk->node);
-            if (walk->node == 0)
-                return false;
-        }
-        walk->has_begun = true;
+        if (!is_first && (walk->node = next_node(nodes, walk->node)) == 0)
+            return false;
+        is_first = false;
     } while (nodes[walk->node].self_bytes == 0 && nodes[walk->node].self_blocks == 0);
     walk->depth = 0;
     for (uint32_t i = walk->node; i != 0; i = nodes[i].parent)
@@ -46,11 +46,6 @@ bool gm_flame_walk_next(struct gm_flame_walk *walk, const struct gm_flame *flame
     if (walk->depth == 0)
         walk->path[walk->depth++] = 0;
     return true;
-}
-
-void gm_flame_walk_free(struct gm_flame_walk *walk)
-{
-    free(walk->path);
 }
 
 /* ---- numbers for things ------------------------------------------------------------------------------------------ */

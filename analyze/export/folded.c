@@ -30,11 +30,7 @@ static void add_frame(struct gm_text *out, const struct gm_flame_node *node)
 
 static void write_device(struct gm_text *out, const struct gm_flame *flame, int64_t device, bool is_one_of_several)
 {
-    struct gm_flame_walk walk;
-    if (!gm_flame_walk_start(&walk, flame)) {
-        out->failed = true;
-        return;
-    }
+    GM_FREED struct gm_flame_walk walk = {0};
     while (gm_flame_walk_next(&walk, flame)) {
         uint64_t bytes = flame->nodes[walk.node].self_bytes;
         if (bytes == 0)
@@ -48,7 +44,7 @@ static void write_device(struct gm_text *out, const struct gm_flame *flame, int6
         }
         gm_text_printf(out, " %" PRIu64 "\n", bytes);
     }
-    gm_flame_walk_free(&walk);
+    out->failed |= walk.failed;
 }
 
 void gm_export_folded(struct gm_text *out, const struct gm_report *report)

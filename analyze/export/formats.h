@@ -60,15 +60,12 @@ void gm_triples_free(struct gm_triples *t);
 
 /* The call stacks in the tree of a peak: a node that has bytes of its own is the innermost frame of one. */
 
-struct gm_flame_walk { /* zero-initialise */
+struct gm_flame_walk { /* GM_FREED, zero-initialise */
     uint32_t *path;    /* of the current stack: nodes, outermost first; without the root, unless it is all there is */
     size_t depth;
     uint32_t node; /* the last of the path */
-    bool has_begun;
+    bool failed;   /* no memory for paths: there is no stack then */
 };
 
-/* Makes room for the paths of `flame`; false: no memory. */
-bool gm_flame_walk_start(struct gm_flame_walk *walk, const struct gm_flame *flame);
 /* The next stack, callers' largest callee first; false after the last. */
 bool gm_flame_walk_next(struct gm_flame_walk *walk, const struct gm_flame *flame);
-void gm_flame_walk_free(struct gm_flame_walk *walk);

@@ -8,13 +8,12 @@ void gm_gzip_add(struct gm_text *out, const struct gm_text *plain, int level)
 {
     struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(level);
     size_t room = compressor == NULL ? 0 : libdeflate_gzip_compress_bound(compressor, plain->length);
-    void *packed = room == 0 ? NULL : malloc(room);
+    GM_FREED void *packed = room == 0 ? NULL : malloc(room);
     size_t n = packed == NULL ? 0 : libdeflate_gzip_compress(compressor, plain->data, plain->length, packed, room);
     if (n > 0)
         gm_text_add_bytes(out, packed, n);
     else
         out->failed = true;
-    free(packed);
     if (compressor != NULL)
         libdeflate_free_compressor(compressor);
 }

@@ -44,7 +44,7 @@ static void write_github(struct gm_text *out, const struct gm_notices *notices)
         [GM_NOTICE_NOTE] = "notice", [GM_NOTICE_WARNING] = "warning", [GM_NOTICE_ERROR] = "error"};
     for (size_t i = 0; i < notices->all.n; i++) {
         const struct gm_notice *n = &notices->all.v[i];
-        struct gm_text message = {0};
+        GM_FREED struct gm_text message = {0};
         if (n->level == GM_NOTICE_PASSED)
             continue;
         gm_text_printf(out, "::%s ", commands[n->is_failure ? GM_NOTICE_ERROR : n->level]);
@@ -62,7 +62,6 @@ static void write_github(struct gm_text *out, const struct gm_notices *notices)
         out->failed = out->failed || message.failed;
         add_command_value(out, message.failed ? "" : message.data, false);
         gm_text_add_char(out, '\n');
-        gm_text_free(&message);
     }
 }
 

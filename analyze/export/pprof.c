@@ -114,14 +114,10 @@ static void put_sample(struct profile *p, const struct gm_flame *flame, const st
 
 static void put_samples(struct profile *p, const struct gm_flame *flame, const char *device, const char *root)
 {
-    struct gm_flame_walk walk;
-    if (!gm_flame_walk_start(&walk, flame)) {
-        p->out.failed = true;
-        return;
-    }
+    GM_FREED struct gm_flame_walk walk = {0};
     while (gm_flame_walk_next(&walk, flame))
         put_sample(p, flame, &walk, device, root);
-    gm_flame_walk_free(&walk);
+    p->out.failed |= walk.failed;
 }
 
 /* What a profile of a program has for its binary; pprof shows the name and need not look for symbols. */

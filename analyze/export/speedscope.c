@@ -11,11 +11,7 @@
 static void add_stacks(struct gm_text *samples, struct gm_text *weights, struct gm_triples *frames,
                        const struct gm_flame *flame)
 {
-    struct gm_flame_walk walk;
-    if (!gm_flame_walk_start(&walk, flame)) {
-        samples->failed = true;
-        return;
-    }
+    GM_FREED struct gm_flame_walk walk = {0};
     while (gm_flame_walk_next(&walk, flame)) {
         const bool is_first = weights->length == 0;
         const uint64_t bytes = flame->nodes[walk.node].self_bytes;
@@ -31,7 +27,7 @@ static void add_stacks(struct gm_text *samples, struct gm_text *weights, struct 
         gm_text_printf(weights, is_first ? "%" PRIu64 : ",%" PRIu64, bytes);
     }
     gm_text_add(samples, weights->length == 0 ? "" : "]");
-    gm_flame_walk_free(&walk);
+    samples->failed |= walk.failed;
 }
 
 static void add_profiles(struct gm_text *out, struct gm_triples *frames, const struct gm_report *report)

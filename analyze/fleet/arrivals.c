@@ -110,7 +110,7 @@ static void free_known(struct known *v, size_t n)
 /* What is there now takes the place of what was there; of the files that are the same what is known stays. */
 static enum gm_status look(struct gm_arrivals *a, struct gm_error *err)
 {
-    struct gm_found_files found = {0};
+    GM_FREED_BY(gm_found_files_free) struct gm_found_files found = {0};
     const double now = gm_seconds();
     enum gm_status status = gm_find_files(&found, &a->directory, 1, a->except, err);
     struct known *all = status == GM_OK ? calloc(found.n + 1, sizeof *all) : NULL;
@@ -137,7 +137,6 @@ static enum gm_status look(struct gm_arrivals *a, struct gm_error *err)
         a->now.v = all;
         a->now.n = a->now.capacity = n;
     }
-    gm_found_files_free(&found);
     a->last_look = gm_seconds();
     a->look_took = a->last_look - now;
     return status;

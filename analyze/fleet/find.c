@@ -171,14 +171,13 @@ static void walk_all(struct walk *w, bool is_operand)
     while (w->todo.n > 0 && !w->failed) {
         struct stat st;
         const bool is_own = w->todo.n <= operands;
-        char *path = w->todo.v[--w->todo.n];
+        GM_FREED char *path = w->todo.v[--w->todo.n];
         operands = is_own ? w->todo.n : operands;
         if (stat(path, &st) == 0) {
             const struct id id = {st.st_dev, st.st_ino};
             if ((is_own || !w->has_except || compare_ids(&id, &w->except) != 0) && enter(w, id))
                 list_directory(w, path);
         }
-        free(path);
     }
 }
 
@@ -224,7 +223,7 @@ GM_ORDERING(compare_resolved, struct resolved, GM_BY(strcmp(a->whole, b->whole))
 static void drop_doubles(struct walk *w)
 {
     struct gm_found_files *files = w->files;
-    struct resolved *all = calloc(files->n + 1, sizeof *all);
+    GM_FREED struct resolved *all = calloc(files->n + 1, sizeof *all);
     size_t kept = 0;
     w->failed = w->failed || all == NULL;
     for (size_t i = 0; !w->failed && i < files->n; i++) {
@@ -242,7 +241,6 @@ static void drop_doubles(struct walk *w)
     }
     for (size_t i = 0; all != NULL && i < files->n; i++)
         free(all[i].whole);
-    free(all);
     for (size_t i = 0; !w->failed && i < files->n; i++)
         if (files->v[i].path != NULL)
             files->v[kept++] = files->v[i];

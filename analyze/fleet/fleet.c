@@ -346,7 +346,7 @@ GM_ORDERING_OF_POINTERS(compare_ooms, struct gm_fleet_item,
 
 static bool find_ooms(struct gm_fleet *f)
 {
-    const struct gm_fleet_item **found = calloc(f->item_count + 1, sizeof *found);
+    GM_FREED const struct gm_fleet_item **found = calloc(f->item_count + 1, sizeof *found);
     size_t *ooms = gm_arena_calloc(&f->arena, f->item_count, sizeof *ooms), n = 0;
     const bool ok = found != NULL && ooms != NULL;
     for (size_t i = 0; ok && i < f->item_count; i++)
@@ -357,7 +357,6 @@ static bool find_ooms(struct gm_fleet *f)
         ooms[i] = (size_t)(found[i] - f->items);
     f->ooms = ooms;
     f->oom_count = ok ? n : 0;
-    free(found);
     return ok;
 }
 

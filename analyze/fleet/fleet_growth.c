@@ -102,7 +102,7 @@ bool gm_fleet_find_growth(struct gm_fleet_work *w)
 {
     struct gm_fleet *f = w->fleet;
     struct gm_fleet_growth *growths = gm_arena_calloc(&f->arena, f->row_count, sizeof *growths);
-    double *room = calloc(4 * f->item_count + 1, sizeof *room);
+    GM_FREED double *room = calloc(4 * f->item_count + 1, sizeof *room);
     struct points points = {room, room + f->item_count, room + 2 * f->item_count, room + 3 * f->item_count};
     size_t count = 0, end;
     const bool ok = growths != NULL && room != NULL;
@@ -119,7 +119,6 @@ bool gm_fleet_find_growth(struct gm_fleet_work *w)
         g.iterations_left = iterations_left(w, &g, &fullest);
         growths[count++] = g;
     }
-    free(room);
     GM_SORT(growths, count, compare_growth);
     f->growths = growths;
     f->growth_count = ok ? count : 0;

@@ -221,7 +221,7 @@ static bool find_oom(struct gm_fleet_oom *oom, const struct gm_snapshot *snapsho
 {
     size_t device = 0;
     const size_t event = first_oom(snapshot, wanted, &device);
-    struct gm_names names = {0};
+    GM_FREED_BY(gm_names_free) struct gm_names names = {0};
     if (event == SIZE_MAX)
         return true;
     const bool ok = gm_names_init(&names, snapshot, arena);
@@ -233,7 +233,6 @@ static bool find_oom(struct gm_fleet_oom *oom, const struct gm_snapshot *snapsho
                                  or_none(gm_event_addr(&snapshot->events, event)),
                                  reserved_before(snapshot, device, event),
                                  site};
-    gm_names_free(&names);
     return site != NULL;
 }
 
@@ -306,10 +305,9 @@ static const char *keep(struct walk *w, const char *s)
 /* The number of the site, whose strings are in the scratch, among all. */
 static uint32_t add_site(struct walk *w, struct gm_record_sites *sites, const struct gm_fleet_site *site)
 {
-    struct gm_text key = {0};
+    GM_FREED struct gm_text key = {0};
     gm_text_printf(&key, "%s%c%s%c%s", site->label, 1, site->via == NULL ? "\2" : site->via, 1, site->category);
     const uint32_t number = key.failed ? GM_INTERN_NONE : gm_intern_add(&sites->keys, key.data, key.length);
-    gm_text_free(&key);
     w->ok = w->ok && number != GM_INTERN_NONE;
     if (w->ok && number == sites->v.n) { /* the first time that it is met: its strings are kept */
         const struct gm_fleet_site own = {keep(w, site->label), keep(w, site->via), keep(w, site->category),

@@ -42,7 +42,7 @@ bool gm_retained_key(char key[GM_RETAINED_KEY], const struct gm_found_file *file
 {
     const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
-    unsigned char *sample = malloc(SAMPLE);
+    GM_FREED unsigned char *sample = malloc(SAMPLE);
     uint64_t sums[2] = {mix(GM_RECORD_SUM_START, salt), mix(~GM_RECORD_SUM_START, salt)};
     const bool ok = fd >= 0 && sample != NULL && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     if (ok) {
@@ -56,7 +56,6 @@ bool gm_retained_key(char key[GM_RETAINED_KEY], const struct gm_found_file *file
             sums[i] = mix(mix(mix(sums[i], size), (uint64_t)st.st_mtim.tv_sec), (uint64_t)st.st_mtim.tv_nsec);
         snprintf(key, GM_RETAINED_KEY, "%016llx%016llx", (unsigned long long)sums[0], (unsigned long long)sums[1]);
     }
-    free(sample);
     if (fd >= 0)
         close(fd);
     return ok;
@@ -78,10 +77,9 @@ static int compare_keys(const void *left, const void *right)
 
 enum gm_status gm_retained_list(struct gm_retained_keys *keys, const char *results, struct gm_error *err)
 {
-    char *folder = path_of(results, "");
+    GM_FREED char *folder = path_of(results, "");
     DIR *directory = folder == NULL ? NULL : opendir(folder);
     bool ok = folder != NULL;
-    free(folder);
     if (directory == NULL) /* nothing is kept, or nothing of it can be read */
         return ok ? GM_OK : gm_no_memory(err);
     for (struct dirent *entry; ok && (entry = readdir(directory)) != NULL;) {
@@ -109,17 +107,16 @@ void gm_retained_keys_free(struct gm_retained_keys *keys)
 
 bool gm_retained_load(struct gm_text *record, const char *results, const char *key)
 {
-    char *path = path_of(results, key);
+    GM_FREED char *path = path_of(results, key);
     const int fd = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
     enum gm_status status;
     bool ok = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= MOST;
-    char *bytes = ok ? malloc((size_t)st.st_size) : NULL;
+    GM_FREED char *bytes = ok ? malloc((size_t)st.st_size) : NULL;
     ok = bytes != NULL && read_at(fd, bytes, (size_t)st.st_size, 0) == (size_t)st.st_size &&
          gm_record_check(bytes, (size_t)st.st_size, &status) && status == GM_OK;
     if (ok)
         gm_text_add_bytes(record, bytes, (size_t)st.st_size);
-    GM_FREE_ALL(bytes, path);
     if (fd >= 0)
         close(fd);
     return ok;

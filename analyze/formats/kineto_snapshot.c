@@ -346,7 +346,7 @@ static bool warn_of_untold(struct maker *k)
     bool ok = true;
     for (size_t d = 0, i = 0; ok && !k->is_host && d < k->trace_count; d++) {
         uint64_t first = GM_PROFILE_ABSENT, freed = 0;
-        struct gm_address_map born = {.slots = NULL};
+        GM_FREED_BY(gm_map_free) struct gm_address_map born = {.slots = NULL};
         for (size_t end = i + k->rows[d]; ok && i < end; i++) {
             const struct gm_profile_memory *m = &k->p->memory.v[k->order[i]];
             uint32_t before = GM_MAP_NONE;
@@ -357,7 +357,6 @@ static bool warn_of_untold(struct maker *k)
             else if (gm_map_take(&born, m->address) == GM_MAP_NONE)
                 freed = gm_known_add(freed, (uint64_t)0 - (uint64_t)m->bytes);
         }
-        gm_map_free(&born);
         char size[GM_SIZE_TEXT];
         if (ok && first != GM_PROFILE_ABSENT && first > freed)
             ok = gm_builder_warn(k->m,

@@ -12,6 +12,7 @@
  */
 #include "analyze/formats/decoders.h"
 
+#include "analyze/base/freed.h"
 #include "analyze/formats/assemble_value.h"
 #include "analyze/formats/pickle_ops.h"
 
@@ -298,16 +299,14 @@ static enum gm_status run_text(struct machine *d, unsigned op, uint64_t at, stru
         return push(d, real_value(real), err);
     }
     default: { /* STRING, UNICODE: decoding never makes them longer than 3 bytes for 1 */
-        unsigned char *text = malloc(length * 3 + 1);
+        GM_FREED unsigned char *text = malloc(length * 3 + 1);
         size_t n = 0;
         if (text == NULL)
             return gm_no_memory(err);
         bool ok = op == GM_OP_UNICODE ? gm_pickle_text_unicode(line, length, text, &n)
                                       : gm_pickle_text_string(line, length, text, &n);
-        status = ok ? push_string(d, text, n, err)
-                    : gm_fail(err, GM_E_CORRUPT, at, "%s is not quoted or escaped properly", gm_op_name(op));
-        free(text);
-        return status;
+        return ok ? push_string(d, text, n, err)
+                  : gm_fail(err, GM_E_CORRUPT, at, "%s is not quoted or escaped properly", gm_op_name(op));
     }
     }
 }

@@ -57,7 +57,7 @@ static enum gm_status make(struct gm_text *out, const struct gm_result *result, 
 static enum gm_status add_page(struct gm_result *result, struct gm_error *err)
 {
     const struct gm_diffed *d = gm_diff_of(result);
-    const struct gm_page_trace **traces = calloc(d->count, sizeof *traces);
+    GM_FREED const struct gm_page_trace **traces = calloc(d->count, sizeof *traces);
     enum gm_status status = traces == NULL ? gm_no_memory(err) : GM_OK;
     size_t n = 0;
     for (size_t i = 0; status == GM_OK && i < d->count; i++) {
@@ -73,7 +73,6 @@ static enum gm_status add_page(struct gm_result *result, struct gm_error *err)
         gm_page_add(&result->files, traces, n, d->rules_text);
     for (size_t i = 0; i < d->count; i++)
         gm_page_trace_free(&d->inputs[i].page);
-    free(traces);
     return status;
 }
 
@@ -142,7 +141,7 @@ enum gm_status gm_diff_conclude(struct gm_result *result, struct gm_error *err)
     struct gm_comparison *c = &d->comparison;
     const struct gm_compare_options compare = {.limit = d->options->limit, .top = (size_t)d->options->usual.top};
     const struct gm_summary **runs = gm_arena_calloc(&result->arena, d->count, sizeof *runs);
-    struct gm_text growth = {0};
+    GM_FREED struct gm_text growth = {0};
     size_t n = 0;
     for (size_t i = 0; runs != NULL && i < d->count; i++)
         if (d->inputs[i].status == GM_OK)
@@ -158,7 +157,6 @@ enum gm_status gm_diff_conclude(struct gm_result *result, struct gm_error *err)
     gm_diff_growth(&growth, c);
     result->verdict = growth.length > 0 ? gm_status_exit_code(GM_E_CHECK) : 0;
     const bool ok = tell_failures(d) && !growth.failed;
-    gm_text_free(&growth);
     return ok ? GM_OK : gm_no_memory(err);
 }
 

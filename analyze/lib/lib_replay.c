@@ -62,9 +62,8 @@ static enum gm_status replay(struct gm_result *result, const char *const *given,
     GM_TRY(gm_result_options(result, &gm_replay_program, given, &options, err));
     struct gm_replay_run run = {
         .options = &options, .terminal = &terminal, .given = &result->loaded[0]->snapshot, .capacity = UINT64_MAX};
-    struct gm_text rules = {0};
+    GM_FREED struct gm_text rules = {0};
     enum gm_status status = gm_rules_load(&run.rules, options.usual.categories, &rules, err);
-    gm_text_free(&rules);
     GM_THEN(status, gm_ignore_load(&run.ignore, &options.usual, err));
     GM_THEN(status, gm_replay_run(&run, NULL, err));
     GM_THEN(status, keep(result, &run, err));

@@ -252,7 +252,7 @@ static bool cut_last(char *path)
 
 enum gm_status gm_run_check(const char *results, struct gm_error *err)
 {
-    char *path = results[0] == '\0' ? strdup(".") : strdup(results);
+    GM_FREED char *path = results[0] == '\0' ? strdup(".") : strdup(results);
     if (path == NULL)
         return gm_no_memory(err);
     int reason = obstacle(path, R_OK);
@@ -264,7 +264,6 @@ enum gm_status gm_run_check(const char *results, struct gm_error *err)
         what = "create";
         reason = obstacle(path, W_OK | X_OK);
     }
-    free(path);
     if (reason == 0 || reason == ENOENT) /* a link that leads nowhere: to be told when the run is begun */
         return GM_OK;
     return gm_run_fail(err, what, results, "", reason);

@@ -112,7 +112,7 @@ enum gm_status gm_run_file_insert(struct gm_run_file *file, uint64_t offset, con
 {
     if (offset > file->length)
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "no such place in %s", file->name);
-    unsigned char *buffer = malloc(MOVE_AT_ONCE);
+    GM_FREED unsigned char *buffer = malloc(MOVE_AT_ONCE);
     if (buffer == NULL)
         return gm_no_memory(err);
     int reason = file->reason;
@@ -120,7 +120,6 @@ enum gm_status gm_run_file_insert(struct gm_run_file *file, uint64_t offset, con
         reason = move_tail(file, offset, length, buffer);
     if (reason == 0)
         reason = write_at(file->fd, data, length, offset);
-    free(buffer);
     if (reason != 0)
         return fail(file, reason, err);
     file->length += length;

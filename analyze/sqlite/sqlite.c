@@ -543,7 +543,7 @@ enum gm_status gm_sqlite_write(const char *path, const struct gm_sqlite_source *
 {
     enum { STEPS_BETWEEN = 1 << 16 };
     struct work w = {.of = source, .snapshot = source->snapshot};
-    struct gm_arena arena = {0};
+    GM_FREED_BY(gm_arena_free) struct gm_arena arena = {0};
     GM_TRY(open_module(&w.sqlite, err));
     /* Nobody else has the file, and not every file system has locks. */
     w.code = w.sqlite->open_v2(path, &w.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "unix-none");
@@ -556,7 +556,6 @@ enum gm_status gm_sqlite_write(const char *path, const struct gm_sqlite_source *
     }
     const int code = w.sqlite->close(w.db);
     gm_names_free(&w.names);
-    gm_arena_free(&arena);
     return w.code == SQLITE_OK && code == SQLITE_OK ? GM_OK
                                                     : failed(w.sqlite, w.code != SQLITE_OK ? w.code : code, err);
 }

@@ -83,10 +83,9 @@ const char *gm_names_string(struct gm_names *names, struct gm_string_id id)
     if (gm_printable_run(raw, n) == n) { /* nearly all names: no cleaning buffer needed */
         copy = copy_ends(names->arena, raw, n);
     } else if (n < SIZE_MAX / 8) {
-        char *buffer = malloc(GM_UTF8_CLEAN(n));
+        GM_FREED char *buffer = malloc(GM_UTF8_CLEAN(n));
         if (buffer != NULL)
             copy = copy_ends(names->arena, buffer, gm_utf8_clean_line(buffer, GM_UTF8_CLEAN(n), raw, n));
-        free(buffer);
     }
     names->clean[id.v] = copy;
     return copy;

@@ -2,6 +2,7 @@
 #include "analyze/state/stack_lines.h"
 
 #include "analyze/base/address_map.h"
+#include "analyze/base/freed.h"
 
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@ uint32_t *gm_stack_lines(const struct gm_snapshot *snapshot, const bool *is_line
 {
     const struct gm_stacks *stacks = &snapshot->stacks;
     const struct gm_hash_key key = gm_hash_key();
-    struct gm_address_map known = {.slots = NULL};
+    GM_FREED_BY(gm_map_free) struct gm_address_map known = {.slots = NULL};
     uint32_t *lines = malloc(((size_t)stacks->count + 1) * sizeof *lines);
     bool ok = lines != NULL, has_lines = false;
     for (uint32_t i = 0; ok && i <= stacks->count; i++) {
@@ -29,10 +30,8 @@ uint32_t *gm_stack_lines(const struct gm_snapshot *snapshot, const bool *is_line
     }
     for (uint32_t i = 0; ok && !has_lines && i < stacks->count; i++)
         lines[i] = i;
-    gm_map_free(&known);
-    if (!ok) {
-        free(lines);
-        lines = NULL;
-    }
-    return lines;
+    if (ok)
+        return lines;
+    free(lines);
+    return NULL;
 }
