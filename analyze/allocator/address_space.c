@@ -9,11 +9,25 @@
 
 void gm_space_free(struct gm_space *space)
 {
-    GM_FREE_ALL(space->blocks.v, space->unused.v);
+    GM_FREE_ALL(space->blocks.v, space->unused.v, space->segments.v, space->gone.v);
     if (space->ranges.v != NULL)
         free(space->ranges.v - space->ranges_before);
     gm_map_free(&space->free_starts);
     *space = (struct gm_space){0};
+}
+
+bool gm_space_keep_segments(struct gm_space *space)
+{
+    return GM_VEC_PUSH(&space->segments, (struct gm_space_segment){.live = 0});
+}
+
+/* Bytes of a segment become live, or free; `blocks` more of its blocks are live. */
+static inline void count(struct gm_space *space, const struct gm_space_block *b, uint64_t bytes, int blocks)
+{
+    if (space->segments.n == 0)
+        return;
+    space->segments.v[b->segment].free_bytes -= bytes;
+    space->segments.v[b->segment].live += (uint32_t)blocks;
 }
 
 /* ---- blocks ----------------------------------------------------------------------------------------------------- */
@@ -26,7 +40,7 @@ static bool make_room(struct gm_space *space)
     if (space->blocks.n >= GM_SPACE_NONE - 2 || !GM_VEC_ROOM(&space->blocks, 2) ||
         !GM_VEC_ROOM(&space->unused, space->blocks.n - space->unused.n + 2))
         return false;
-    if (map->slots != NULL && (map->count + 2) * 2 <= map->mask)
+    if (space->has_no_starts || (map->slots != NULL && (map->count + 2) * 2 <= map->mask))
         return true;
     /* Growing happens on a put: one of an address that no block can have, and back. */
     for (uint64_t i = 0; i < 3; i++)
@@ -53,7 +67,30 @@ static void drop_block(struct gm_space *space, uint32_t block)
 static void set_free_start(struct gm_space *space, uint32_t block)
 {
     uint32_t before;
-    gm_map_put(&space->free_starts, space->blocks.v[block].address, block, &before);
+    if (!space->has_no_starts)
+        gm_map_put(&space->free_starts, space->blocks.v[block].address, block, &before);
+}
+
+static void drop_free_start(struct gm_space *space, uint32_t block)
+{
+    if (!space->has_no_starts)
+        gm_map_take(&space->free_starts, space->blocks.v[block].address);
+}
+
+uint32_t gm_space_find_starts(struct gm_space *space, uint64_t address)
+{
+    uint32_t found = GM_SPACE_NONE, before;
+    bool ok = true;
+    for (uint32_t i = 0; i < space->blocks.n; i++) {
+        if (space->blocks.v[i].use != GM_SPACE_FREE)
+            continue;
+        found = space->blocks.v[i].address == address ? i : found;
+        ok = ok && gm_map_put(&space->free_starts, space->blocks.v[i].address, i, &before);
+    }
+    space->has_no_starts = !ok;
+    if (!ok) /* no memory: the next one who asks tries again */
+        gm_map_free(&space->free_starts);
+    return found;
 }
 
 /* Puts a new free block of `size` bytes below `block`, which loses them. Room has been made. */
@@ -88,7 +125,7 @@ uint32_t gm_space_take(struct gm_space *space, uint32_t block, uint64_t size, ui
 {
     if (!make_room(space))
         return GM_SPACE_NONE;
-    gm_map_take(&space->free_starts, space->blocks.v[block].address);
+    drop_free_start(space, block);
     uint32_t taken = block;
     if (size < space->blocks.v[block].size) {
         taken = split_low(space, block, size);
@@ -97,6 +134,7 @@ uint32_t gm_space_take(struct gm_space *space, uint32_t block, uint64_t size, ui
     space->blocks.v[taken].use = GM_SPACE_ALLOCATED;
     space->blocks.v[taken].owner = owner;
     space->active += size;
+    count(space, &space->blocks.v[taken], size, 1);
     return taken;
 }
 
@@ -125,7 +163,7 @@ static uint32_t settle_free(struct gm_space *space, uint32_t block)
     if (prev != GM_SPACE_NONE && space->blocks.v[prev].use == GM_SPACE_FREE)
         join_up(space, prev); /* its entry in the map is replaced below */
     if (next != GM_SPACE_NONE && space->blocks.v[next].use == GM_SPACE_FREE) {
-        gm_map_take(&space->free_starts, space->blocks.v[next].address);
+        drop_free_start(space, next);
         join_up(space, block);
         block = next;
     }
@@ -142,6 +180,7 @@ uint32_t gm_space_release(struct gm_space *space, uint32_t block)
     if (b->use == GM_SPACE_PENDING)
         space->pending -= b->size;
     b->use = GM_SPACE_FREE;
+    count(space, b, 0 - b->size, -1);
     return settle_free(space, block);
 }
 
@@ -157,7 +196,7 @@ enum gm_space_status gm_space_resize(struct gm_space *space, uint32_t block, uin
         struct gm_space_block *above = next == GM_SPACE_NONE ? NULL : &space->blocks.v[next];
         if (above == NULL || above->use != GM_SPACE_FREE || above->size < size - old)
             return GM_SPACE_CONFLICT;
-        gm_map_take(&space->free_starts, above->address);
+        drop_free_start(space, next);
         above->address += size - old;
         above->size -= size - old;
         b->size = size;
@@ -173,6 +212,7 @@ enum gm_space_status gm_space_resize(struct gm_space *space, uint32_t block, uin
         }
         space->active += size - old;
         space->pending += is_pending ? size - old : 0;
+        count(space, b, size - old, 0);
         return GM_SPACE_OK;
     }
     uint32_t upper = new_block(space);
@@ -191,6 +231,7 @@ enum gm_space_status gm_space_resize(struct gm_space *space, uint32_t block, uin
         space->ranges.v[gm_space_range_of(space, b->address)].last = upper;
     space->active -= old - size;
     space->pending -= is_pending ? old - size : 0;
+    count(space, b, size - old, 0);
     settle_free(space, upper);
     return GM_SPACE_OK;
 }
@@ -215,10 +256,11 @@ uint32_t gm_space_range_of(const struct gm_space *space, uint64_t address)
 
 uint32_t gm_space_block_of(struct gm_space *space, uint64_t address)
 {
-    uint32_t range = gm_space_range_of(space, address);
+    uint32_t block = space->has_no_starts ? GM_SPACE_NONE : gm_map_get(&space->free_starts, address);
+    uint32_t range = block != GM_SPACE_NONE ? GM_SPACE_NONE : gm_space_range_of(space, address);
     if (range == GM_SPACE_NONE)
-        return GM_SPACE_NONE;
-    uint32_t block = space->ranges.v[range].last;
+        return block;
+    block = space->ranges.v[range].last;
     while (space->blocks.v[block].address > address) {
         block = space->blocks.v[block].prev;
         space->work++;
@@ -305,10 +347,21 @@ static void join_ranges(struct gm_space *space, size_t at)
     low->last = high->last;
     remove_range(space, at + 1);
     if (space->blocks.v[lower].use == GM_SPACE_FREE && space->blocks.v[first].use == GM_SPACE_FREE) {
-        gm_map_take(&space->free_starts, space->blocks.v[first].address);
+        drop_free_start(space, first);
         join_up(space, lower);
         set_free_start(space, first);
     }
+}
+
+/* The row of a segment that is free. Room has been made. */
+static uint32_t new_segment(struct gm_space *space, uint64_t size)
+{
+    const struct gm_space_segment fresh = {.free_bytes = size};
+    if (space->segments.n == 0)
+        return 0;
+    const uint32_t row = space->gone.n > 0 ? space->gone.v[--space->gone.n] : (uint32_t)space->segments.n++;
+    space->segments.v[row] = fresh;
+    return row;
 }
 
 enum gm_space_status gm_space_map(struct gm_space *space, uint64_t address, uint64_t size, uint32_t stream,
@@ -321,13 +374,15 @@ enum gm_space_status gm_space_map(struct gm_space *space, uint64_t address, uint
         return GM_SPACE_CONFLICT;
     if (at < space->ranges.n && space->ranges.v[at].address - address < size)
         return GM_SPACE_CONFLICT;
-    if (!make_room(space))
+    if (!make_room(space) || !GM_VEC_ROOM(&space->segments, space->segments.n > 0) ||
+        !GM_VEC_ROOM(&space->gone, space->segments.n - space->gone.n + 1))
         return GM_SPACE_NO_MEMORY;
     uint32_t block = new_block(space);
-    if (!insert_range(space, at, (struct gm_space_range){address, size, block, area})) {
+    if (!insert_range(space, at, (struct gm_space_range){address, size, block, area, 0})) {
         drop_block(space, block);
         return GM_SPACE_NO_MEMORY;
     }
+    space->ranges.v[at].segment = area != 0 ? 0 : new_segment(space, size);
     space->blocks.v[block] = (struct gm_space_block){.address = address,
                                                      .size = size,
                                                      .prev = GM_SPACE_NONE,
@@ -336,7 +391,8 @@ enum gm_space_status gm_space_map(struct gm_space *space, uint64_t address, uint
                                                      .stream = stream,
                                                      .use = GM_SPACE_FREE,
                                                      .pool = pool,
-                                                     .is_expandable = area != 0};
+                                                     .is_expandable = area != 0,
+                                                     .segment = space->ranges.v[at].segment};
     set_free_start(space, block);
     space->reserved += size;
     join_ranges(space, at);
@@ -348,9 +404,7 @@ enum gm_space_status gm_space_map(struct gm_space *space, uint64_t address, uint
 /* The free block that holds [address, address + size), or GM_SPACE_NONE. */
 static uint32_t free_block_of(struct gm_space *space, uint64_t address, uint64_t size)
 {
-    uint32_t block = gm_space_free_at(space, address);
-    if (block == GM_SPACE_NONE)
-        block = gm_space_block_of(space, address);
+    const uint32_t block = gm_space_block_of(space, address);
     if (block == GM_SPACE_NONE)
         return GM_SPACE_NONE;
     const struct gm_space_block *b = &space->blocks.v[block];
@@ -370,7 +424,7 @@ enum gm_space_status gm_space_unmap(struct gm_space *space, uint64_t address, ui
         return GM_SPACE_NO_MEMORY;
     /* The block becomes exactly what goes: what is left of it below and above stays free. */
     struct gm_space_block *b = &space->blocks.v[block];
-    gm_map_take(&space->free_starts, b->address);
+    drop_free_start(space, block);
     if (address > b->address)
         set_free_start(space, split_low(space, block, address - b->address));
     b = &space->blocks.v[block];
@@ -379,6 +433,11 @@ enum gm_space_status gm_space_unmap(struct gm_space *space, uint64_t address, ui
         gone = split_low(space, block, size);
         set_free_start(space, block);
     }
+    const uint32_t row = space->blocks.v[gone].segment;
+    if (row > 0 && (above > 0 || below > 0))
+        space->segments.v[row].is_cut = true;
+    else if (row > 0 && !space->segments.v[row].is_cut)
+        space->gone.v[space->gone.n++] = row;
     uint32_t low = space->blocks.v[gone].prev, high = space->blocks.v[gone].next;
     if (low != GM_SPACE_NONE)
         space->blocks.v[low].next = GM_SPACE_NONE;
@@ -387,9 +446,9 @@ enum gm_space_status gm_space_unmap(struct gm_space *space, uint64_t address, ui
     drop_block(space, gone);
     remove_range(space, at);
     if (above > 0)
-        insert_range(space, at, (struct gm_space_range){address + size, above, range.last, range.area});
+        insert_range(space, at, (struct gm_space_range){address + size, above, range.last, range.area, row});
     if (below > 0)
-        insert_range(space, at, (struct gm_space_range){range.address, below, low, range.area});
+        insert_range(space, at, (struct gm_space_range){range.address, below, low, range.area, row});
     space->reserved -= size;
     return GM_SPACE_OK;
 }

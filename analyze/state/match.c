@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_ENTRY = UINT16_MAX, LONG_KEY = 4, SHORT_KEY = 2, LONG_KEYS = 1 << 13, SHORT_KEYS = 1 << 10, PAIRS = 1 << 16 };
+enum { NO_ENTRY = UINT16_MAX, LONG_KEY = 4, SHORT_KEY = 2, LONG_BITS = 13, SHORT_BITS = 10, SEEN_BITS = 16 };
 _Static_assert(2 * GM_RULES_MAX_PATTERNS < NO_ENTRY, "entries have numbers of 16 bits");
 _Static_assert((int)LONG_KEY <= (int)GM_RULES_PADDING, "keys may be read at the last byte of a string");
 
@@ -34,9 +34,9 @@ struct entry {
 
 /* Lists of entries, by their keys; NO_ENTRY: none. */
 struct gm_matcher {
-    uint16_t by_four[LONG_KEYS], by_two[SHORT_KEYS]; /* of runs of two or three characters */
-    uint64_t pairs[PAIRS / 64];                      /* a bit for each two bytes that a key begins with */
-    uint16_t others;                                 /* of shorter ones */
+    uint16_t by_four[1 << LONG_BITS], by_two[1 << SHORT_BITS]; /* of runs of two or three characters */
+    uint64_t seen[(1 << SEEN_BITS) / 64]; /* a bit for each hash of four bytes that some key has: few others do */
+    uint16_t others;                      /* of shorter ones */
     uint16_t entry_count;
     struct entry *entries;
     uint16_t *both; /* patterns of kind "both", in order of their bits */
@@ -44,21 +44,23 @@ struct gm_matcher {
     size_t flag_words, words; /* of a mask: before the halves of "both" patterns; in all */
 };
 
-static size_t long_key(const char *s)
+static uint32_t hash_of_four(const char *s)
 {
     uint32_t bytes;
     memcpy(&bytes, s, LONG_KEY);
-    return bytes * UINT32_C(2654435769) / (UINT32_MAX / LONG_KEYS + 1);
+    return bytes * UINT32_C(2654435769);
+}
+
+static size_t long_key(uint32_t hash)
+{
+    return hash >> (32 - LONG_BITS);
 }
 
 static size_t short_key(const char *s)
 {
-    return ((unsigned char)s[0] * 37u + (unsigned char)s[1]) % SHORT_KEYS;
-}
-
-static size_t pair_at(const char *s)
-{
-    return (unsigned)(unsigned char)s[0] << 8 | (unsigned char)s[1];
+    uint16_t bytes;
+    memcpy(&bytes, s, SHORT_KEY);
+    return bytes * UINT32_C(2654435769) >> (32 - SHORT_BITS);
 }
 
 static void find_longest_run(struct entry *entry, const char *from)
@@ -98,29 +100,36 @@ void gm_matcher_free(struct gm_matcher *m)
     GM_FREE_ALL(m->entries, m->both, m);
 }
 
+static void set_bit(uint64_t *mask, size_t bit)
+{
+    mask[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+static bool has_bit(const uint64_t *mask, size_t bit)
+{
+    return (mask[bit / 64] >> bit % 64 & 1) != 0;
+}
+
 /* `filed` counts what is under each long key. */
-static void file_entry(struct gm_matcher *m, uint16_t index, uint16_t filed[LONG_KEYS])
+static void file_entry(struct gm_matcher *m, uint16_t index, uint16_t filed[1 << LONG_BITS])
 {
     struct entry *entry = &m->entries[index];
     uint16_t *list = entry->length < SHORT_KEY ? &m->others : &m->by_two[short_key(entry->run)];
     if (entry->length >= LONG_KEY) {
-        size_t best = long_key(entry->run);
+        uint32_t best = hash_of_four(entry->run);
         for (uint16_t at = 1; at + LONG_KEY <= entry->length; at++) {
-            const size_t key = long_key(entry->run + at);
-            if (filed[key] < filed[best]) {
+            const uint32_t hash = hash_of_four(entry->run + at);
+            if (filed[long_key(hash)] < filed[long_key(best)]) {
                 entry->key_at = at;
-                best = key;
+                best = hash;
             }
         }
-        filed[best]++;
-        list = &m->by_four[best];
+        filed[long_key(best)]++;
+        list = &m->by_four[long_key(best)];
+        set_bit(m->seen, best >> (32 - SEEN_BITS));
     }
     entry->next = *list;
     *list = index;
-    if (entry->length >= SHORT_KEY) {
-        const size_t pair = pair_at(entry->run + entry->key_at);
-        m->pairs[pair / 64] |= UINT64_C(1) << pair % 64;
-    }
 }
 
 /* ---- masks --------------------------------------------------------------------------------------------------------
@@ -144,16 +153,6 @@ static uint16_t bit_of(const struct gm_category_rules *rules, const struct gm_na
         break;
     }
     return BIT_NOISE;
-}
-
-static void set_bit(uint64_t *mask, size_t bit)
-{
-    mask[bit / 64] |= UINT64_C(1) << bit % 64;
-}
-
-static bool has_bit(const uint64_t *mask, size_t bit)
-{
-    return (mask[bit / 64] >> bit % 64 & 1) != 0;
 }
 
 static bool make_entries(struct gm_matcher *m, const struct gm_category_rules *rules)
@@ -188,7 +187,7 @@ size_t gm_matcher_words(const struct gm_category_rules *rules)
 enum gm_status gm_matcher_build(struct gm_category_rules *rules, struct gm_error *err)
 {
     struct gm_matcher *m = calloc(1, sizeof *m);
-    GM_FREED uint16_t *filed = calloc(LONG_KEYS, sizeof *filed);
+    GM_FREED uint16_t *filed = calloc(1 << LONG_BITS, sizeof *filed);
     const bool ok = m != NULL && filed != NULL && make_entries(m, rules);
     rules->matcher = m;
     if (ok) {
@@ -315,11 +314,14 @@ static void scan(struct string_match *match)
                 try_entry(match, e, i + length);
     }
     for (size_t i = 0; i < match->length; i++) {
-        const size_t pair = pair_at(lower + i);
-        if ((m->pairs[pair / 64] >> pair % 64 & 1) == 0)
-            continue;
-        try_list(match, m->by_two[short_key(lower + i)], i);
-        try_list(match, m->by_four[long_key(lower + i)], i);
+        const uint32_t hash = hash_of_four(lower + i);
+        const uint16_t two = m->by_two[short_key(lower + i)];
+        const bool is_key = has_bit(m->seen, hash >> (32 - SEEN_BITS));
+        if (!is_key & (two == NO_ENTRY))
+            continue; /* as nearly all are */
+        try_list(match, two, i);
+        if (is_key)
+            try_list(match, m->by_four[long_key(hash)], i);
     }
 }
 

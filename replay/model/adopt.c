@@ -20,10 +20,11 @@ bool gm_allocator_adopt_segment(struct gm_allocator *a, uint64_t address, uint64
     bool is_small = a->pools.v[pool].is_small;
     gm_count_reserved(a, pool, (int64_t)size);
     if (!is_expandable) {
-        gm_block(a, gm_space_free_at(&a->space, address))->age = a->next_age++;
+        const uint32_t block = gm_space_last_of(&a->space, address);
+        gm_block(a, block)->age = a->next_age++;
         gm_stats_segment(&a->stats, is_small, size, 1, a->conf.rules.max_split);
-        gm_enter_free(a, gm_space_free_at(&a->space, address));
-        gm_mark_grown(a, gm_space_free_at(&a->space, address), true);
+        gm_enter_free(a, block);
+        gm_mark_grown(a, block, true);
     }
     return !a->has_no_memory;
 }
@@ -40,8 +41,11 @@ static uint32_t place_in(struct gm_allocator *a, uint32_t block, uint64_t addres
     gm_leave_free(a, block);
     uint64_t below = b->address, before = b->size;
     if (address > below) {
-        gm_space_cut(&a->space, block, address - below);
-        uint32_t lower = gm_space_free_at(&a->space, below);
+        if (gm_space_cut(&a->space, block, address - below) == GM_SPACE_NONE) {
+            a->has_no_memory = true;
+            return GM_SPACE_NONE;
+        }
+        const uint32_t lower = gm_block(a, block)->prev;
         gm_block(a, lower)->age = gm_age_of_new(a, gm_block(a, block)->age);
         gm_enter_free(a, lower);
         gm_mark_grown(a, lower, false);
@@ -134,9 +138,7 @@ void gm_allocator_renumber(struct gm_allocator *a, const uint32_t *age, uint32_t
 
 bool gm_allocator_give_back(struct gm_allocator *a, uint64_t address, uint64_t size)
 {
-    uint32_t block = gm_space_free_at(&a->space, address);
-    if (block == GM_SPACE_NONE)
-        block = gm_space_block_of(&a->space, address);
+    const uint32_t block = gm_space_block_of(&a->space, address);
     if (!gm_is_free(a, block))
         return false;
     const struct gm_space_block *b = gm_block(a, block);

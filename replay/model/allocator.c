@@ -12,6 +12,7 @@ void gm_allocator_init(struct gm_allocator *a, const struct gm_conf *conf, const
 {
     *a = (struct gm_allocator){
         .conf = *conf, .device = device, .sink = sink, .limit = UINT64_MAX, .origin = GM_ORIGIN_UNKNOWN};
+    a->space.has_no_starts = true; /* malloc and free need none */
     if (conf->memory_fraction < 1 && device->total_bytes != UINT64_MAX)
         a->limit = (uint64_t)(conf->memory_fraction * (double)device->total_bytes);
     a->stats.max_split_size = conf->rules.max_split > INT64_MAX ? -1 : (int64_t)conf->rules.max_split;
@@ -137,10 +138,8 @@ bool gm_allocator_is_before(const struct gm_allocator *a, uint32_t block, uint32
 uint32_t gm_allocator_next_free(const struct gm_allocator *a, uint32_t block)
 {
     const struct gm_space_block *b = &a->space.blocks.v[block];
-    const struct gm_free_set *set = gm_allocator_free_blocks(a, b->pool, b->stream);
-    const struct gm_free_entry entry = gm_free_entry_of(a, block);
-    struct gm_free_place at = gm_free_set_from(set, &entry);
-    gm_free_set_next(set, &at);
+    struct gm_free_place at = gm_place_of_free(a, block);
+    gm_free_set_next(gm_allocator_free_blocks(a, b->pool, b->stream), &at);
     return at.entry == NULL ? GM_SPACE_NONE : at.entry->block;
 }
 
@@ -188,16 +187,22 @@ bool gm_add_block_room(struct gm_allocator *a)
     return true;
 }
 
-void gm_enter_free(struct gm_allocator *a, uint32_t block)
+void gm_enter_free_at(struct gm_allocator *a, uint32_t block, const struct gm_free_place *place)
 {
     const struct gm_space_block *b = gm_block(a, block);
     struct gm_free_set *set = gm_allocator_set(a, b->pool, b->stream);
     const struct gm_free_entry entry = gm_free_entry_of(a, block);
-    if (set == NULL || !gm_make_block_room(a) || !gm_free_set_insert(set, &entry)) {
+    if (set == NULL || !gm_make_block_room(a) ||
+        !(place->entry == NULL ? gm_free_set_insert(set, &entry) : gm_free_set_change(set, place, &entry))) {
         a->has_no_memory = true;
         return;
     }
     a->gc_base.v[block] = a->pools.v[b->pool].searches;
+}
+
+void gm_enter_free(struct gm_allocator *a, uint32_t block)
+{
+    gm_enter_free_at(a, block, &(struct gm_free_place){.entry = NULL});
 }
 
 void gm_leave_free(struct gm_allocator *a, uint32_t block)

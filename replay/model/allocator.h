@@ -9,7 +9,7 @@
  *   - every free block is in the free set of its pool and stream, and nothing else is;
  *   - total is the sum of the bytes got from the device;
  *   - every expandable range lies in one reservation of its pool and stream;
- *   - the current value of every statistic but the oversize ones is what the blocks and ranges say.
+ *   - the current value of every statistic that is counted but the oversize ones is what the blocks and ranges say.
  */
 #pragma once
 
@@ -71,6 +71,7 @@ struct gm_allocator {
     struct gm_conf conf;
     const struct gm_device *device;
     const struct gm_allocator_sink *sink; /* may be NULL */
+    unsigned untold;                      /* events that it is not told: 1 << enum gm_allocator_event */
     struct gm_space space;
     struct GM_VEC(int64_t) handles; /* [stream number]: the CUDA stream's handle */
     struct GM_VEC(struct gm_allocator_pool) pools;
@@ -90,6 +91,8 @@ struct gm_allocator {
                                      * those of their reservation where it has none */
     uint64_t limit;                 /* from per_process_memory_fraction; UINT64_MAX: none */
     struct gm_stats stats;
+    /* Of these only what is reserved, segments, and the numbers of calls are counted. */
+    bool counts_reserved_only;
     bool private_by_segments; /* private pools never have expandable segments, as up to PyTorch 2.4 */
     bool has_no_memory;       /* of this machine: the allocator is not to be used any further */
     bool has_failed;          /* the device failed */

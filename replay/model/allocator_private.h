@@ -41,7 +41,7 @@ static inline bool gm_is_free(const struct gm_allocator *a, uint32_t block)
 static inline void gm_put(struct gm_allocator *a, enum gm_allocator_event event, uint64_t address, uint64_t size,
                           uint32_t stream, uint32_t pool, uint32_t owner)
 {
-    if (a->sink != NULL)
+    if (a->sink != NULL && (a->untold >> event & 1) == 0)
         a->sink->put(a->sink->self, event, address, size, stream, pool, owner);
 }
 
@@ -95,9 +95,17 @@ static inline struct gm_free_entry gm_free_entry_of(const struct gm_allocator *a
     const struct gm_space_block *b = &a->space.blocks.v[block];
     return (struct gm_free_entry){b->size, b->address, a->conf.ties == GM_TIES_LOWEST ? 0 : b->age, block};
 }
-/* Free blocks into and out of their set. */
+/* Free blocks into and out of their set. The second takes the place of one that is there, if its entry is not NULL. */
 void gm_enter_free(struct gm_allocator *a, uint32_t block);
+void gm_enter_free_at(struct gm_allocator *a, uint32_t block, const struct gm_free_place *place);
 void gm_leave_free(struct gm_allocator *a, uint32_t block);
+/* The place of a free block in its set. */
+static inline struct gm_free_place gm_place_of_free(const struct gm_allocator *a, uint32_t block)
+{
+    const struct gm_space_block *b = &a->space.blocks.v[block];
+    const struct gm_free_entry entry = gm_free_entry_of(a, block);
+    return gm_free_set_from(gm_allocator_free_blocks(a, b->pool, b->stream), &entry);
+}
 /* Room for what is known of the blocks that the next operation makes; false: no memory. Of the columns that have it,
  * `freed_by` is the last to get it. */
 bool gm_add_block_room(struct gm_allocator *a);

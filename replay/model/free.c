@@ -19,20 +19,27 @@ static void remember_pending(struct gm_allocator *a, uint32_t block)
     a->has_no_memory |= !GM_VEC_PUSH(&a->pending, row);
 }
 
-void gm_allocator_free_requested(struct gm_allocator *a, uint32_t block)
+/* What is told and counted of the first part. */
+static void tell_let_go(struct gm_allocator *a, uint32_t block)
 {
     const struct gm_space_block *b = gm_block(a, block);
-    if (b->use != GM_SPACE_ALLOCATED)
+    if (!a->counts_reserved_only)
+        gm_stats_let_go(&a->stats, b, a->pools.v[b->pool].is_small, a->conf.rules.max_split);
+    gm_put(a, GM_EVENT_FREE_REQUESTED, b->address, a->requested.v[block], b->stream, b->pool, b->owner);
+}
+
+void gm_allocator_free_requested(struct gm_allocator *a, uint32_t block)
+{
+    if (gm_block(a, block)->use != GM_SPACE_ALLOCATED)
         return;
     GM_DOING(GM_DOING_BOOKKEEPING);
-    gm_stats_let_go(&a->stats, b, a->pools.v[b->pool].is_small, a->conf.rules.max_split);
-    gm_put(a, GM_EVENT_FREE_REQUESTED, b->address, a->requested.v[block], b->stream, b->pool, b->owner);
+    tell_let_go(a, block);
     gm_space_let_go(&a->space, block);
     remember_pending(a, block);
     GM_DOING(GM_DOING_OUTSIDE);
 }
 
-/* The second part, of a pending block. */
+/* The second part, of a block in use. */
 static void complete(struct gm_allocator *a, uint32_t block)
 {
     struct gm_space_block *b = gm_block(a, block);
@@ -40,15 +47,17 @@ static void complete(struct gm_allocator *a, uint32_t block)
     const uint64_t size = b->size, requested = a->requested.v[block];
     const uint32_t age = b->age;
     int64_t merges = 0, absorbed = 0;
-    uint32_t neighbours[2] = {b->prev, b->next}, head = gm_is_free(a, b->prev) ? b->prev : block;
+    const uint32_t neighbours[2] = {b->prev, b->next}, head = gm_is_free(a, b->prev) ? b->prev : block;
+    struct gm_free_place place = {.entry = NULL}; /* of one of them, which the block will have */
     gm_put(a, GM_EVENT_FREE_COMPLETED, b->address, requested, b->stream, b->pool, b->owner);
     GM_DOING(GM_DOING_SPLIT_MERGE);
     for (int i = 0; i < 2; i++) {
         if (!gm_is_free(a, neighbours[i]))
             continue;
-        gm_leave_free(a, neighbours[i]);
-        merges++;
+        if (merges++ > 0)
+            gm_leave_free(a, neighbours[0]);
         absorbed += (int64_t)gm_block(a, neighbours[i])->size;
+        place = gm_place_of_free(a, neighbours[i]);
     }
     if (a->pending.n > 0 && a->pending.v[a->pending.n - 1].block == block)
         a->pending.n--;
@@ -62,18 +71,20 @@ static void complete(struct gm_allocator *a, uint32_t block)
         a->grown_by.v[merged] = a->grown_by.v[head];
     }
     gm_block(a, merged)->age = age;
-    gm_enter_free(a, merged);
+    gm_enter_free_at(a, merged, &place);
     GM_DOING(GM_DOING_BOOKKEEPING);
-    gm_stats_release(&a->stats, gm_block(a, merged), is_small, size, requested, merges, absorbed);
+    if (!a->counts_reserved_only)
+        gm_stats_release(&a->stats, gm_block(a, merged), is_small, size, requested, merges, absorbed);
 }
 
 void gm_allocator_free_completed(struct gm_allocator *a, uint32_t block)
 {
-    if (gm_block(a, block)->use == GM_SPACE_ALLOCATED)
-        gm_allocator_free_requested(a, block);
-    if (gm_block(a, block)->use != GM_SPACE_PENDING)
+    const uint8_t use = gm_block(a, block)->use;
+    if (use != GM_SPACE_ALLOCATED && use != GM_SPACE_PENDING)
         return;
     GM_DOING(GM_DOING_BOOKKEEPING);
+    if (use == GM_SPACE_ALLOCATED) /* both at once: nobody finds it pending */
+        tell_let_go(a, block);
     complete(a, block);
     GM_DOING(GM_DOING_OUTSIDE);
 }

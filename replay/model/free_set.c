@@ -89,6 +89,30 @@ void gm_free_set_take(struct gm_free_set *set, const struct gm_free_place *place
             (set->chunks.n - place->chunk) * sizeof(struct gm_free_chunk *));
 }
 
+/* Whether `key` would stand in that chunk, or right after it. */
+static bool is_in_chunk(const struct gm_free_set *set, size_t chunk, const struct gm_free_entry *key)
+{
+    struct gm_free_chunk *const *const c = &set->chunks.v[chunk];
+    return (chunk == 0 || gm_free_is_before(&c[-1]->v[c[-1]->n - 1], key)) &&
+           (chunk + 1 == set->chunks.n || gm_free_is_before(key, &c[1]->v[0]));
+}
+
+bool gm_free_set_change(struct gm_free_set *set, const struct gm_free_place *place, const struct gm_free_entry *key)
+{
+    struct gm_free_chunk *c = set->chunks.v[place->chunk];
+    size_t at = place->at;
+    if (!is_in_chunk(set, place->chunk, key)) {
+        gm_free_set_take(set, place);
+        return gm_free_set_insert(set, key);
+    }
+    for (; at > 0 && gm_free_is_before(key, &c->v[at - 1]); at--)
+        c->v[at] = c->v[at - 1];
+    for (; at + 1 < c->n && gm_free_is_before(&c->v[at + 1], key); at++)
+        c->v[at] = c->v[at + 1];
+    c->v[at] = *key;
+    return true;
+}
+
 bool gm_free_set_remove(struct gm_free_set *set, const struct gm_free_entry *key)
 {
     const struct gm_free_place at = gm_free_set_from(set, key);
@@ -100,7 +124,11 @@ bool gm_free_set_remove(struct gm_free_set *set, const struct gm_free_entry *key
 
 struct gm_free_place gm_free_set_fit(const struct gm_free_set *set, uint64_t size)
 {
-    return gm_free_set_from(set, &(struct gm_free_entry){.size = size});
+    size_t k = 0, at = 0;
+    GM_BISECT(k, set->chunks.n, i, set->chunks.v[i]->v[set->chunks.v[i]->n - 1].size < size);
+    if (k < set->chunks.n)
+        GM_BISECT(at, set->chunks.v[k]->n, i, set->chunks.v[k]->v[i].size < size);
+    return place(set, k, at);
 }
 
 struct gm_free_place gm_free_set_first(const struct gm_free_set *set)

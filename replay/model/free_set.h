@@ -47,6 +47,8 @@ bool gm_free_set_insert(struct gm_free_set *set, const struct gm_free_entry *key
 bool gm_free_set_remove(struct gm_free_set *set, const struct gm_free_entry *key);
 /* The entry at a place. */
 void gm_free_set_take(struct gm_free_set *set, const struct gm_free_place *place);
+/* The entry at a place becomes another one, wherever that belongs. false: no memory, and it is gone. */
+bool gm_free_set_change(struct gm_free_set *set, const struct gm_free_place *place, const struct gm_free_entry *key);
 /* The first entry that is not before `key`. */
 struct gm_free_place gm_free_set_from(const struct gm_free_set *set, const struct gm_free_entry *key);
 /* The first of at least `size` bytes: the best fit. */

@@ -9,10 +9,12 @@ volatile int gm_profile_doing;
 #endif
 
 struct request {
-    uint64_t requested, rounded, segment; /* segment: what cudaMalloc would be asked for */
+    uint64_t requested, rounded;
     uint32_t stream, owner;
     uint32_t pool;
     bool is_expandable;
+    uint64_t segment;        /* what cudaMalloc would be asked for, once nothing that is free fits */
+    struct gm_free_place at; /* of the block that does, in its set */
 };
 
 /* Whether another block is as good, and only their addresses tell which is taken. Whole segments are all the same, but
@@ -38,8 +40,8 @@ static bool is_tied(struct gm_allocator *a, const struct gm_free_set *set, struc
     return true;
 }
 
-/* get_free_block: the best fit, taken out of its set; GM_SPACE_NONE if there is none or a rule refuses it. */
-static uint32_t best_fit(struct gm_allocator *a, const struct request *r)
+/* get_free_block: the best fit, which is still in its set; GM_SPACE_NONE if there is none or a rule refuses it. */
+static uint32_t best_fit(struct gm_allocator *a, struct request *r)
 {
     if (a->limit != UINT64_MAX && a->conf.gc_threshold > 0)
         a->pools.v[r->pool].searches++;
@@ -76,8 +78,7 @@ static uint32_t best_fit(struct gm_allocator *a, const struct request *r)
     const uint32_t taken = at.entry->block;
     if (a->conf.ties == GM_TIES_LOWEST && !a->has_tied)
         a->has_tied = is_tied(a, set, at);
-    GM_DOING(GM_DOING_SPLIT_MERGE);
-    gm_free_set_take(set, &at);
+    r->at = at;
     a->base_of_taken = a->gc_base.v[taken];
     return taken;
 }
@@ -118,7 +119,7 @@ static uint32_t obtain(struct gm_allocator *a, const struct request *r, bool is_
     a->stats.num_device_alloc++;
     gm_stats_segment(&a->stats, is_small, r->segment, 1, a->conf.rules.max_split);
     gm_put(a, GM_EVENT_SEGMENT_ALLOC, address, r->segment, r->stream, r->pool, GM_SPACE_NONE);
-    uint32_t block = gm_space_free_at(&a->space, address);
+    const uint32_t block = gm_space_last_of(&a->space, address);
     gm_block(a, block)->age = a->next_age++;
     gm_mark_grown(a, block, true);
     return block;
@@ -127,10 +128,11 @@ static uint32_t obtain(struct gm_allocator *a, const struct request *r, bool is_
 void gm_count_alloc(struct gm_allocator *a, uint32_t block, uint64_t requested, int64_t pieces, int64_t bytes)
 {
     const struct gm_space_block *b = gm_block(a, block);
-    gm_stats_take(&a->stats, b, a->pools.v[b->pool].is_small, requested, pieces, bytes, a->conf.rules.max_split);
+    if (!a->counts_reserved_only)
+        gm_stats_take(&a->stats, b, a->pools.v[b->pool].is_small, requested, pieces, bytes, a->conf.rules.max_split);
 }
 
-/* Splits the free block, which is in no set, and hands out its lower part. */
+/* Splits the free block, which is in no set unless r->at says so, and hands out its lower part. */
 static uint32_t hand_out(struct gm_allocator *a, const struct request *r, uint32_t block)
 {
     const struct gm_space_block *b = gm_block(a, block);
@@ -140,6 +142,8 @@ static uint32_t hand_out(struct gm_allocator *a, const struct request *r, uint32
     bool is_split =
         !pool->never_splits && gm_rules_split(&a->conf.rules, pool->is_small, r->is_expandable, r->rounded, remaining);
     GM_DOING(GM_DOING_SPLIT_MERGE);
+    if (!is_split && r->at.entry != NULL)
+        gm_free_set_take(gm_allocator_set(a, r->pool, r->stream), &r->at);
     uint32_t taken = gm_make_block_room(a) ? gm_space_take(&a->space, block, is_split ? r->rounded : b->size, r->owner)
                                            : GM_SPACE_NONE;
     if (taken == GM_SPACE_NONE) {
@@ -148,7 +152,7 @@ static uint32_t hand_out(struct gm_allocator *a, const struct request *r, uint32
     }
     if (is_split) {
         gm_block(a, taken)->age = gm_age_of_new(a, gm_block(a, block)->age);
-        gm_enter_free(a, block);
+        gm_enter_free_at(a, block, &r->at);
     }
     GM_DOING(GM_DOING_BOOKKEEPING);
     a->requested.v[taken] = r->requested;
@@ -179,8 +183,9 @@ static bool goes_on(const struct gm_allocator *a, uint32_t block)
 }
 
 /* When nothing that is free fits: the resorts of malloc, in order. */
-static uint32_t find_elsewhere(struct gm_allocator *a, const struct request *r, bool retries)
+static uint32_t find_elsewhere(struct gm_allocator *a, struct request *r, bool retries)
 {
+    r->segment = gm_rules_segment(&a->conf.rules, r->rounded);
     if (a->limit != UINT64_MAX && a->conf.gc_threshold > 0)
         gm_collect_garbage(a);
     uint32_t block = obtain(a, r, false);
@@ -212,7 +217,6 @@ uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_
         return GM_SPACE_NONE;
     GM_DOING(GM_DOING_BOOKKEEPING);
     r.pool = r.rounded <= GM_SMALL_SIZE ? home.small : home.large;
-    r.segment = gm_rules_segment(&a->conf.rules, r.rounded);
     r.is_expandable = a->conf.expandable_segments && !a->pools.v[r.pool].is_custom;
     GM_DOING(GM_DOING_SEARCH);
     uint32_t block = a->skips_search ? GM_SPACE_NONE : best_fit(a, &r);

@@ -48,7 +48,8 @@ static void run_unit(const struct gm_search *search, const struct gm_trial *tria
                                         .taken = trial->taken,
                                         .from_layout = trial->from_layout,
                                         .placement = trial->placement,
-                                        .requested = d->requested};
+                                        .requested = d->requested,
+                                        .counts_reserved_only = true};
     struct gm_whatif_refused refused = {.size = 0};
     if (trial->requests != NULL) {
         const struct gm_trial_requests *other = &trial->requests[device];

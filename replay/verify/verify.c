@@ -181,7 +181,7 @@ uint32_t gm_verifying_choose(struct gm_verifying *v, uint32_t event, uint32_t a,
  * reservation ends before. */
 static bool has_ended_before(struct gm_verifying *v, uint64_t recorded, uint64_t chosen)
 {
-    const struct gm_space *space = &v->model.space;
+    struct gm_space *space = &v->model.space;
     uint32_t taken = gm_space_free_at(space, recorded), stopped = gm_space_free_at(space, chosen);
     if (!v->infers || taken == GM_SPACE_NONE || stopped == GM_SPACE_NONE || v->growth < v->growth_end)
         return false;
@@ -367,6 +367,8 @@ static void follow(struct gm_verifying *v)
         in_growth = false;
         uint32_t block = c.allocation == GM_NEVER ? GM_SPACE_NONE : v->follow.block_of[c.allocation];
         size_t before = mark(v);
+        if (c.kind == GM_CHANGE_LET_GO && v->recorder == NULL && gm_walk_skip_free(&walk, c.allocation))
+            c.kind = GM_CHANGE_FREE;
         if (c.kind == GM_CHANGE_LET_GO && block != GM_SPACE_NONE)
             gm_allocator_free_requested(&v->model, block);
         else if (c.kind == GM_CHANGE_FREE && block != GM_SPACE_NONE)

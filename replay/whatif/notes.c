@@ -82,6 +82,10 @@ void gm_playing_note_peak(struct gm_playing *w, const struct gm_level_now *level
     bool has_levels = hooks != NULL && hooks->levels != NULL;
     if (levels->reserved <= peak->reserved)
         return;
+    if (w->options->counts_reserved_only) {
+        peak->reserved = levels->reserved;
+        return;
+    }
     *peak = (struct gm_whatif_peak){.reserved = levels->reserved,
                                     .allocated = levels->allocated,
                                     .active = has_levels ? levels->allocated : w->model.space.active,
@@ -152,7 +156,7 @@ void gm_playing_fail(struct gm_playing *w, const struct gm_whatif_failure *reque
     struct gm_level_now levels = gm_playing_levels(w, w->options->hooks);
     bool has_levels = w->options->hooks != NULL && w->options->hooks->levels != NULL;
     f->reserved = levels.reserved;
-    f->active = has_levels ? levels.allocated : gm_playing_now(w->model.stats.active_bytes);
+    f->active = has_levels ? levels.allocated : w->model.space.active;
     if (!f->is_at_start) { /* peaks count from the first event on */
         levels = gm_playing_levels_of_request(w, w->options->hooks);
         if (levels.reserved > w->level.peak_reserved)

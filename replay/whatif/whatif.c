@@ -156,6 +156,15 @@ static bool play_moves(struct gm_playing *w, uint32_t moment)
     return !w->result->has_failed;
 }
 
+/* Whether nothing comes between the two events of a free, and nobody looks; then the second is passed over. */
+static inline bool is_free_next(struct gm_playing *w, uint32_t a, uint32_t end, const struct gm_whatif_hooks *hooks)
+{
+    const struct gm_whatif_options *o = w->options;
+    return hooks == NULL && o->recorder == NULL && w->walk.event < end &&
+           (w->next_move >= o->move_count || o->moves[w->next_move].moment > w->walk.event) &&
+           gm_walk_skip_free(&w->walk, a);
+}
+
 /* Events up to `end`; false: the replay is over. */
 static inline bool play_with(struct gm_playing *w, uint32_t end, const struct gm_whatif_hooks *hooks)
 {
@@ -171,10 +180,14 @@ static inline bool play_with(struct gm_playing *w, uint32_t end, const struct gm
             follow_alloc(w, c.event, c.allocation, hooks);
             break;
         case GM_CHANGE_LET_GO:
-            follow_free(w, c.allocation, false, hooks);
+            follow_free(w, c.allocation, is_free_next(w, c.allocation, end, hooks), hooks);
+            if (hooks == NULL)
+                continue; /* that cannot fail */
             break;
         case GM_CHANGE_FREE:
             follow_free(w, c.allocation, true, hooks);
+            if (hooks == NULL)
+                continue;
             break;
         default:
             follow_others(w, c.event);
@@ -303,7 +316,9 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     w->device = options->device != NULL ? *options->device : gm_sim_device(&w->sim);
     w->sink = (struct gm_allocator_sink){w, options->recorder != NULL ? gm_playing_hear_recorded : gm_playing_hear};
     gm_allocator_init(&w->model, &options->conf, &w->device, &w->sink);
+    w->model.counts_reserved_only = options->counts_reserved_only;
     w->model.keeps_objects = options->recorder != NULL;
+    w->model.untold = options->recorder != NULL ? 0 : ~(1U << GM_EVENT_FREE_COMPLETED | 1U << GM_EVENT_OOM);
     if (options->recorder != NULL)
         gm_recorder_begin(options->recorder, h);
     bool ok = gm_follow_init(&w->follow, h, &w->model, h->allocation_count) && gm_releases_find(&w->releases, h) &&

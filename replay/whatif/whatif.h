@@ -163,8 +163,9 @@ struct gm_whatif_options {
     const struct gm_whatif_refused *refused;
     const struct gm_whatif_class *classes; /* [class_count], may be NULL */
     size_t class_count;
-    struct gm_event_recorder *recorder;  /* hears what the model does; may be NULL */
-    const struct gm_device *device;      /* instead of the simulated one; `capacity` means nothing then. May be NULL */
+    bool counts_reserved_only;          /* nobody asks for other peaks, or for what was there at one; without classes */
+    struct gm_event_recorder *recorder; /* hears what the model does; may be NULL */
+    const struct gm_device *device;     /* instead of the simulated one; `capacity` means nothing then. May be NULL */
     const struct gm_whatif_hooks *hooks; /* may be NULL */
 };
 /* What allocation `a` asks for, with such options. */

@@ -15,7 +15,8 @@ static const char *check_range(const struct gm_space *space, const struct gm_spa
                                size_t *free_blocks, uint64_t *active, uint64_t *pending)
 {
     uint64_t end = range->address + range->size;
-    uint32_t above = GM_SPACE_NONE;
+    uint32_t above = GM_SPACE_NONE, live = 0;
+    uint64_t free_bytes = 0;
     for (uint32_t i = range->last; i != GM_SPACE_NONE; i = space->blocks.v[i].prev) {
         const struct gm_space_block *b = &space->blocks.v[i];
         if (b->size == 0 || b->address + b->size != end || b->next != above)
@@ -25,15 +26,23 @@ static const char *check_range(const struct gm_space *space, const struct gm_spa
             return "a dropped block is in no range";
         if (is_free && above != GM_SPACE_NONE && space->blocks.v[above].use == GM_SPACE_FREE)
             return "no two free neighbours";
-        if (gm_map_get(&space->free_starts, b->address) != (is_free ? i : GM_SPACE_NONE))
+        if (!space->has_no_starts && gm_map_get(&space->free_starts, b->address) != (is_free ? i : GM_SPACE_NONE))
             return "free_starts holds the free blocks";
         end = b->address;
         above = i;
+        if (b->segment != space->blocks.v[range->last].segment)
+            return "the blocks of a range are of one segment";
+        live += !is_free;
+        free_bytes += is_free ? b->size : 0;
         ++*blocks;
         *free_blocks += is_free;
         *active += is_free ? 0 : b->size;
         *pending += b->use == GM_SPACE_PENDING ? b->size : 0;
     }
+    const uint32_t segment = space->blocks.v[range->last].segment;
+    if (segment > 0 && !space->segments.v[segment].is_cut &&
+        (space->segments.v[segment].live != live || space->segments.v[segment].free_bytes != free_bytes))
+        return "what is known of a segment is what its blocks say";
     return end == range->address ? NULL : "the blocks of a range reach its start";
 }
 
@@ -52,7 +61,8 @@ bool space_is_sound(const struct gm_space *space, const char **why)
         else
             *why = check_range(space, range, &blocks, &free_blocks, &active, &pending);
     }
-    if (*why == NULL && (blocks + space->unused.n != space->blocks.n || free_blocks != space->free_starts.count))
+    if (*why == NULL && (blocks + space->unused.n != space->blocks.n ||
+                         space->free_starts.count != (space->has_no_starts ? 0 : free_blocks)))
         *why = "every block is in a range or unused";
     if (*why == NULL && (active != space->active || pending != space->pending || reserved != space->reserved))
         *why = "the sums are those of the blocks";
@@ -63,7 +73,9 @@ bool space_is_sound(const struct gm_space *space, const char **why)
 
 static const char *check_sets(const struct gm_allocator *a)
 {
-    size_t in_sets = 0;
+    size_t in_sets = 0, free_blocks = 0;
+    for (size_t i = 0; i < a->space.blocks.n; i++)
+        free_blocks += a->space.blocks.v[i].use == GM_SPACE_FREE;
     for (size_t p = 0; p < a->pools.n; p++)
         for (size_t k = 0; k < a->pools.v[p].bins.n; k++) {
             const struct gm_allocator_bin *bin = &a->pools.v[p].bins.v[k];
@@ -77,7 +89,7 @@ static const char *check_sets(const struct gm_allocator *a)
                     return "a free set holds free blocks of its pool and stream";
             }
         }
-    return in_sets == a->space.free_starts.count ? NULL : "every free block is in a free set";
+    return in_sets == free_blocks ? NULL : "every free block is in a free set";
 }
 
 static const char *check_reservations(const struct gm_allocator *a)

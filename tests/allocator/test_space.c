@@ -20,6 +20,7 @@ static void assert_sound(const struct gm_space *space)
 TEST(split_and_merge)
 {
     GM_FREED_BY(gm_space_free) struct gm_space space = {0};
+    assert_true(gm_space_keep_segments(&space));
     assert_int_equal(gm_space_map(&space, 4096, 2 << 20, 0, 0, false), GM_SPACE_OK);
     uint32_t a = gm_space_take(&space, gm_space_free_at(&space, 4096), 512, 1);
     uint32_t b = gm_space_take(&space, gm_space_free_at(&space, 4096 + 512), 1024, 2);
@@ -43,6 +44,13 @@ TEST(split_and_merge)
     assert_sound(&space);
     assert_int_equal(space.reserved, 0);
     assert_int_equal(space.ranges.n, 0);
+    assert_int_equal(gm_space_map(&space, 4096, 2 << 20, 0, 0, false), GM_SPACE_OK);
+    assert_int_equal(space.segments.n, 2); /* its row was used again */
+    assert_int_equal(gm_space_unmap(&space, 8192, 4096), GM_SPACE_OK);
+    assert_true(space.segments.v[1].is_cut); /* whose parts are nobody's to give back */
+    assert_int_equal(gm_space_unmap(&space, 4096, 4096), GM_SPACE_OK);
+    assert_int_equal(space.gone.n, 0);
+    assert_sound(&space);
 }
 
 /* Segments that come and go at either end of the addresses cost no more each when they are many. */
@@ -110,6 +118,7 @@ TEST(ranges_join_and_part)
 TEST(sizes_learnt_later)
 {
     GM_FREED_BY(gm_space_free) struct gm_space space = {0};
+    assert_true(gm_space_keep_segments(&space));
     gm_space_map(&space, 1 << 20, 1 << 20, 0, 0, false);
     uint32_t a = gm_space_take(&space, gm_space_free_at(&space, 1 << 20), 4096, 0);
     uint32_t b = gm_space_take(&space, gm_space_free_at(&space, (1 << 20) + 4096), 8192, 1);
@@ -142,7 +151,7 @@ static uint64_t address_of(int unit)
     return UINT64_C(0x7f0000000000) + (uint64_t)unit * 512;
 }
 
-static void compare(const struct gm_space *space, const struct naive *n)
+static void compare(struct gm_space *space, const struct naive *n)
 {
     uint64_t reserved = 0, active = 0;
     for (int u = 0; u < UNITS; u++) {
@@ -230,6 +239,10 @@ TEST(random_operations)
         if (i % 16 == 0) {
             assert_sound(&space);
             compare(&space, &n);
+        }
+        if (i % 16 < 8) { /* nobody asked yet */
+            gm_map_free(&space.free_starts);
+            space.has_no_starts = true;
         }
     }
 }

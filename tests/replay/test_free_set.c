@@ -10,6 +10,13 @@ enum { SIZES = 30, ADDRESSES = 40, STEPS = 100000 };
 
 static bool is_there[SIZES][ADDRESSES];
 
+/* Ages come before addresses, which are in the other order here. */
+static struct gm_free_entry entry_of(int i)
+{
+    return (struct gm_free_entry){(uint64_t)(i / ADDRESSES), (uint64_t)(ADDRESSES - i % ADDRESSES),
+                                  (uint32_t)(i % ADDRESSES), (uint32_t)i};
+}
+
 /* The first entry from (size, age) on, in order of size, then age; -1 if there is none. */
 static int first_from(int size, int address)
 {
@@ -46,9 +53,7 @@ TEST(random_operations)
     for (int i = 0; i < STEPS; i++) {
         int size = (int)(random_next(&random) % SIZES), address = (int)(random_next(&random) % ADDRESSES);
         bool *there = &is_there[size][address];
-        /* Ages come before addresses, which are in the other order here. */
-        const struct gm_free_entry entry = {(uint64_t)size, (uint64_t)(ADDRESSES - address), (uint32_t)address,
-                                            (uint32_t)(size * ADDRESSES + address)};
+        const struct gm_free_entry entry = entry_of(size * ADDRESSES + address);
         /* Mostly growing, then mostly shrinking, so that chunks split and vanish. */
         bool puts = random_next(&random) % 10 < ((i / 20000) % 2 == 0 ? 7U : 3U);
         if (puts && !*there) {
@@ -63,6 +68,16 @@ TEST(random_operations)
         assert_int_equal(place.entry == NULL, from < 0);
         if (from >= 0)
             assert_int_equal(place.entry->block, from);
+        from = first_from(size, 0);
+        place = gm_free_set_fit(&set, (uint64_t)size);
+        assert_int_equal(place.entry == NULL ? -1 : (int)place.entry->block, from);
+        const int to = (int)(random_next(&random) % (SIZES * ADDRESSES));
+        if (from >= 0 && !is_there[to / ADDRESSES][to % ADDRESSES]) {
+            const struct gm_free_entry other = entry_of(to);
+            assert_true(gm_free_set_change(&set, &place, &other));
+            is_there[from / ADDRESSES][from % ADDRESSES] = false;
+            is_there[to / ADDRESSES][to % ADDRESSES] = true;
+        }
         if (i % 500 == 0)
             check_walk(&set);
     }

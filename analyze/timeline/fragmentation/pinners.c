@@ -131,6 +131,13 @@ static void look_at_pages(struct looking *l, const struct gm_space_range *range,
     share(l, page.highest, page.live, page.free_bytes);
 }
 
+/* Whether nothing in a segment that has live blocks can be more than what was seen. */
+static inline bool is_less_than_seen(const struct looking *l, const struct gm_space_segment *s)
+{
+    return s->live > 0 && !s->is_cut && s->free_bytes <= l->free.largest &&
+           (s->free_bytes <= l->least || s->free_bytes < ((gm_i128)l->least + 1) * s->live);
+}
+
 struct gm_watch_free gm_watch_pins(struct gm_watch *watch, const struct gm_space *space, uint32_t moment)
 {
     struct looking l = {.w = watch,
@@ -138,8 +145,11 @@ struct gm_watch_free gm_watch_pins(struct gm_watch *watch, const struct gm_space
                         .moment = moment,
                         .least = least_of_interest(watch),
                         .open = {.allocation = GM_NEVER, .moment = moment}};
-    for (size_t r = 0; r < space->ranges.n; r++) {
-        const struct gm_space_range *range = &space->ranges.v[r];
+    const struct gm_space_segment *const segments = space->segments.v;
+    const struct gm_space_range *const end = space->ranges.v + space->ranges.n;
+    for (const struct gm_space_range *range = space->ranges.v; range < end; range++) {
+        if (is_less_than_seen(&l, &segments[range->segment]))
+            continue;
         const struct gm_space_block *last = &space->blocks.v[range->last];
         if (last->prev == GM_SPACE_NONE) { /* one block is all of it */
             if (last->use == GM_SPACE_FREE)

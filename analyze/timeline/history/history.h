@@ -380,3 +380,15 @@ static inline bool gm_walk_next(struct gm_walk *w, struct gm_change *c)
     }
     return true;
 }
+/* After a LET_GO of `a`: passes over the next event if that is its FREE, as it mostly is. */
+static inline bool gm_walk_skip_free(struct gm_walk *w, uint32_t a)
+{
+    const struct gm_history *h = w->h;
+    const uint32_t i = w->event;
+    if (i >= h->count || h->of_event[i] != a || h->freed[a] != i + 1)
+        return false;
+    const uint8_t action = h->snapshot->events.action[h->first + i];
+    const bool is_free = action == GM_ACTION_FREE_COMPLETED || action == GM_ACTION_FREE;
+    w->event += is_free;
+    return is_free;
+}

@@ -468,7 +468,8 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
     h->pool = calloc(h->allocation_count + 1, sizeof *h->pool);
     h->final_pool = calloc(h->snapshot->segments.count + 1, sizeof *h->final_pool);
     bool ok = t.block_of != NULL && h->pool != NULL && h->final_pool != NULL && make_pools(h) &&
-              gm_number_copy(&h->block, &h->requested, h->allocation_count);
+              gm_number_copy(&h->block, &h->requested, h->allocation_count) &&
+              (watcher == NULL || gm_space_keep_segments(&t.space));
     if (ok)
         gm_reconstruct_pool(&t, 0, false);
     ok = ok && list_finals(&t);
