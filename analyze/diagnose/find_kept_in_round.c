@@ -229,7 +229,8 @@ static void find_passes(const struct gm_case *c, struct passes *p)
     end_pass(p, l, begun, n, before, GM_REMEDY_NEVER);
 }
 
-/* Those of several passes; none, if there are fewer, or if the graph is one that a backward pass has walked and left. */
+/* Those of several passes; none, if there are fewer, or if the graph is one that a backward pass has walked and left.
+ */
 static struct passes several_passes(const struct gm_case *c)
 {
     struct passes passes = {0};

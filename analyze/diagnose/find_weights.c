@@ -17,6 +17,7 @@ struct member {
     unsigned by;
     size_t shared; /* frames, with the one that was made before: add_call */
     bool goes;     /* it is freed later, for good */
+    bool has_copy; /* the part that begins with it: collect_twice */
 };
 struct members GM_VEC(struct member);
 
@@ -92,7 +93,7 @@ static struct members list_members(struct gm_case *c, bool (*is_wanted)(const st
         c->failed |=
             !GM_VEC_PUSH(&found, ((struct member){gm_lives_site(l, gm_lives_stack(l, a)), gm_requested(l->h, a),
                                                   gm_history_address(l->h, a), (uint32_t)a, l->h->born[a],
-                                                  gm_lives_by(l, a), 0, goes && !is_again}));
+                                                  gm_lives_by(l, a), 0, goes && !is_again, false}));
     }
     GM_SORT(found.v, found.n, by_site);
     bool is_again = false;
@@ -499,11 +500,13 @@ static void collect_twice(struct gm_case *c, enum twice wanted, struct gm_set *s
                 wanted == (is_copy && !is_file ? SECOND_COPY : twice_of(c, &m, left, is_file, may_be_own)) &&
                 (is_file || is_copy || !is_trained_beside(c->lives, &m, left, &gradients))) {
                 drop_part(c->lives, &m, left, set);
+                m.v[left == &a ? b.from : a.from].has_copy |= is_copy;
                 is_copied_by_name |= is_copy || is_file;
             }
             k = b.to;
         }
-        add_if_spare(c, &m, &a, wanted, may_be_own, &gradients, set);
+        if (!m.v[a.from].has_copy) /* else the copy is the spare one, also if the model was cast and is the later one */
+            add_if_spare(c, &m, &a, wanted, may_be_own, &gradients, set);
         i = a.to;
     }
     if (set->n == 0 && c->lives->has_backward)

@@ -1657,6 +1657,20 @@ class Mistakes(unittest.TestCase):
         t.free(*rows)
         self.expect_none(t, "no-inference-mode")
 
+    def test_average_of_a_model_that_is_cast_after_it_is_the_copy_alone(self):
+        """YOLOv5's model.half().float() makes its weights anew when their average is there."""
+        copy = [("deepcopy", "/usr/lib/python3.11/copy.py", 153), ("__init__", "ema.py", 5), ("<module>", "train.py", 3)]
+        t = Trace()
+        model = [t.alloc(mib, WEIGHTS) for mib in (24, 32, 40)]
+        for mib in (24, 32, 40):
+            t.alloc(mib, copy)
+        for mib in (24, 32, 40):
+            t.alloc(mib, [("_apply", "net.py", 5), ("<module>", "train.py", 8)])
+            t.free(model.pop(0))
+        train(5, weights=0, in_forward=lambda t, r: [t.alloc(mib, FORWARD) for mib in (90, 90, 90, 90)],
+              gradients=lambda t, r: [t.alloc(mib, AUTOGRAD) for mib in (24, 32, 40)], t=t)
+        self.expect(t, "second-copy-of-weights", 90, 100, "ema.py:5")
+
     def test_attention_without_a_name(self):
         def mixed(rows, pairs, layers, inner=0):
             t, line, feed = Trace(), [("mix", "net.py", 7), *FORWARD], [("feed", "net.py", 8), *FORWARD]
