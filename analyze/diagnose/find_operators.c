@@ -289,7 +289,7 @@ static bool are_rows(const struct gm_lives *l, uint64_t size, const bool *makes)
     size_t inside = 0, outside = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const bool counts = gm_requested(l->h, a) == size && l->h->born[a] > 0 && !gm_lives_is_of_weights(l, a) &&
-                            (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0;
+                            !gm_lives_is_of_engine(l, a) && (gm_lives_by(l, a) & GM_BY_OPTIMIZER) == 0;
         inside += counts && makes[gm_lives_stack(l, a)];
         outside += counts && !makes[gm_lives_stack(l, a)];
     }
@@ -297,9 +297,9 @@ static bool are_rows(const struct gm_lives *l, uint64_t size, const bool *makes)
 }
 
 /* Whether what is as large is multiplied with weights, as features of the edges of a graph are: in backward passes a
- * weight's gradient follows such a block at once. Those of scores are as large as rows; of a bias that all of a batch
- * share it is a part of the block, of a scale for each head it is tiny. */
-static bool are_multiplied(const struct gm_lives *l, uint64_t size)
+ * weight's gradient, or its cast's, follows such a block at once. Those of scores are as large as rows; of a bias that
+ * all of a batch share it is a part of the block, of a scale for each head it is tiny. */
+static bool are_multiplied(const struct gm_lives *l, const struct gm_sizes *weights, uint64_t size)
 {
     enum { WEIGHT = 4096 /* bytes */, BATCH = 64, MANY = 4 };
     size_t products = 0, all = 0;
@@ -309,10 +309,10 @@ static bool are_multiplied(const struct gm_lives *l, uint64_t size)
         const uint64_t bytes = gm_requested(l->h, a);
         if (l->h->freed[a] <= e + 1 + BRIEF)
             continue;
-        const bool is_one = (gm_lives_by(l, a) & GM_BY_NOBODY) != 0 && is_size_of(bytes, size) && bytes > size / 4;
+        const bool is_one = gm_lives_is_of_engine(l, a) && is_size_of(bytes, size) && bytes > size / 4;
         all += is_after && !is_one;
-        products += is_after && !is_one && gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && bytes >= WEIGHT &&
-                    (size % bytes != 0 || bytes < size / BATCH);
+        products += is_after && !is_one && bytes >= WEIGHT && (size % bytes != 0 || bytes < size / BATCH) &&
+                    (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || gm_sizes_has(weights, 2 * bytes));
         is_after = is_one;
     }
     return products >= LAYERS && MANY * products >= all;
@@ -333,7 +333,7 @@ static bool are_of_layers(const struct gm_lives *l, uint64_t size, const bool *m
 
 /* The largest size of which there are two at the peak, if they are such matrices; not that of what a loss makes, or
  * of what it was cast from, which may be larger. 0: there is none. `makes` as above. */
-static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
+static uint64_t matrices_of(struct gm_lives *l, const struct gm_sizes *weights, bool *makes)
 {
     const uint64_t logits = largest_of_loss(l);
     uint64_t size = 0;
@@ -347,10 +347,10 @@ static uint64_t matrices_of(const struct gm_lives *l, bool *makes)
     }
     for (size_t i = 0; i < l->there.n; i++)
         count += l->h->born[l->there.v[i]] > 0 && is_size_of(gm_requested(l->h, l->there.v[i]), size);
-    return count >= 2 && gm_is_share(count * size, l->at_peak, 0.06) && are_matrices(l, size, makes) &&
-                   !are_rows(l, size, makes) && are_of_layers(l, size, makes) && !are_multiplied(l, size)
-               ? size
-               : 0;
+    if (count < 2 || !gm_is_share(count * size, l->at_peak, 0.06) || !are_matrices(l, size, makes))
+        return 0;
+    gm_lives_mark_lines(l, makes); /* also as a checkpoint of the program's own calls them */
+    return !are_rows(l, size, makes) && are_of_layers(l, size, makes) && !are_multiplied(l, weights, size) ? size : 0;
 }
 
 /* Rounds of other lengths have other sizes: for each round the largest that lines make which somewhere make one of that
@@ -413,7 +413,7 @@ static bool is_score(const struct gm_lives *l, size_t a, uint64_t size, const st
                      const bool *makes)
 {
     const uint64_t bytes = gm_requested(l->h, a);
-    if ((gm_lives_by(l, a) & GM_BY_NOBODY) != 0)
+    if (gm_lives_is_of_engine(l, a))
         return is_size_of(bytes, size) && bytes > size / 4;
     return makes[gm_lives_stack(l, a)] && (is_size_of(bytes, size) || gm_sizes_has(elsewhere, bytes) ||
                                            gm_sizes_has(elsewhere, 2 * bytes) || gm_sizes_has(elsewhere, 4 * bytes));
@@ -453,7 +453,7 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
         return;
     gm_sizes_of_role(&weights, l, GM_ROLE_PARAMETER);
     uint64_t size = named_scores(l, &weights, makes);
-    size = size > 0 ? size : matrices_of(l, makes);
+    size = size > 0 ? size : matrices_of(c->lives, &weights, makes);
     if (size == 0)
         return;
     collect_scores(c->lives, &set, &weights, size, makes);
@@ -1114,7 +1114,8 @@ static const struct gm_rule rules[] = {
          "weight and no "
          "resizing makes, 8 times as large as those before and after them, or 5 times between modules, twice, if "
          "most of that very size stands so, there are weights, and a backward pass of what is trained uses them "
-         "and does not go on with a weight's gradient; between layers with weights also with a bias or a mask of a "
+         "and does not go on with the gradient of a weight or of its cast; between layers with weights also with a "
+         "bias or a mask of a "
          "quarter in the row; what the same lines make for other lengths counts, too",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",

@@ -1195,6 +1195,7 @@ void gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
     GM_FREED uint64_t *bytes = gm_lives_of_stacks(l, sizeof *bytes);
     GM_FREED bool *is_met =
         gm_lives_scratch(l, h->allocation_count + 1, sizeof *is_met); /* one may be changed several times */
+    const unsigned engine = GM_BY_NOBODY | GM_BY_BACKWARD;
     uint32_t most = 0;
     bool is_spared = false; /* any of them: then those that it keeps are not what it is about */
     *blame = (struct gm_blame){.all = set->n};
@@ -1214,10 +1215,9 @@ void gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
             blame->bytes += gm_requested(h, a);
             blame->blocks++;
         }
-        const bool is_better = (l->by[stack] & GM_BY_NOBODY) <= (l->by[most] & GM_BY_NOBODY);
-        most = (is_better && bytes[stack] > bytes[most]) || (l->by[stack] & GM_BY_NOBODY) < (l->by[most] & GM_BY_NOBODY)
-                   ? stack
-                   : most;
+        const bool is_of_engine = (l->by[stack] & engine) != 0, was_of_engine = (l->by[most] & engine) != 0;
+        most = is_of_engine < was_of_engine || (is_of_engine == was_of_engine && bytes[stack] > bytes[most]) ? stack
+                                                                                                             : most;
     }
     blame->stack = most;
     blame->is_most = bytes[most] >= blame->bytes / 2;
@@ -1238,7 +1238,7 @@ static const char *caller(struct gm_lives *l, const struct gm_set *set, bool is_
     for (size_t i = 0; bytes != NULL && i < set->n; i++) {
         const uint32_t stack = gm_lives_stack(l, set->v[i].allocation);
         const size_t of = set->v[i].allocation;
-        if ((l->by[stack] & GM_BY_NOBODY) == 0)
+        if ((l->by[stack] & (GM_BY_NOBODY | GM_BY_BACKWARD)) == 0)
             bytes[stack] += is_function && !gm_lives_at_peak(l, of) ? 1 : gm_requested(l->h, of);
         most = bytes[stack] > bytes[most] ? stack : most;
     }

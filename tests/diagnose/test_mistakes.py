@@ -1713,6 +1713,33 @@ class Mistakes(unittest.TestCase):
         self.expect(biased(8, 128), "unfused-attention", 1900, 2100, "net.py:7")
         self.expect_none(mixed(8, 128, 1), "unfused-attention")  # logits
 
+        def checkpointed(is_cast):
+            """The program's own function runs layers again, in its backward, and autograd from there."""
+            t, backward = Trace(), [("backward", "nn.py", 61), ("apply", TORCH + "autograd/function.py", 3)]
+            engine = [("_engine_run_backward", TORCH + "autograd/graph.py", 9), ("grad", TORCH + "autograd/__init__.py", 5), *backward]
+
+            def layer(*callers):
+                return [t.alloc(mib, [("mix", "net.py", 7), *FORWARD[:2], *callers]) for mib in (8, 8, 8, 128, 128, 8)]
+            t.alloc(12, WEIGHTS)
+            for _ in range(3):
+                outputs = []
+                for _ in range(4):
+                    *passing, output = layer(FORWARD[2])
+                    t.free(*passing)
+                    outputs.append(output)
+                t.free(t.alloc(1 / 1024, ROOT))
+                while outputs:
+                    again, before = layer(("backward", "nn.py", 60), backward[1]), outputs.pop()
+                    for mib in (8, 128, 128, 8, 8, 8):
+                        gradient = t.alloc(mib, engine)
+                        cast = t.alloc(6 if is_cast and mib == 128 else 1 / 1024, engine)
+                        t.free(before, again.pop(), cast)
+                        before = gradient
+                    t.free(before)
+            return t
+        self.expect(checkpointed(False), "unfused-attention", 250, 400, "net.py:7")
+        self.expect_none(checkpointed(True), "unfused-attention")  # the cast of a weight has a gradient after each
+
     def test_attention_whose_gradients_last(self):
         """As where they may be differentiated, too: until the pass is over. They are no weights' gradients. The line is
         that of what is kept of it, not of what is made most often."""
