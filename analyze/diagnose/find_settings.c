@@ -210,7 +210,7 @@ static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
         return; /* which leaves nothing of a round that the next one could not use */
     const struct gm_advice_trial *best = &advice->tried[advice->best];
     const uint64_t before = advice->before;
-    if (best->saved < before / GM_MUCH_OF_SETTING)
+    if (best->saved < before / GM_LEAST_OF_SETTING)
         return;
     look_at_shapes(c->lives, &shapes);
     if (shapes.rounds < LEAST_ROUNDS || shapes.late_varied < shapes.late / LEAST_OF_ALL ||
@@ -298,8 +298,8 @@ static const struct gm_rule rules[] = {
          "of what a round makes again half has another size than in any of the 8 rounds before, in at least 3 rounds; "
          "that is "
          "a quarter of the last half of what they make again, and 3 times what a replay with another setting saves, a "
-         "tenth of peak "
-         "reserved memory at least. The saving is that of sizes of all rounds as in the one that makes most, or of the "
+         "twentieth of peak reserved memory at least. The saving is that of sizes of all rounds as in the one that "
+         "makes most, or of the "
          "setting where that is nearly as much, or more than twice",
      .what_to_do = "Few lengths; or the setting that it names"},
     {.id = "replayed-settings",

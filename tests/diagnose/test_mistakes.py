@@ -3770,9 +3770,13 @@ class Mistakes(unittest.TestCase):
         self.expect_none(copied(2), "second-copy-of-weights")  # it is a segment of 20 MiB, but holds 6
 
     def test_shapes(self):
-        def model(lengths):
-            return train(len(lengths), lambda t, r: [t.alloc(lengths[r] * (1 + n) / 8, FORWARD) for n in range(6)])
+        def model(lengths, beside=0):
+            t = Trace()
+            if beside > 0:
+                t.alloc(beside, WEIGHTS)
+            return train(len(lengths), lambda t, r: [t.alloc(lengths[r] * (1 + n) / 8, FORWARD) for n in range(6)], t=t)
         self.expect(model([200, 232, 264, 296, 328, 360, 392, 424]), "variable-shapes", 700, 4000, "net.py:10")
+        self.expect(model([200, 232, 264, 296, 328, 360, 392, 424], 12000), "variable-shapes", 700, 4000, "net.py:10")  # 8 %
         self.expect_none(model([424] * 8), "variable-shapes")
         twice = [length for length in (200, 232, 264, 296, 328, 360, 392, 424) for _ in range(2)]
         self.expect(model(twice), "variable-shapes", 700, 4000, "net.py:10")  # two rounds of each
