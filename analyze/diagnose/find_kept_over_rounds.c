@@ -16,10 +16,9 @@ enum {
     LEAST_STALE = 2,      /* rounds that end with something of theirs in use, or it is no habit */
     LEAST_AFTER = 3,      /* of a call: then it made no output */
     LEAK_ROUNDS = 10,     /* of which little is left each: a slow leak */
-    LEAK_SHARE = 20,      /* parts of what a round needs else, */
+    LEAK_SHARE = 10,      /* parts of what a round needs else, where something is trained: else results are collected */
     BEGINNING = 3,        /* parts of a round: what is made before the last one of them is used in it */
-    LEAK_OUTPUT = 50,     /* where nothing is trained: results are collected, */
-    MANY_STACKS = 8,      /* which are of fewer: then it is a graph */
+    MANY_STACKS = 8,      /* where nothing is trained: results are of fewer, a graph is not */
     A_FEW_NUMBERS = 4096, /* bytes of each result: more are no numbers */
     GRAPH_BLOCKS = 3,     /* in a round, of them */
     GRAPH_ALIKE = 2,      /* of one stack: of a graph; fewer are single tensors */
@@ -617,6 +616,16 @@ bool gm_goes_on(struct gm_case *c)
     return does;
 }
 
+/* Of many rounds without training few stacks leave results, not a graph. */
+static enum shape collect_told(struct gm_case *c, uint8_t kind, struct gm_set *set)
+{
+    const enum shape shape = collect_kind(c, kind, set);
+    struct gm_blame blame = {.stacks = MANY_STACKS};
+    if (shape == GRAPH && !c->lives->has_backward && c->lives->rounds.n >= LEAK_ROUNDS)
+        gm_lives_blame(c->lives, set, &blame);
+    return blame.stacks < MANY_STACKS ? SINGLE : shape;
+}
+
 /* Only where the set is what the rule is about. */
 static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kind, enum shape shape,
                       const char *evidence)
@@ -625,7 +634,7 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
     struct gm_set set = {.v = NULL};
     const char *root = NULL;
     uint32_t number = 0;
-    if (collect_kind(c, kind, &set) != shape || set.n == 0) {
+    if (collect_told(c, kind, &set) != shape || set.n == 0) {
         gm_case_free_set(c, &set);
         return;
     }
@@ -719,12 +728,9 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    struct gm_blame blame = {0};
     uint64_t bytes = 0, inside = 0, at_end = 0;
-    const enum shape shape = collect_kind(c, PILED, &set);
-    if (shape == GRAPH && !l->has_backward)
-        gm_lives_blame(c->lives, &set, &blame);
-    if (l->rounds.n < LEAK_ROUNDS || set.n == 0 || blame.stacks >= MANY_STACKS) {
+    const enum shape shape = collect_told(c, PILED, &set);
+    if (l->rounds.n < LEAK_ROUNDS || set.n == 0 || (shape == GRAPH && !l->has_backward)) {
         gm_case_free_set(c, &set);
         return;
     }
@@ -734,8 +740,8 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
         inside += l->has_backward && is_inside_call(l, a) ? gm_requested(l->h, a) : 0;
         at_end += gm_lives_is_left(l, a) ? gm_requested(l->h, a) : 0;
     }
-    const uint64_t of_round =
-        gm_sat_sub(l->at_peak, gm_set_at_peak(l, &set)) / (l->has_backward ? LEAK_SHARE : LEAK_OUTPUT);
+    const uint64_t of_round = gm_sat_sub(l->at_peak, gm_set_at_peak(l, &set)) / LEAK_SHARE;
+    const bool is_little = l->has_backward ? bytes / l->rounds.n <= of_round : bytes / set.n <= A_FEW_NUMBERS;
     const struct left left = look_at_left(l, &set, bytes);
     const bool is_odd = left.rounds * 2 < left.last - left.first && left.alike * 2 < left.rounds;
     const bool is_used = !l->has_backward && left.used * 2 > left.rounds && !left.is_joined;
@@ -748,14 +754,7 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
         bounded.snippet = "  cache[key] = make(key)\n"
                           "+ if len(cache) > 16: cache.pop(next(iter(cache)))";
     }
-    if (!l->has_backward && !is_cache && bytes / set.n > A_FEW_NUMBERS) {
-        const struct gm_rule *list = gm_rule_named("tensors-in-a-list");
-        bounded.brief = list->brief;
-        bounded.fix = list->fix;
-        bounded.snippet = list->snippet;
-        bounded.cost = list->cost;
-    }
-    if (at_end < bytes / 2 || (bytes / l->rounds.n > of_round && !is_inside && !is_cache))
+    if (at_end < bytes / 2 || (!is_little && !is_inside && !is_cache))
         set.n = 0;
     add_older(l, &set);
     gm_case_accuse(c, &bounded, &set, false,
@@ -818,15 +817,14 @@ static const struct gm_rule rules[] = {
      .means = "Every round leaves a little behind: little enough for hours, and then memory runs out.",
      .when =
          "what was made in a round of the loop is there three rounds later, or two at the end, of at least 10 rounds, "
-         "most of it to the end of the run, at most a 20th of what a round needs else (a 50th where nothing is "
-         "trained); or of at least 10: here and there, of less than every second one, or, in training, made in the "
+         "most of it to the end of the run, at most a tenth of what a round needs else (where nothing is trained: at "
+         "most 4096 bytes each); or of at least 10: here and there, of less than every second one, or, in training, "
+         "made in the "
          "midst of a call of a model, or, where nothing is trained, before modules make a third or more of what the "
          "round makes, and nothing is made of all of it; if these are single tensors; what is older than the trace and "
-         "there to the end, of the same stacks, or, without one, of their sizes, counts, too; not graphs of 8 stacks "
-         "or more where nothing is trained",
-     .what_to_do =
-         "`history.append(value.item())`; a bound for caches; where nothing is trained `append(tensor.cpu())` "
-         "of what is larger than a few numbers"},
+         "there to the end, of the same stacks, or, without one, of their sizes, counts, too; not graphs where nothing "
+         "is trained",
+     .what_to_do = "`history.append(value.item())`; a bound for caches"},
     {.id = "loss-keeps-graph",
      .grows = true,
      .title = "Graphs of past rounds are kept",
@@ -859,7 +857,8 @@ static const struct gm_rule rules[] = {
                 "+ outputs.append(out.cpu())",
      .cost = "a copy to the host for each",
      .means = "Results are collected where they were made, on the device, round after round.",
-     .when = "the same, if it is no such graph; or at least 8 tensors of one stack outside of modules that are "
+     .when = "the same, if it is no such graph, or of fewer than 8 stacks in 10 rounds where nothing is trained; or at "
+             "least 8 tensors of one stack outside of modules that are "
              "there at the peak, and between which a module worked each time, if no backward pass "
              "frees them",
      .what_to_do = "`outputs.append(out.cpu())`"},
