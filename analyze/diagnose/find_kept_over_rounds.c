@@ -202,9 +202,10 @@ static struct beside look_beside(const struct gm_lives *l, const struct gm_set *
         const bool is_large = gm_requested(h, a) >= largest / TELLING;
         const uint64_t in = is_backward ? 0 : gm_lives_module_call(l, gm_lives_stack(l, a), 1);
         const bool is_new = is_backward || gm_lives_round(l, e + 1) != round;
+        const bool is_other = in != 0 && in != now;
         all.ended += is_open && is_backward ? call.later : 0;
-        is_open &= !is_new;
-        if (is_new || (in != 0 && in != now))
+        is_open &= !is_new && !(is_other && kind == PILED); /* as of an evaluation before training */
+        if (is_new || is_other)
             end_call(&all, &call);
         round = gm_lives_round(l, e + 1);
         now = in != 0 ? in : now;
@@ -354,7 +355,8 @@ static enum shape shape_of(const struct gm_lives *l, const struct gm_set *set, c
     const struct beside beside = look_beside(l, set, kinds, kind);
     const bool is_branch = kind == PILED && l->has_backward && (sum_of(l, set) != 0 || number_of(l, set) != 0);
     const bool are_few = kind == STALE && spread->blocks < GM_LEAST_FEATURES * (size_t)spread->most_rounds;
-    if (beside.used + (are_few ? beside.ended : 0) < spread->bytes * (is_branch ? OF_BRANCH : 1) / CONSUMED &&
+    if (beside.used + (are_few || is_branch ? beside.ended : 0) <
+            spread->bytes * (is_branch ? OF_BRANCH : 1) / CONSUMED &&
         beside.kept * DENSE >= (is_branch ? beside.between : beside.passing) && is_graph(spread) &&
         (l->has_backward ? spread->module_blocks > 0 || !gm_lives_has_modules(l) : kind == PILED))
         return GRAPH;
@@ -844,7 +846,8 @@ static const struct gm_rule rules[] = {
              "that is a fifth of what the same calls of the model "
              "made (in "
              "training, where a number made after it is held, too: a fifth of what they made from its first to its "
-             "last), and backward passes use little between. Info: at least 3 forward passes, each with a loss, are "
+             "last), and backward passes use little between, or then until they begin. Info: at least 3 forward "
+             "passes, each with a loss, are "
              "there at the peak, and no backward pass since has used what they made before it",
      .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
     {.id = "tensors-in-a-list",

@@ -4805,6 +4805,25 @@ class Mistakes(unittest.TestCase):
         self.expect_none(evaluated(False), "no-inference-mode")
         self.assertRegex(diagnosed(evaluated(True, (48, 48)))["Do this"], r"^torch\.inference_mode\(\)")
 
+    def test_features_before_what_a_backward_pass_uses_are_no_graph(self):
+        """A pyramid that a list has, though the loss, which ends each round, lives into the next one, too; the same lines
+        in an evaluation before training, with a sum of losses, are a graph."""
+        def trained(call, is_sum):
+            held, loss = [], []
+
+            def forward(t, r):
+                for mib, line in zip((24, 18, 12, 6), range(60, 64)):
+                    t.alloc(mib, [("forward", "net.py", line), FORWARD[1], ("<module>", "train.py", call)])
+                number = t.alloc(4 / MIB, [("<module>", "train.py", 16)]) if is_sum else None
+                held.extend(t.alloc(24, FORWARD) for _ in range(6))
+                loss.append(number or t.alloc(4 / MIB, [("<module>", "train.py", 21)]))
+                t.free(*(loss[-2:-1] if not is_sum else []))
+                return []
+            return train(6, forward, gives_up(held), width=8)
+        self.expect(trained(20, False), "hooks-keep-features", 200, 360, "net.py:60")
+        self.expect_none(trained(20, False), "loss-keeps-graph")
+        self.expect(trained(15, True), "loss-keeps-graph", 200, 360, "train.py:16")
+
 
 def load_tests(loader, tests, pattern):
     """With GM_SAMPLE=N, one in N / 3: sanitizers look at every second one."""
