@@ -21,7 +21,7 @@ void gm_diff_finish(struct gm_diff_sums *sums, const struct gm_diff_tally *tally
 int gm_diff_row_order(const struct gm_diff_row *a, const struct gm_diff_row *b);
 
 /* Sorted by name, equal names added up; returns how many are left. */
-size_t gm_slices_merge(struct gm_slice *slices, size_t count);
+size_t gm_slices_merge(struct gm_slice *v, size_t count);
 
 /* Both lists are sorted by name and have no name twice. A list that is NULL is not known, and so is the table. */
 bool gm_compare_by_name(struct gm_comparison *c, struct gm_diff_table *out, const struct gm_slices *base,

@@ -226,6 +226,7 @@ static bool make_table(struct matching *m, struct gm_diff_site_table *out, bool 
                        uint64_t after_total)
 {
     const size_t n = m->stacks.entries.n;
+    size_t count = 0;
     struct gm_diff_tally tally = {0};
     struct gm_diff_site *rows = malloc((n + 1) * sizeof *rows);
     if (rows == NULL)
@@ -242,13 +243,14 @@ static bool make_table(struct matching *m, struct gm_diff_site_table *out, bool 
         gm_diff_count(&out->sums, &tally, &row.row);
         describe(&row);
         if (changed)
-            rows[out->count++] = row;
+            rows[count++] = row;
     }
-    bool ok = find_moved(m, &out->sums, &tally, rows, out->count);
-    if (out->count > 1)
-        qsort_r(rows, out->count, sizeof *rows, by_change, m);
-    ok = ok && number_twins(rows, out->count);
-    out->rows = gm_arena_array(&m->c->arena, rows, out->count, sizeof *rows);
+    bool ok = find_moved(m, &out->sums, &tally, rows, count);
+    if (count > 1)
+        qsort_r(rows, count, sizeof *rows, by_change, m);
+    ok = ok && number_twins(rows, count);
+    out->count = count;
+    out->rows = gm_arena_array(&m->c->arena, rows, count, sizeof *rows);
     free(rows);
     gm_diff_finish(&out->sums, &tally, base_total, after_total);
     return ok && out->rows != NULL;
