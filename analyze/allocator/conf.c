@@ -29,11 +29,10 @@ struct token {
 struct parser {
     struct token tokens[TOKENS];
     size_t count, at;
-    struct gm_conf conf;     /* what has been read so far */
-    struct gm_text *unknown; /* names; may be NULL */
-    bool is_typed;           /* by someone who may have misspelt it: no PyTorch has accepted it so far */
-    uint64_t large_mib, ignored_number;
-    bool ignored_bool;
+    struct gm_conf conf;         /* what has been read so far */
+    struct gm_text *unknown;     /* names; may be NULL */
+    bool is_typed;               /* by someone who may have misspelt it: no PyTorch has accepted it so far */
+    uint64_t large_mib, ignored; /* the place of what changes nothing: a number, or a bool */
     struct gm_error *err;
 };
 
@@ -98,6 +97,9 @@ static enum gm_status reject(struct parser *p, const char *key, const char *what
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
+/* Reads what a key says into its place, which is of the type that `place` is turned into. */
+typedef enum gm_status read_value(struct parser *p, const char *key, void *place);
+
 static enum gm_status read_integer(struct parser *p, const char *key, uint64_t *value)
 {
     const char *s = peek(p)->text;
@@ -128,11 +130,11 @@ static enum gm_status read_real(struct parser *p, const char *key, double *value
     return GM_OK;
 }
 
-static enum gm_status read_bool(struct parser *p, const char *key, bool *value)
+static enum gm_status read_bool(struct parser *p, const char *key, void *place)
 {
     if (!is(peek(p), "True") && !is(peek(p), "False"))
         return complain(p, key, "expects True or False");
-    *value = is(peek(p), "True");
+    *(bool *)place = is(peek(p), "True");
     p->at++;
     return GM_OK;
 }
@@ -170,12 +172,11 @@ static enum gm_status end_entry(struct parser *p, const char *key)
 }
 
 /* [256:1,512:2,>:4]: the first size also rules the smaller ones, '>' what is above the last size before it. */
-static enum gm_status read_divisions_list(struct parser *p, const char *key)
+static enum gm_status read_divisions_list(struct parser *p, const char *key, uint32_t slots[GM_ROUNDUP_SLOTS])
 {
-    uint32_t *slots = p->conf.rules.roundup;
     unsigned above = 1;   /* the slot after the last named one; without any the first slot stays as it was */
     bool is_first = true; /* no size was named yet */
-    memset(slots, 0, sizeof p->conf.rules.roundup);
+    memset(slots, 0, GM_ROUNDUP_SLOTS * sizeof *slots);
     while (!is(peek(p), "]")) {
         uint32_t divisions = 0;
         uint64_t mib = 0;
@@ -204,16 +205,14 @@ static enum gm_status read_divisions_list(struct parser *p, const char *key)
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
-typedef enum gm_status read_key(struct parser *p, const char *key);
-
 static uint64_t bytes_of(uint64_t mib)
 {
     return gm_min(mib, UINT64_MAX / GM_MIB) * GM_MIB;
 }
 
-static enum gm_status read_mib_at_least_large(struct parser *p, const char *key, uint64_t *bytes)
+static enum gm_status read_mib_at_least_large(struct parser *p, const char *key, void *place)
 {
-    uint64_t mib = 0;
+    uint64_t mib = 0, *bytes = place;
     GM_TRY(read_integer(p, key, &mib));
     if (mib < p->large_mib)
         return reject(p, key,
@@ -223,90 +222,72 @@ static enum gm_status read_mib_at_least_large(struct parser *p, const char *key,
     return GM_OK;
 }
 
-static enum gm_status read_positive(struct parser *p, const char *key, uint64_t *n)
+static enum gm_status read_positive_mib(struct parser *p, const char *key, void *place)
 {
-    GM_TRY(read_integer(p, key, n));
-    return *n == 0 ? reject(p, key, "must be more than 0") : GM_OK;
-}
-
-/* Keys whose value is read into one place. */
-#define KEY(name, read, place)                                                                                         \
-    static enum gm_status name(struct parser *p, const char *key)                                                      \
-    {                                                                                                                  \
-        return read(p, key, &(place));                                                                                 \
-    }
-KEY(key_max_split, read_mib_at_least_large, p->conf.rules.max_split)
-KEY(key_max_non_split, read_mib_at_least_large, p->conf.max_non_split_rounding)
-KEY(key_expandable, read_bool, p->conf.expandable_segments)
-KEY(key_rejects, read_bool, p->conf.rejects)
-KEY(key_lock, read_bool, p->conf.releases_lock)
-KEY(key_ignored_bool, read_bool, p->ignored_bool)
-KEY(key_positive, read_positive, p->ignored_number)
-
-static enum gm_status key_large_segment(struct parser *p, const char *key)
-{
-    uint64_t mib = 0;
+    uint64_t mib = 0, *bytes = place;
     GM_TRY(read_integer(p, key, &mib));
-    if (mib <= 10 || mib > MOST_LARGE_MIB)
-        return reject(p, key, mib <= 10 ? "must be more than 10 MiB" : "is larger than any device");
-    p->conf.rules.large_segment = mib * GM_MIB;
+    if (mib == 0)
+        return reject(p, key, "must be more than 0");
+    *bytes = bytes_of(mib);
     return GM_OK;
 }
 
-static enum gm_status key_roundup(struct parser *p, const char *key)
+static enum gm_status read_large_segment(struct parser *p, const char *key, void *place)
 {
+    uint64_t mib = 0, *bytes = place;
+    GM_TRY(read_integer(p, key, &mib));
+    if (mib <= 10 || mib > MOST_LARGE_MIB)
+        return reject(p, key, mib <= 10 ? "must be more than 10 MiB" : "is larger than any device");
+    *bytes = mib * GM_MIB;
+    return GM_OK;
+}
+
+static enum gm_status read_roundup(struct parser *p, const char *key, void *place)
+{
+    uint32_t *slots = place, divisions = 0;
     if (is(peek(p), "[")) {
         p->at++;
-        return read_divisions_list(p, key);
+        return read_divisions_list(p, key, slots);
     }
-    uint32_t divisions = 0;
     enum gm_status status = read_divisions(p, key, &divisions);
     for (int i = 0; status == GM_OK && i < GM_ROUNDUP_SLOTS; i++)
-        p->conf.rules.roundup[i] = divisions;
+        slots[i] = divisions;
     return status;
 }
 
-static enum gm_status key_gc(struct parser *p, const char *key)
+static enum gm_status read_threshold(struct parser *p, const char *key, void *place)
 {
-    GM_TRY(read_real(p, key, &p->conf.gc_threshold));
-    const bool is_allowed = p->conf.gc_threshold > 0 && p->conf.gc_threshold < 1;
-    return is_allowed ? GM_OK : reject(p, key, "must be more than 0 and less than 1");
+    double *share = place;
+    GM_TRY(read_real(p, key, share));
+    return *share > 0 && *share < 1 ? GM_OK : reject(p, key, "must be more than 0 and less than 1");
 }
 
-static enum gm_status key_fraction(struct parser *p, const char *key)
+static enum gm_status read_fraction(struct parser *p, const char *key, void *place)
 {
-    GM_TRY(read_real(p, key, &p->conf.memory_fraction));
-    const bool is_allowed = p->conf.memory_fraction >= 0 && p->conf.memory_fraction <= 1;
-    return is_allowed ? GM_OK : reject(p, key, "must be from 0 to 1");
+    double *share = place;
+    GM_TRY(read_real(p, key, share));
+    return *share >= 0 && *share <= 1 ? GM_OK : reject(p, key, "must be from 0 to 1");
 }
 
-static enum gm_status key_backend(struct parser *p, const char *key)
+static enum gm_status read_backend(struct parser *p, const char *key, void *place)
 {
     if (!is(peek(p), "native") && !is(peek(p), "cudaMallocAsync"))
         return complain(p, key, "expects native or cudaMallocAsync");
-    p->conf.backend = is(peek(p), "native") ? GM_BACKEND_NATIVE : GM_BACKEND_ASYNC;
+    *(enum gm_backend *)place = is(peek(p), "native") ? GM_BACKEND_NATIVE : GM_BACKEND_ASYNC;
     p->at++;
     return GM_OK;
 }
 
-static enum gm_status key_threads(struct parser *p, const char *key)
+static enum gm_status read_threads(struct parser *p, const char *key, void *place)
 {
-    uint64_t n = 0;
-    GM_TRY(read_integer(p, key, &n));
-    const bool is_allowed = is_power_of_two(n) && n <= 128;
-    return is_allowed ? GM_OK : reject(p, key, "must be a power of two, at most 128");
+    uint64_t *n = place;
+    GM_TRY(read_integer(p, key, n));
+    return is_power_of_two(*n) && *n <= 128 ? GM_OK : reject(p, key, "must be a power of two, at most 128");
 }
 
-static enum gm_status key_bypass(struct parser *p, const char *key)
+static enum gm_status read_any(struct parser *p, const char *key, void *place)
 {
-    uint64_t mib = 0;
-    GM_TRY(read_positive(p, key, &mib));
-    p->conf.rules.roundup_bypass = bytes_of(mib);
-    return GM_OK;
-}
-
-static enum gm_status key_any(struct parser *p, const char *key)
-{
+    (void)place;
     if (p->at == p->count || is_mark(peek(p)->text[0]))
         return complain(p, key, "expects a value");
     p->at++;
@@ -314,7 +295,7 @@ static enum gm_status key_any(struct parser *p, const char *key)
 }
 
 /* A fraction of the device, or a number of GiB with a G behind it; PyTorch ignores what is neither. */
-static enum gm_status key_reserve(struct parser *p, const char *key)
+static enum gm_status read_reserve(struct parser *p, const char *key, void *place)
 {
     const char *text = peek(p)->text, last = text[0] == '\0' ? '\0' : text[strlen(text) - 1];
     struct gm_error ignored;
@@ -333,19 +314,19 @@ static enum gm_status key_reserve(struct parser *p, const char *key)
         p->conf.reserve_bytes = value < 1 << 30 ? (uint64_t)(value * (double)GM_GIB) : 0;
     else if (status == GM_OK && value > 0)
         p->conf.reserve_fraction = value;
-    return key_any(p, key);
+    return read_any(p, key, place);
 }
 
 /* [name:value,...]: PyTorch lets bad values pass. */
-static enum gm_status key_any_list(struct parser *p, const char *key)
+static enum gm_status read_any_list(struct parser *p, const char *key, void *place)
 {
     if (!is(peek(p), "["))
         return complain(p, key, "expects a list");
     p->at++;
     while (!is(peek(p), "]")) {
-        GM_TRY(key_any(p, key));
+        GM_TRY(read_any(p, key, place));
         GM_TRY(read_colon(p, key, "expects ':' between a name and its value"));
-        GM_TRY(key_any(p, key));
+        GM_TRY(read_any(p, key, place));
         GM_TRY(end_entry(p, key));
     }
     p->at++;
@@ -354,41 +335,43 @@ static enum gm_status key_any_list(struct parser *p, const char *key)
 
 static const struct {
     const char *key;
-    read_key *read;
+    read_value *read;
+    size_t place;
 } keys[] = {
-    {"max_split_size_mb", key_max_split},
-    {"max_non_split_rounding_mb", key_max_non_split},
-    {"large_segment_size_mb", key_large_segment},
-    {"roundup_power2_divisions", key_roundup},
-    {"garbage_collection_threshold", key_gc},
-    {"per_process_memory_fraction", key_fraction},
-    {"expandable_segments", key_expandable},
-    {"backend", key_backend},
-    {"release_lock_on_cudamalloc", key_lock},
-    {"release_lock_on_hipmalloc", key_lock},
+#define AT(field) offsetof(struct parser, field)
+    {"max_split_size_mb", read_mib_at_least_large, AT(conf.rules.max_split)},
+    {"max_non_split_rounding_mb", read_mib_at_least_large, AT(conf.max_non_split_rounding)},
+    {"large_segment_size_mb", read_large_segment, AT(conf.rules.large_segment)},
+    {"roundup_power2_divisions", read_roundup, AT(conf.rules.roundup)},
+    {"garbage_collection_threshold", read_threshold, AT(conf.gc_threshold)},
+    {"per_process_memory_fraction", read_fraction, AT(conf.memory_fraction)},
+    {"expandable_segments", read_bool, AT(conf.expandable_segments)},
+    {"backend", read_backend, AT(conf.backend)},
+    {"release_lock_on_cudamalloc", read_bool, AT(conf.releases_lock)},
+    {"release_lock_on_hipmalloc", read_bool, AT(conf.releases_lock)},
     /* On 2.12 to 2.15 the failing request retries as without it. */
-    {"throw_on_cudamalloc_oom", key_rejects},
-    {"graph_capture_record_stream_reuse", key_ignored_bool},
-    {"pinned_use_cuda_host_register", key_ignored_bool},
-    {"pinned_use_hip_host_register", key_ignored_bool},
-    {"pinned_use_background_threads", key_ignored_bool},
-    {"pinned_free_catch_all", key_ignored_bool},
-    {"pinned_num_register_threads", key_threads},
-    {"pinned_reserve_segment_size_mb", key_positive},
-    {"pinned_max_cached_size_mb", key_any},
-    {"pinned_max_round_threshold_mb", key_any},
-    {"expandable_segments_reserve", key_reserve},
-    {"expandable_segments_reserve_by_class", key_any_list}, /* of streams that a program has tagged */
-    {"roundup_bypass_threshold_mb", key_bypass},            /* 1.13 and 2.0 */
+    {"throw_on_cudamalloc_oom", read_bool, AT(conf.rejects)},
+    {"graph_capture_record_stream_reuse", read_bool, AT(ignored)},
+    {"pinned_use_cuda_host_register", read_bool, AT(ignored)},
+    {"pinned_use_hip_host_register", read_bool, AT(ignored)},
+    {"pinned_use_background_threads", read_bool, AT(ignored)},
+    {"pinned_free_catch_all", read_bool, AT(ignored)},
+    {"pinned_num_register_threads", read_threads, AT(ignored)},
+    {"pinned_reserve_segment_size_mb", read_positive_mib, AT(ignored)},
+    {"pinned_max_cached_size_mb", read_any, AT(ignored)},
+    {"pinned_max_round_threshold_mb", read_any, AT(ignored)},
+    {"expandable_segments_reserve", read_reserve, AT(ignored)},
+    {"expandable_segments_reserve_by_class", read_any_list, AT(ignored)}, /* of streams that a program has tagged */
+    {"roundup_bypass_threshold_mb", read_positive_mib, AT(conf.rules.roundup_bypass)}, /* 1.13 and 2.0 */
+#undef AT
 };
 
 void gm_conf_words(struct gm_text *out)
 {
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-        read_key *const read = keys[k].read;
-        if (read == key_expandable || read == key_rejects || read == key_lock || read == key_ignored_bool)
+        if (keys[k].read == read_bool)
             gm_text_printf(out, "%s:True\n%s:False\n", keys[k].key, keys[k].key);
-        else if (read == key_backend)
+        else if (keys[k].read == read_backend)
             gm_text_printf(out, "%s:native\n%s:cudaMallocAsync\n", keys[k].key, keys[k].key);
         else
             gm_text_printf(out, "%s:\n", keys[k].key);
@@ -425,7 +408,7 @@ static enum gm_status read_pair(struct parser *p)
         return complain(p, name->text, "expects ':' and a value");
     p->at++;
     if (k < n)
-        return keys[k].read(p, keys[k].key);
+        return keys[k].read(p, keys[k].key, (char *)p + keys[k].place);
     add_unknown(p, name->text);
     return skip_value(p);
 }
