@@ -23,7 +23,9 @@ void reference_verify(const struct gm_kernel_job *job)
     const unsigned char *from = job->block;
     for (uint64_t at = 0; at < job->bytes; at += 4) {
         uint32_t word = gm_pattern_word(gm_pattern_hash(pattern, at / 16), (unsigned)(at / 4 % 4));
-        if (memcmp(from + at, &word, job->bytes - at < 4 ? (size_t)(job->bytes - at) : 4) == 0)
+        uint32_t found = word;
+        memcpy(&found, from + at, job->bytes - at < 4 ? (size_t)(job->bytes - at) : 4);
+        if (found == word)
             continue;
         job->result->mismatches++;
         if (at < job->result->first)
