@@ -783,15 +783,16 @@ static bool is_made_once(const struct gm_lives *l, size_t a)
            !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) && !gm_is_private_pool(l->h, gm_pool_number(l->h, (uint32_t)a));
 }
 
-/* Whether the program still calls a model when it trains, and not by that line. */
+/* Whether the program, not a checkpoint, still calls a model when it trains, and not by that line. */
 static bool is_called_once(const struct gm_lives *l, uint64_t call)
 {
     bool has_others = false;
     for (uint32_t e = gm_next_made(l->h, l->first_backward); e < l->h->count; e = gm_next_made(l->h, e + 1)) {
-        const uint64_t other = gm_lives_module_call(l, gm_lives_stack(l, gm_made_by(l->h, e)), 1);
+        const uint32_t a = gm_made_by(l->h, e);
+        const uint64_t other = gm_lives_module_call(l, gm_lives_stack(l, a), 1);
         if (other == call)
             return false;
-        has_others |= other != 0;
+        has_others |= other != 0 && (gm_lives_by(l, a) & GM_BY_RECOMPUTE) == 0;
     }
     return has_others;
 }

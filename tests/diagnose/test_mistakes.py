@@ -1535,12 +1535,27 @@ class Mistakes(unittest.TestCase):
         self.expect(with_large(), "data-set-on-gpu", 256, 256)
         self.expect_none(with_large(("embedding", TORCH + "nn/functional.py", 5)), "data-set-on-gpu")
 
+    def test_checkpoints_of_a_first_step_that_fails_are_no_features(self):
+        """Nothing but a checkpoint calls the model again: the run ends in its first backward pass."""
+        t, again = Trace(), [*FORWARD[:2], ("recompute_fn", TORCH + "utils/checkpoint.py", 1), ("backward", TORCH + "_tensor.py", 6), ("<module>", "train.py", 22)]
+        for _ in range(4):
+            t.alloc(8, WEIGHTS)
+        for _ in range(8):
+            t.alloc(64, FORWARD)
+        t.alloc(1 / 1024, ROOT)
+        t.alloc(1, AUTOGRAD)
+        for _ in range(3):
+            t.alloc(32, again)
+        self.expect_none(t, "data-set-on-gpu")
+
     def test_a_store_of_which_rounds_read_a_part(self):
         """Nothing is trained: who knows only lifetimes says what to do if it is data. Two take turns, as fields do."""
-        def searched(mib, n=1):
+        def searched(mib, n=1, beside=0, by="__init__"):
             t, query = Trace(), ("<module>", "search.py", 30)
+            for _ in range(beside // 50):
+                t.alloc(50, WEIGHTS)
             for _ in range(n):
-                t.alloc(mib, [("__init__", "search.py", 16), ("<module>", "search.py", 28)])
+                t.alloc(mib, [(by, "search.py", 16), ("<module>", "search.py", 28)])
             for _ in range(4):
                 for _ in range(5):
                     t.free(*[t.alloc(32, [("scan", "search.py", 20 + i), query]) for i in range(3)])
