@@ -764,13 +764,15 @@ static bool are_data(const struct gm_lives *l, const struct members *m, const st
                                                                           !are_of_layers(l, most, part->last)));
 }
 
-/* Where nothing is trained: one tensor, not fields that take turns, from before the first round, half of the peak and
- * larger than what a round makes. */
+/* Where nothing is trained: one tensor, not fields that take turns, from before the first round, half of the peak, but
+ * for weights, and larger than what a round makes. */
 static bool is_one_store(const struct gm_lives *l, const struct members *m, const struct part *part, uint64_t of_rounds)
 {
     const struct member *one = &m->v[part->from];
+    const uint64_t weights = is_parameter(l, one->allocation) ? 0 : gm_lives_sum_at_peak(l, is_parameter);
     return part->to == part->from + 1 && gm_lives_round(l, one->born) == 0 && one->bytes > of_rounds &&
-           gm_is_share(one->bytes, l->at_peak, 0.5) && !gm_lives_is_role(l, one->allocation, GM_ROLE_KV_CACHE) &&
+           gm_is_share(one->bytes, l->at_peak - weights, 0.5) &&
+           !gm_lives_is_role(l, one->allocation, GM_ROLE_KV_CACHE) &&
            (one->by & (GM_BY_LOADING | GM_BY_COPYING | GM_BY_MOVING)) == 0;
 }
 
@@ -857,7 +859,7 @@ static void find_data(struct gm_case *c, const struct gm_rule *rule)
         c, rule, &set, false,
         l->has_backward ? "tensors that are there from before the first step to the end, have no gradients and "
                           "are no weights: data"
-                        : "one tensor, most of the peak and larger than all that a round makes, is there from before "
+                        : "one tensor, larger than all that a round makes, is there from before "
                           "the first round to the end: data, if a round reads a part of it");
     if (!l->has_backward)
         gm_case_is_choice(f);
@@ -913,16 +915,16 @@ static const struct gm_rule rules[] = {
      .cost = "a copy for each batch, which overlaps",
      .means = "All data were moved to the device before the first step, of which a step reads a batch.",
      .severity = "warning, or info where nothing is trained",
-     .when =
-         "in training, what a line makes before the first backward pass and in no later round, in no module, is "
-         "never freed, and holds 5 % of the peak, less than an eighth of it with gradients of its sizes in that "
-         "round: larger tensors than all that a round makes and gives up, or, with 10 %, at least 4 of which none "
-         "holds half, not some of a size for each layer, nor weights, as their stack says, that are older than the "
-         "trace; not one as large as all weights, and no more of them than lookups in tables by a "
-         "function alone. Info: where nothing is trained, one tensor that a line makes before the first of 3 "
-         "rounds or more, half of the peak and larger than all that a round makes. Told as what a model made: 5 % of "
-         "the peak that a module made in training before the first backward pass, called by a line from which "
-         "none is called later, though others are, not in a private pool",
+     .when = "in training, what a line makes before the first backward pass and in no later round, in no module, is "
+             "never freed, and holds 5 % of the peak, less than an eighth of it with gradients of its sizes in that "
+             "round: larger tensors than all that a round makes and gives up, or, with 10 %, at least 4 of which none "
+             "holds half, not some of a size for each layer, nor weights, as their stack says, that are older than the "
+             "trace; not one as large as all weights, and no more of them than lookups in tables by a "
+             "function alone. Info: where nothing is trained, one tensor that a line makes before the first of 3 "
+             "rounds or more, half of the peak, but for weights, and larger than all that a round makes. Told as what "
+             "a model "
+             "made: 5 % of the peak that a module made in training before the first backward pass, called by a line "
+             "from which none is called later, though others are, not in a private pool",
      .what_to_do = "`pin_memory()`, and `batch.to(\"cuda\", non_blocking=True)`"},
 };
 const struct gm_theme gm_theme_weights = GM_THEME(rules);

@@ -1563,6 +1563,8 @@ class Mistakes(unittest.TestCase):
             return t
         self.expect(searched(700), "data-set-on-gpu", 690, 700, "search.py:16")
         self.assertTrue(diagnosed(searched(700))["data-set-on-gpu"]["is_choice"])
+        self.expect(searched(200, 1, 300, "load"), "data-set-on-gpu", 190, 200)  # weights hold more
+        self.expect_none(searched(80, 1, 300, "load"), "data-set-on-gpu")
         self.expect_none(searched(350, 2), "data-set-on-gpu")
         self.expect_none(searched(64), "data-set-on-gpu")  # less than what it is used with
 
