@@ -473,7 +473,7 @@ enum {
     COPIES = 3,
     PLAIN = 2 /* logits and their logarithms */,
     CHUNKS = 8,
-    WIDER = 32,
+    WIDER = PAIRS,
     MOST_OF_LOSS = 16 /* one after the other: what has more is layers */,
     LEAST_ENDS = 2
 };
@@ -522,8 +522,7 @@ static uint64_t wide_end_of(struct gm_lives *l)
         const uint32_t a = gm_made_by(l->h, e);
         const uint64_t bytes = gm_requested(l->h, a);
         is_ended = is_ended && gm_lives_is_of_backward(l, a);
-        is_wide =
-            is_wide && !(is_head && is_call(l, a) && !is_logits_of(bytes, size)); /* another layer, however small */
+        is_wide = is_wide && !(is_call(l, a) && !is_logits_of(bytes, size)); /* another layer, however small */
         if (gm_lives_is_of_backward(l, a)) {
             ends += is_wide && is_head;
             is_wide = is_wide && !is_head;
@@ -536,11 +535,13 @@ static uint64_t wide_end_of(struct gm_lives *l)
                 is_ended = false;
             }
             before = in_row = 0;
+        } else if (is_aside(l, a, size)) {
+            continue;
         } else if (is_logits_of(bytes, size)) {
             gradients = 0;
             is_head = is_wide ? is_head : is_call(l, a);
             is_wide = in_row++ < MOST_OF_LOSS && (is_wide || (before > 0 && before <= size / WIDER));
-        } else if (!is_aside(l, a, size)) {
+        } else {
             is_wide = is_wide && (is_head || bytes <= before);
             in_row = 0;
             before = is_for_good(l, a) ? 0 : bytes;
@@ -1140,7 +1141,7 @@ static const struct gm_rule rules[] = {
          "the layer that made logits, its last (at most 16, where one is less than 3 %, and not where layers with a "
          "weight make as much in several lines); 2, where memory ran out for one of them in the forward pass's loss; "
          "where no name tells of a loss, or what is named so makes less, of the largest size, if the forward pass ends "
-         "in it, but for more than 16 in a row, after something 32 times smaller, and the last layer with weights "
+         "in it, but for more than 16 in a row, after something 8 times smaller, and the last layer with weights "
          "makes it, or one of the largest weights has the first gradient, or a part of it, and nothing of that size is "
          "made after it, twice; not where the first two gradients made of it are equally large and none stays, nor its "
          "cast (similarities of a batch with a batch); the saving is that of chunks of an eighth",

@@ -4509,15 +4509,20 @@ class Mistakes(unittest.TestCase):
         linear = [("forward", TORCH + "nn/modules/linear.py", 134)]
         named = [("selective_log_softmax", "loss.py", 9), *FORWARD[2:]]
 
-        def model(is_last):
+        def model(is_last, hidden=8, workspace=None):
             def forward(t, r):
-                made = [t.alloc(8, FORWARD), t.alloc(400, linear + FORWARD), *[t.alloc(400, FORWARD[2:]) for _ in range(2)]]
+                made = [t.alloc(hidden, FORWARD), t.alloc(400, linear + FORWARD), *[t.alloc(400, FORWARD[2:]) for _ in range(2)]]
                 for _ in range(16):
                     t.free(t.alloc(25, named))
-                return made + ([] if is_last else [t.alloc(1 / 64, linear + [("forward", "net.py", 12), *FORWARD[1:]])])
+                made += [] if is_last else [t.alloc(1 / 64, linear + [("forward", "net.py", 12), *FORWARD[1:]])]
+                if workspace:
+                    t.free(t.alloc(workspace, FORWARD[2:]))
+                return made
             return train(5, forward, gradients=lambda t, r: [t.alloc(1, AUTOGRAD)], weights=1, width=2)
         self.expect(model(True), "vocabulary-copies", 1000, 1300)
+        self.expect(model(True, 50), "vocabulary-copies", 1000, 1300)  # an eighth as wide as the vocabulary
         self.expect_none(model(False), "vocabulary-copies")
+        self.expect_none(model(False, 8, 400), "vocabulary-copies")
 
     def test_a_text_that_grows_is_no_leak(self):
         """Little beside the weights, so that how its cache grows is no matter; lists of the same tensors are one."""
