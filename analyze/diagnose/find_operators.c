@@ -628,7 +628,7 @@ static void mark_layers(const struct gm_lives *l, uint64_t size, bool *is_layer)
         if ((gm_lives_by(l, a) & GM_BY_LOSS) != 0 && is_wide)
             break;
         from = e < from ? e : from;
-        last = is_call(l, a) && gm_requested(h, a) >= size / WIDER && !is_wide ? e : last;
+        last = is_call(l, a) && !is_wide ? e : last;
     }
     for (uint32_t e = from; e < last; e = gm_next_made(h, e + 1)) {
         const uint32_t a = gm_made_by(h, e);

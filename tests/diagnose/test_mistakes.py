@@ -4099,6 +4099,13 @@ class Mistakes(unittest.TestCase):
         plain = diagnosed(model(600, 600))["vocabulary-copies"]  # every such loss has them
         self.assertEqual(plain["severity"], "info")
 
+        def behind(narrow):  # layers half as wide as the vocabulary, and a narrow one behind them
+            def line(n):
+                return [("forward", TORCH + "nn/modules/linear.py", 9), FORWARD[1], ("forward", "net.py", n), *FORWARD[1:]]
+            return train(5, lambda t, r: [t.alloc(300, line(30 + n)) for n in range(4)] + [t.alloc(narrow, line(40)), t.alloc(600, line(50)), t.alloc(600, loss)],
+                         lambda t, r: [t.alloc(600, AUTOGRAD) for _ in range(2)], weights=2)
+        self.assertEqual(diagnosed(behind(10))["vocabulary-copies"]["severity"], "info")
+
     def test_gradients_of_logits_are_of_no_table(self):
         """A graph that somebody keeps has logits as large to the end of the trace."""
         t = Trace()
