@@ -17,6 +17,7 @@ enum {
     LEAST_AFTER = 3,      /* of a call: then it made no output */
     LEAK_ROUNDS = 10,     /* of which little is left each: a slow leak */
     LEAK_SHARE = 10,      /* parts of what a round needs else, where something is trained: else results are collected */
+    LEAK_MOST = 32 << 20, /* bytes of a round: 80 GiB last for an hour of rounds that take a second */
     BEGINNING = 3,        /* parts of a round: what is made before the last one of them is used in it */
     MANY_STACKS = 8,      /* where nothing is trained: results are of fewer, a graph is not */
     A_FEW_NUMBERS = 4096, /* bytes of each result: more are no numbers */
@@ -743,7 +744,8 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
         at_end += gm_lives_is_left(l, a) ? gm_requested(l->h, a) : 0;
     }
     const uint64_t of_round = gm_sat_sub(l->at_peak, gm_set_at_peak(l, &set)) / LEAK_SHARE;
-    const bool is_little = l->has_backward ? bytes / l->rounds.n <= of_round : bytes / set.n <= A_FEW_NUMBERS;
+    const bool is_little =
+        l->has_backward ? bytes / l->rounds.n <= gm_min(of_round, LEAK_MOST) : bytes / set.n <= A_FEW_NUMBERS;
     const struct left left = look_at_left(l, &set, bytes);
     const bool is_odd = left.rounds * 2 < left.last - left.first && left.alike * 2 < left.rounds;
     const bool is_used = !l->has_backward && left.used * 2 > left.rounds && !left.is_joined;
@@ -819,9 +821,10 @@ static const struct gm_rule rules[] = {
      .means = "Every round leaves a little behind: little enough for hours, and then memory runs out.",
      .when =
          "what was made in a round of the loop is there three rounds later, or two at the end, of at least 10 rounds, "
-         "most of it to the end of the run, at most a tenth of what a round needs else (where nothing is trained: at "
-         "most 4096 bytes each); or of at least 10: here and there, of less than every second one, or, in training, "
-         "made in the "
+         "most of it to the end of the run, at most a tenth of what a round needs else and at most 32 MiB (where "
+         "nothing "
+         "is trained: at most 4096 bytes each); or of at least 10: here and there, of less than every second one, or, "
+         "in training, made in the "
          "midst of a call of a model, or, where nothing is trained, before modules make a third or more of what the "
          "round makes, and nothing is made of all of it; if these are single tensors; what is older than the trace and "
          "there to the end, of the same stacks, or, without one, of their sizes, counts, too; not graphs where nothing "
