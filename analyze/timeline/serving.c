@@ -50,28 +50,17 @@ static uint32_t highest_moment(const struct gm_trace_pass *pass, uint32_t first,
     return best;
 }
 
+/* Private pools are the graphs', but for weights and caches in them. */
 static enum gm_serving_part part_of(const struct gm_trace_pass *pass, size_t a)
 {
-    switch ((enum gm_role)pass->role[a]) {
-    case GM_ROLE_PARAMETER:
-        return GM_SERVING_WEIGHTS;
-    case GM_ROLE_KV_CACHE:
-        return GM_SERVING_CACHE;
-    default:
-        break;
-    }
+    const enum gm_role role = pass->role[a];
+    if (role == GM_ROLE_PARAMETER || role == GM_ROLE_KV_CACHE)
+        return role == GM_ROLE_PARAMETER ? GM_SERVING_WEIGHTS : GM_SERVING_CACHE;
     if (gm_is_private_pool(&pass->history, gm_pool_number(&pass->history, a)))
         return GM_SERVING_GRAPHS;
-    switch ((enum gm_role)pass->role[a]) {
-    case GM_ROLE_WORKSPACE:
-        return GM_SERVING_WORKSPACE;
-    case GM_ROLE_ACTIVATION:
-    case GM_ROLE_TEMPORARY:
-    case GM_ROLE_INPUT:
+    if (role == GM_ROLE_ACTIVATION || role == GM_ROLE_TEMPORARY || role == GM_ROLE_INPUT)
         return GM_SERVING_PASSING;
-    default:
-        return GM_SERVING_REST;
-    }
+    return role == GM_ROLE_WORKSPACE ? GM_SERVING_WORKSPACE : GM_SERVING_REST;
 }
 
 /* What is free then: of private pools theirs, of the others what could go back and what could not. */
