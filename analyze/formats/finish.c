@@ -390,18 +390,8 @@ static enum gm_status flatten_settings(struct finisher *f, uint32_t dict, const 
         if (GM_REF_KIND(value) == GM_KIND_DICT && level < MAX_LEVEL) {
             GM_TRY(flatten_settings(f, value, setting.key, level + 1, list));
         } else if (scalar_setting(f, value, &setting)) {
-            struct gm_setting *grown = list->v;
-            if (list->n == list->capacity) { /* in the arena, so that the snapshot owns it */
-                size_t capacity = list->capacity * 2 + 64;
-                grown = gm_arena_calloc(&f->a->m->arena, capacity, sizeof *grown);
-                if (grown == NULL)
-                    return gm_no_memory(f->err);
-                if (list->n > 0)
-                    memcpy(grown, list->v, list->n * sizeof *grown);
-                list->capacity = capacity;
-            }
-            list->v = grown;
-            list->v[list->n++] = setting;
+            if (!GM_VEC_PUSH(list, setting))
+                return gm_no_memory(f->err);
         }
     }
     return GM_OK;
@@ -412,15 +402,17 @@ static enum gm_status fill_settings(struct finisher *f, uint32_t ref)
     if (GM_REF_KIND(ref) != GM_KIND_DICT && ref != GM_REF(GM_KIND_LIST, GM_NODE_EMPTY))
         return GM_OK;
     f->s->has_settings = true;
-    struct setting_list list = {0};
-    enum gm_status status = GM_REF_KIND(ref) == GM_KIND_DICT ? flatten_settings(f, ref, "", 1, &list) : GM_OK;
-    f->s->settings = list.v;
+    if (GM_REF_KIND(ref) != GM_KIND_DICT)
+        return GM_OK;
+    GM_FREED struct setting_list list = {0};
+    GM_TRY(flatten_settings(f, ref, "", 1, &list));
+    f->s->settings = gm_arena_array(&f->a->m->arena, list.v, list.n, sizeof *list.v);
+    if (f->s->settings == NULL)
+        return gm_no_memory(f->err);
     f->s->setting_count = list.n;
-    if (status == GM_OK && GM_REF_KIND(ref) == GM_KIND_DICT) {
-        fill_ring_field(f, lookup(f, ref, GM_KEY_TRACE_ALLOC_MAX_ENTRIES), false);
-        fill_ring_field(f, lookup(f, ref, GM_KEY_TRACE_ALLOC_OVERFLOWED), true);
-    }
-    return status;
+    fill_ring_field(f, lookup(f, ref, GM_KEY_TRACE_ALLOC_MAX_ENTRIES), false);
+    fill_ring_field(f, lookup(f, ref, GM_KEY_TRACE_ALLOC_OVERFLOWED), true);
+    return GM_OK;
 }
 
 /* ---- annotations ------------------------------------------------------------------------------------------------ */
