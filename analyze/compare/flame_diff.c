@@ -3,8 +3,8 @@
  * Both runs in one tree of stacks: Python's frames, or C++'s where there are no others.
  */
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/freed.h"
 #include "analyze/base/intern.h"
+#include "analyze/base/text.h"
 #include "analyze/compare/comparison_parts.h"
 #include "analyze/report/frame_kind.h"
 
@@ -22,19 +22,16 @@ struct tree {
     struct gm_intern edges; /* {parent, name}: the child is its number + 1 */
     struct GM_VEC(struct gm_diff_node) nodes;
     struct GM_VEC(struct own) own; /* [node] */
-    struct GM_VEC(char) key;
+    struct gm_text key;
     bool is_at_peak;
 };
 
 static uint32_t name_number(struct tree *t, const char *name, const char *file)
 {
-    const size_t n = strlen(name) + 1, m = strlen(file) + 1;
-    t->key.n = 0;
-    if (!GM_VEC_ROOM(&t->key, n + m))
-        return GM_INTERN_NONE;
-    memcpy(t->key.v, name, n);
-    memcpy(t->key.v + n, file, m);
-    return gm_intern_add(&t->names, t->key.v, n + m);
+    t->key.length = 0;
+    gm_text_add_bytes(&t->key, name, strlen(name) + 1);
+    gm_text_add_bytes(&t->key, file, strlen(file) + 1);
+    return t->key.failed ? GM_INTERN_NONE : gm_intern_add(&t->names, t->key.data, t->key.length);
 }
 
 /* The child of a node; made if it is new. GM_INTERN_NONE: no memory. */
@@ -146,6 +143,6 @@ bool gm_compare_flame(struct gm_comparison *c, struct gm_diff_pair *pair)
     pair->flame = (struct gm_diff_flame){own, own == NULL ? 0 : t.nodes.n, t.is_at_peak};
     gm_intern_free(&t.names);
     gm_intern_free(&t.edges);
-    GM_FREE_ALL(t.nodes.v, t.own.v, t.key.v);
+    GM_FREE_ALL(t.nodes.v, t.own.v, t.key.data);
     return own != NULL;
 }

@@ -2,9 +2,9 @@
  *
  * Call sites of two runs, matched by their whole normalised stacks.
  */
-#include "analyze/base/freed.h"
 #include "analyze/base/intern.h"
 #include "analyze/base/order.h"
+#include "analyze/base/text.h"
 #include "analyze/compare/comparison_parts.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct matching {
     struct gm_comparison *c;
     struct gm_intern frames, stacks;
     struct GM_VEC(uint32_t) numbers;
-    struct GM_VEC(char) key;
+    struct gm_text key;
     struct matched {
         const struct gm_summary_site *base, *after;
     } * sites;                             /* by number in stacks */
@@ -25,24 +25,20 @@ struct matching {
 static uint32_t *number_frames(struct matching *m, const struct gm_summary *s)
 {
     uint32_t *of_frame = malloc((s->frame_count + 1) * sizeof *of_frame);
-    for (size_t i = 0; of_frame != NULL && i < s->frame_count; i++) {
+    bool ok = of_frame != NULL;
+    for (size_t i = 0; ok && i < s->frame_count; i++) {
         const struct gm_summary_frame *f = &s->frames[i];
-        const size_t name = strlen(f->name) + 1, file = strlen(f->file) + 1;
-        m->key.n = 0;
-        if (!GM_VEC_ROOM(&m->key, name + file + 1) || m->key.v == NULL) {
-            free(of_frame);
-            return NULL;
-        }
-        memcpy(m->key.v, f->name, name);
-        memcpy(m->key.v + name, f->file, file);
-        m->key.v[name + file] = f->is_python ? 'p' : 'n';
-        of_frame[i] = gm_intern_add(&m->frames, m->key.v, name + file + 1);
-        if (of_frame[i] == GM_INTERN_NONE) {
-            free(of_frame);
-            return NULL;
-        }
+        m->key.length = 0;
+        gm_text_add_bytes(&m->key, f->name, strlen(f->name) + 1);
+        gm_text_add_bytes(&m->key, f->file, strlen(f->file) + 1);
+        gm_text_add_char(&m->key, f->is_python ? 'p' : 'n');
+        of_frame[i] = m->key.failed ? GM_INTERN_NONE : gm_intern_add(&m->frames, m->key.data, m->key.length);
+        ok = of_frame[i] != GM_INTERN_NONE;
     }
-    return of_frame;
+    if (ok)
+        return of_frame;
+    free(of_frame);
+    return NULL;
 }
 
 static bool add_run(struct matching *m, const struct gm_summary *s, bool is_base)
@@ -228,7 +224,7 @@ static bool make_table(struct matching *m, struct gm_diff_site_table *out, bool 
     const size_t n = m->stacks.entries.n;
     size_t count = 0;
     struct gm_diff_tally tally = {0};
-    struct gm_diff_site *rows = malloc((n + 1) * sizeof *rows);
+    GM_FREED struct gm_diff_site *rows = malloc((n + 1) * sizeof *rows);
     if (rows == NULL)
         return false;
     for (size_t i = 0; i < n; i++) {
@@ -251,7 +247,6 @@ static bool make_table(struct matching *m, struct gm_diff_site_table *out, bool 
     ok = ok && number_twins(rows, count);
     out->count = count;
     out->rows = gm_arena_array(&m->c->arena, rows, count, sizeof *rows);
-    free(rows);
     gm_diff_finish(&out->sums, &tally, base_total, after_total);
     return ok && out->rows != NULL;
 }
@@ -267,6 +262,6 @@ bool gm_compare_sites(struct gm_comparison *c, struct gm_diff_pair *pair)
                make_table(&m, &pair->sites_at_peak, true, b->peaks[GM_LEVEL_REQUESTED], a->peaks[GM_LEVEL_REQUESTED]));
     gm_intern_free(&m.frames);
     gm_intern_free(&m.stacks);
-    GM_FREE_ALL(m.numbers.v, m.key.v, m.sites);
+    GM_FREE_ALL(m.numbers.v, m.key.data, m.sites);
     return ok;
 }

@@ -93,11 +93,6 @@ static uint32_t frame_number(struct site_work *w, struct gm_frame_id id, const s
     return number;
 }
 
-static bool is_same_place(const struct gm_frame_row *frame, const struct gm_frame_row *telling)
-{
-    return frame == telling;
-}
-
 /* What the frame that is shown called to make the block: the innermost function in Python below it, else the operator
  * of PyTorch. NULL: nothing to add. */
 static const char *find_via(struct site_work *w, struct gm_stack_id stack, const struct gm_frame_row *telling,
@@ -107,12 +102,12 @@ static const char *find_via(struct site_work *w, struct gm_stack_id stack, const
     size_t count;
     const struct gm_frame_id *ids = gm_stack_frames(w->work->snapshot, stack, &count);
     const struct gm_frame_row *frames = gm_names_frames(&w->work->names, stack, &count);
-    for (size_t i = 0; i < count && !is_same_place(&frames[i], telling); i++)
+    for (size_t i = 0; i < count && &frames[i] != telling; i++)
         if (is_python(w, ids[i])) {
             *length = strlen(frames[i].name);
             return frames[i].name;
         }
-    for (size_t i = 0; i < count && !is_same_place(&frames[i], telling); i++) {
+    for (size_t i = 0; i < count && &frames[i] != telling; i++) {
         const char *name = strstr(frames[i].name, op);
         if (name == NULL)
             continue;
@@ -240,12 +235,10 @@ static bool add_stack(struct site_work *w, struct gm_stack_id stack)
 static bool publish(struct site_work *w)
 {
     struct gm_summary *s = w->work->summary;
-    struct gm_summary_site *sites = gm_arena_calloc(&s->arena, w->sites.n, sizeof *sites);
+    const struct gm_summary_site *sites = gm_arena_array(&s->arena, w->sites.v, w->sites.n, sizeof *sites);
     const size_t n = w->work->options->is_short ? 0 : w->frames.entries.n;
     struct gm_summary_frame *frames = gm_arena_calloc(&s->arena, n, sizeof *frames);
     bool ok = sites != NULL && frames != NULL;
-    if (ok && w->sites.n > 0)
-        memcpy(sites, w->sites.v, w->sites.n * sizeof *sites);
     for (size_t i = 0; ok && i < n; i++) {
         const char *name = w->frames.entries.v[i].bytes, *file = name + strlen(name) + 1;
         size_t length = w->frames.entries.v[i].length - (size_t)(file - name);
