@@ -44,17 +44,20 @@ static void *take(struct gm_arena *arena, size_t bytes)
     return p;
 }
 
+static void *take_all(struct gm_arena *arena, size_t count, size_t size)
+{
+    return size != 0 && count > SIZE_MAX / 2 / size ? NULL : take(arena, count * size);
+}
+
 void *gm_arena_calloc(struct gm_arena *arena, size_t count, size_t size)
 {
-    if (size != 0 && count > SIZE_MAX / 2 / size)
-        return NULL;
-    void *p = take(arena, count * size);
+    void *p = take_all(arena, count, size);
     return p == NULL ? NULL : memset(p, 0, count * size);
 }
 
 void *gm_arena_array(struct gm_arena *arena, const void *v, size_t count, size_t size)
 {
-    void *p = gm_arena_calloc(arena, count, size);
+    void *p = take_all(arena, count, size);
     return p == NULL || count == 0 ? p : memcpy(p, v, count * size);
 }
 

@@ -28,8 +28,8 @@ struct gm_curves {
     struct extreme extremes[EXTREMES];
     struct gm_sample *samples;
     size_t sample_count;
-    gm_i128 *layer_sums; /* [layer], of the moment that is walked */
-    gm_i128 *layer_high; /* [column * layers + layer] */
+    gm_i128 *layer_sums;  /* [layer], of the moment that is walked */
+    uint64_t *layer_high; /* [column * layers + layer] */
     uint32_t layers;
     uint64_t start_us;
     double x_end, per_column;
@@ -291,6 +291,14 @@ static void apply_layer(struct gm_curves *c, const struct gm_change *change)
     c->layer_sums[layer_of(c, change->allocation)] += change->kind == GM_CHANGE_ALLOC ? bytes : -bytes;
 }
 
+/* The sums as the highest of a column. */
+static void note_layers(struct gm_curves *c, size_t column)
+{
+    uint64_t *row = c->layer_high + column * c->layers;
+    for (uint32_t i = 0; i < c->layers; i++)
+        row[i] = gm_clamp(c->layer_sums[i]);
+}
+
 static bool walk_layers(struct gm_curves *c)
 {
     const struct gm_trace_pass *pass = c->pass;
@@ -308,15 +316,13 @@ static bool walk_layers(struct gm_curves *c)
             c->layer_sums[layer_of(c, a)] += gm_block_bytes(h, a);
     for (size_t k = 0; k < c->column_count; k++) {
         const struct gm_curve_column *column = &c->columns[k];
-        gm_i128 *row = c->layer_high + k * c->layers;
-        const size_t bytes = c->layers * sizeof *row;
         if (column->high_event == GM_REPORT_NONE || column->high_event < walk.event)
-            memcpy(row, c->layer_sums, bytes);
+            note_layers(c, k);
         while (walk.event <= column->last_event && column->first_event <= column->last_event &&
                gm_walk_next(&walk, &change)) {
             apply_layer(c, &change);
             if (change.event == column->high_event && walk.event > change.event)
-                memcpy(row, c->layer_sums, bytes);
+                note_layers(c, k);
         }
     }
     return true;
@@ -332,7 +338,7 @@ static struct gm_moment moment(const struct gm_curves *c, int kind)
 }
 
 struct order {
-    gm_i128 most;
+    uint64_t most;
     uint32_t layer;
 };
 
@@ -357,7 +363,7 @@ static bool publish_layers(struct gm_curves *c, struct gm_curve *curve)
     if (order == NULL)
         return false;
     for (uint32_t k = 0; k < c->layers; k++) {
-        gm_i128 most = 0;
+        uint64_t most = 0;
         for (size_t i = 0; i < c->column_count; i++)
             if (c->layer_high[i * c->layers + k] > most)
                 most = c->layer_high[i * c->layers + k];
@@ -374,7 +380,7 @@ static bool publish_layers(struct gm_curves *c, struct gm_curve *curve)
     }
     for (size_t column = 0; ok && column < c->column_count; column++)
         for (size_t i = 0; i < n; i++)
-            bytes[column * n + i] = gm_clamp(c->layer_high[column * c->layers + order[i].layer]);
+            bytes[column * n + i] = c->layer_high[column * c->layers + order[i].layer];
     curve->layers = layers;
     curve->layer_bytes = bytes;
     curve->layer_count = n;

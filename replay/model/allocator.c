@@ -197,7 +197,8 @@ void gm_enter_free_at(struct gm_allocator *a, uint32_t block, const struct gm_fr
         a->has_no_memory = true;
         return;
     }
-    a->gc_base.v[block] = a->pools.v[b->pool].searches;
+    if (a->conf.gc_threshold > 0) /* else all are 0 */
+        a->gc_base.v[block] = a->pools.v[b->pool].searches;
 }
 
 void gm_enter_free(struct gm_allocator *a, uint32_t block)

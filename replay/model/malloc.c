@@ -79,7 +79,7 @@ static uint32_t best_fit(struct gm_allocator *a, struct request *r)
     if (a->conf.ties == GM_TIES_LOWEST && !a->has_tied)
         a->has_tied = is_tied(a, set, at);
     r->at = at;
-    a->base_of_taken = a->gc_base.v[taken];
+    a->base_of_taken = a->conf.gc_threshold > 0 ? a->gc_base.v[taken] : 0;
     return taken;
 }
 

@@ -162,13 +162,14 @@ static bool may_be_retry(const struct gm_verifying *v, uint32_t event)
 uint32_t gm_verifying_choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t *chosen)
 {
     const bool is_counted = v->model.conf.gc_threshold > 0 && !v->model.has_no_memory; /* searches are */
-    const uint32_t pool = is_counted ? gm_verifying_pool(v, gm_requested(v->h, a)) : 0;
+    const uint64_t recorded = gm_addr_at(v, event), requested = gm_requested(v->h, a);
+    const uint32_t pool = is_counted ? gm_verifying_pool(v, requested) : 0;
     const uint64_t searches = is_counted ? v->model.pools.v[pool].searches : 0;
     size_t before = mark(v);
     v->request = event;
-    uint32_t block = ask(v, gm_requested(v->h, a), event, a, gm_addr_at(v, event));
+    uint32_t block = ask(v, requested, event, a, recorded);
     *chosen = block == GM_SPACE_NONE ? v->model.passed_by : v->model.space.blocks.v[block].address;
-    if (*chosen == gm_addr_at(v, event) && v->growth == v->growth_end)
+    if (*chosen == recorded && v->growth == v->growth_end)
         return block;
     undo(v, block, before);
     if (is_counted)
@@ -249,20 +250,21 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
     struct gm_history *h = v->h;
     struct gm_verify_result *r = v->result;
     const uint32_t grown = v->growth;
+    const uint64_t recorded = gm_addr_at(v, event);
     uint64_t chosen, retried;
     size_t before = mark(v);
     bool may_switch = v->infers && !v->has_switched && v->growth == event;
     r->allocs++;
     end_reservation_before(v, event);
     v->request = event;
-    gm_pools_choose_home(v, event, gm_pool_number(h, a), gm_addr_at(v, event));
+    gm_pools_choose_home(v, event, gm_pool_number(h, a), recorded);
     gm_ages_note(v, gm_requested(h, a));
     uint32_t block = gm_verifying_choose(v, event, a, &chosen);
-    if (block == GM_SPACE_NONE && gm_ages_learn(v, gm_addr_at(v, event)))
+    if (block == GM_SPACE_NONE && gm_ages_learn(v, recorded))
         block = gm_verifying_choose(v, event, a, &chosen);
     else if (block != GM_SPACE_NONE)
-        gm_ages_confirm(v, gm_addr_at(v, event));
-    while (block == GM_SPACE_NONE && chosen != GM_ABSENT && has_ended_before(v, gm_addr_at(v, event), chosen))
+        gm_ages_confirm(v, recorded);
+    while (block == GM_SPACE_NONE && chosen != GM_ABSENT && has_ended_before(v, recorded, chosen))
         block = gm_verifying_choose(v, event, a, &chosen);
     if (block == GM_SPACE_NONE && chosen != GM_ABSENT && may_be_retry(v, event)) {
         v->model.skips_search = true;
@@ -287,7 +289,7 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
     if (v->model.has_no_memory)
         return;
     v->model.origin = event;
-    block = gm_allocator_place(&v->model, gm_addr_at(v, event), gm_making_block_bytes(h, a), gm_requested(h, a), a);
+    block = gm_allocator_place(&v->model, recorded, gm_making_block_bytes(h, a), gm_requested(h, a), a);
     v->follow.block_of[a] = block;
     if (block != GM_SPACE_NONE)
         tell(v, event, gm_requested(h, a), v->model.space.blocks.v[block].stream, v->model.space.blocks.v[block].pool);

@@ -357,26 +357,16 @@ static inline bool gm_walk_next(struct gm_walk *w, struct gm_change *c)
     uint32_t a = h->of_event[i];
     *c = (struct gm_change){GM_CHANGE_NONE, i, a, 0};
     w->event++;
-    switch (e->action[h->first + i]) {
-    case GM_ACTION_ALLOC:
+    const uint8_t action = e->action[h->first + i]; /* a switch would be a jump that is foreseen less often */
+    if (action == GM_ACTION_ALLOC) {
         c->kind = a == GM_NEVER ? GM_CHANGE_NONE : GM_CHANGE_ALLOC;
-        break;
-    case GM_ACTION_FREE_REQUESTED:
+    } else if (action == GM_ACTION_FREE_REQUESTED) {
         c->kind = a != GM_NEVER && h->let_go[a] == i + 1 && h->freed[a] != i + 1 ? GM_CHANGE_LET_GO : GM_CHANGE_NONE;
-        break;
-    case GM_ACTION_FREE_COMPLETED:
-    case GM_ACTION_FREE:
+    } else if (action == GM_ACTION_FREE_COMPLETED || action == GM_ACTION_FREE) {
         c->kind = a != GM_NEVER && h->freed[a] == i + 1 ? GM_CHANGE_FREE : GM_CHANGE_NONE;
-        break;
-    case GM_ACTION_SEGMENT_ALLOC:
-    case GM_ACTION_SEGMENT_MAP:
-    case GM_ACTION_SEGMENT_FREE:
-    case GM_ACTION_SEGMENT_UNMAP:
+    } else if (gm_action_is_growth(action) || gm_action_is_release(action)) {
         c->kind = GM_CHANGE_SEGMENT;
         c->reserved = gm_reserved_by(e, h->first + i);
-        break;
-    default:
-        break;
     }
     return true;
 }
