@@ -46,6 +46,32 @@ static inline void gm_stat_add(struct gm_stat *s, int64_t amount)
     s->peak = s->current > s->peak ? s->current : s->peak;
 }
 
+/* Likewise, of what is known to come or to go. */
+static inline void gm_stat_come(struct gm_stat *s, uint64_t amount)
+{
+    s->current = (int64_t)((uint64_t)s->current + amount);
+    s->allocated = (int64_t)((uint64_t)s->allocated + amount);
+    s->peak = s->current > s->peak ? s->current : s->peak;
+}
+
+static inline void gm_stat_go(struct gm_stat *s, uint64_t amount)
+{
+    s->current = (int64_t)((uint64_t)s->current - amount);
+    s->freed = (int64_t)((uint64_t)s->freed + amount);
+}
+
+static inline void gm_stats_come(struct gm_stat s[GM_STAT_KINDS], int is_small, uint64_t amount)
+{
+    gm_stat_come(&s[GM_STAT_ALL], amount);
+    gm_stat_come(&s[is_small ? GM_STAT_SMALL_POOL : GM_STAT_LARGE_POOL], amount);
+}
+
+static inline void gm_stats_go(struct gm_stat s[GM_STAT_KINDS], int is_small, uint64_t amount)
+{
+    gm_stat_go(&s[GM_STAT_ALL], amount);
+    gm_stat_go(&s[is_small ? GM_STAT_SMALL_POOL : GM_STAT_LARGE_POOL], amount);
+}
+
 /* Adds to the total and to the pool's kind. */
 static inline void gm_stats_add(struct gm_stat s[GM_STAT_KINDS], int is_small, int64_t amount)
 {
@@ -69,23 +95,23 @@ static inline void gm_stats_take(struct gm_stats *s, const struct gm_space_block
         gm_stats_add(s->inactive_split, is_small, pieces);
         gm_stats_add(s->inactive_split_bytes, is_small, bytes);
     }
-    gm_stats_add(s->allocation, is_small, 1);
-    gm_stats_add(s->allocated_bytes, is_small, (int64_t)b->size);
-    gm_stats_add(s->active, is_small, 1);
-    gm_stats_add(s->active_bytes, is_small, (int64_t)b->size);
-    gm_stats_add(s->requested_bytes, is_small, (int64_t)requested);
+    gm_stats_come(s->allocation, is_small, 1);
+    gm_stats_come(s->allocated_bytes, is_small, b->size);
+    gm_stats_come(s->active, is_small, 1);
+    gm_stats_come(s->active_bytes, is_small, b->size);
+    gm_stats_come(s->requested_bytes, is_small, requested);
     if (b->size >= max_split)
-        gm_stat_add(&s->oversize_allocations, 1);
+        gm_stat_come(&s->oversize_allocations, 1);
 }
 
 /* It is no longer allocated, */
 static inline void gm_stats_let_go(struct gm_stats *s, const struct gm_space_block *b, bool is_small,
                                    uint64_t max_split)
 {
-    gm_stats_add(s->allocation, is_small, -1);
-    gm_stats_add(s->allocated_bytes, is_small, (int64_t)(0 - b->size));
+    gm_stats_go(s->allocation, is_small, 1);
+    gm_stats_go(s->allocated_bytes, is_small, b->size);
     if (b->size >= max_split)
-        gm_stat_add(&s->oversize_allocations, -1);
+        gm_stat_go(&s->oversize_allocations, 1);
 }
 
 /* nor active: `b` is what it has become, merged with `merges` free neighbours of `absorbed` bytes. */
@@ -93,9 +119,9 @@ static inline void gm_stats_release(struct gm_stats *s, const struct gm_space_bl
                                     uint64_t requested, int64_t merges, int64_t absorbed)
 {
     const bool is_split = !gm_space_is_whole(b);
-    gm_stats_add(s->requested_bytes, is_small, (int64_t)(0 - requested));
-    gm_stats_add(s->active, is_small, -1);
-    gm_stats_add(s->active_bytes, is_small, (int64_t)(0 - size));
+    gm_stats_go(s->requested_bytes, is_small, requested);
+    gm_stats_go(s->active, is_small, 1);
+    gm_stats_go(s->active_bytes, is_small, size);
     if (b->is_expandable)
         return;
     gm_stats_add(s->inactive_split, is_small, (is_split ? 1 : 0) - merges);

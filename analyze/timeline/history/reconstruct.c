@@ -379,6 +379,8 @@ static bool tell_events(struct gm_reconstruction *t)
     while (gm_walk_next(&walk, &c)) {
         if (c.kind != GM_CHANGE_ALLOC)
             gm_reconstruct_keep_peak(t);
+        if (c.kind == GM_CHANGE_LET_GO && walk.event < next_sample && gm_walk_skip_free(&walk, c.allocation))
+            c.kind = GM_CHANGE_FREE;
         switch (c.kind) {
         case GM_CHANGE_ALLOC:
             tell_alloc(t, c.event, c.allocation);
