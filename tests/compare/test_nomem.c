@@ -121,9 +121,9 @@ TEST(every_allocation)
     start(&way);
     assert_true(go(&way, &whole));
     assert_true(whole > 1000);
-    size_t n = 0;
-    for (bool is_done = false; !is_done;) {
-        nomem_begin(++n, false);
+    size_t n = 1;
+    for (bool is_done = false; !is_done; n += unit_sampled()) {
+        nomem_begin(n, false);
         bool ok = go(&way, &length);
         is_done = !nomem_end();
         assert_true(ok ? length == whole : !is_done); /* the classifier goes on without memory for its cache */

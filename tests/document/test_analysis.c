@@ -192,7 +192,7 @@ static void refuse_each(const char *sample, size_t step)
     struct gm_report report;
     assert_true(sample_report(&report, sample));
     for (enum format format = 0; format < FORMATS; format++)
-        for (size_t n = 1;; n += step) {
+        for (size_t n = 1;; n += step * unit_sampled()) {
             struct gm_text out = {0};
             nomem_begin(n, false);
             write_format(&out, &report, format);

@@ -66,7 +66,7 @@ static void refuse(const struct gm_text *file, size_t length, const char *how, s
 
 static void damage_everywhere(struct gm_text *file)
 {
-    for (size_t i = 0; i < file->length; i++) {
+    for (size_t i = file->length % unit_sampled(); i < file->length; i += unit_sampled()) {
         char was = file->data[i];
         for (unsigned value = 1; value < 256; value = value < 4 ? value + 1 : value * 2 + 1) {
             file->data[i] = (char)(was ^ (char)value);

@@ -74,7 +74,7 @@ def frames_of(i, name="work"):
     return [{"name": name, "filename": "/home/me/model.py", "line": 10 + i % 23}]
 
 
-def fragmented(seed, capacity=900 * MIB, streams=(0,), goes_up=False):
+def fragmented(seed, capacity=600 * MIB, streams=(0,), goes_up=False):
     """Random requests, and frees that leave holes, until nothing of some size fits though it is there."""
     rng, allocator, live = random.Random(seed), Limited(capacity, goes_up), []
     sizes = [700, 90000, 2 * MIB, 3 * MIB + 5, 6 * MIB, 9 * MIB, 14 * MIB, 31 * MIB]
@@ -267,7 +267,7 @@ class Shrink(unittest.TestCase):
     def test_bounded(self):
         told = gmtrace("shrink", "--replays", 3, "-o", self.out, self.write(fragmented(2).snapshot())).stdout
         self.assertIn("--replays was reached", told)
-        self.assertTrue(played(load(self.out)["device_traces"][0], 900 * MIB)[1])
+        self.assertTrue(played(load(self.out)["device_traces"][0], 600 * MIB)[1])
 
     def test_json(self):
         """And what is left is the same each time."""

@@ -501,10 +501,10 @@ TEST(flame_without_what_passes_on)
     assert_non_null(find_text(d, "1 frame is too narrow to be shown"));
 }
 
-/* Names of ten megabytes are cut before they are copied, for every box of the picture and of the SVG. */
+/* Names of a megabyte are cut before they are copied, for every box of the picture and of the SVG. */
 TEST(flame_of_giants)
 {
-    enum { N = 10 << 20, NODES = 200 };
+    enum { N = 1 << 20, NODES = 200 };
     GM_FREED char *giant = malloc(N + 1);
     assert_non_null(giant);
     for (size_t i = 0; i < N; i += 2)
