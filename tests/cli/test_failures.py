@@ -92,12 +92,12 @@ class Inputs(Case):
         self.assert_one_error(self.run_it("--max-memory", "1M", "-", code=3, stdin=open(self.at("some.json.gz"), "rb")),
                               "1.00 MiB")
         bin_folder = os.path.dirname(BINARY)
-        for program, operands in (("gmreplay", ["many.json.gz"]), ("gmdiff", ["snapshot.pickle", "many.json.gz"]),
-                                  ("gmfleet", ["--no-charts", "snapshot.pickle", "many.json.gz"])):
-            done = subprocess.run([os.path.join(bin_folder, program), "-q", *operands], cwd=self.folder,
+        for program, operands in (("gmreplay", ["some.json.gz"]), ("gmdiff", ["snapshot.pickle", "some.json.gz"]),
+                                  ("gmfleet", ["--no-charts", "snapshot.pickle", "some.json.gz"])):
+            done = subprocess.run([os.path.join(bin_folder, program), "-q", "--max-memory", "1M", *operands], cwd=self.folder,
                                   capture_output=True)
             self.assertEqual(done.returncode, 3, done.stderr)
-            self.assertIn(b"many.json.gz: it needs more than", done.stderr)
+            self.assertIn(b"some.json.gz: it needs more than", done.stderr)
             self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
         with open(self.at("results", self.latest(), "fleet.json"), encoding="utf-8") as file:
             errors = [row["error"] for row in json.load(file)["snapshots"]]

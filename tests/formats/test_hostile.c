@@ -158,7 +158,8 @@ static void expect_bounded(const char *what, struct bytes b, size_t allowed_kb)
         fail_msg("%s: wait status %x", what, (unsigned)code);
 }
 
-enum { SMALL_KB = 8 << 10, MILLION = MEASURES_MEMORY ? 1000000 : 100000 }; /* windows, tables of words, and what a sanitizer adds */
+enum { SMALL_KB = 8 << 10 }; /* windows, tables of words, and what a sanitizer adds */
+enum { MILLION = MEASURES_MEMORY ? 1000000 : 100000 };
 
 static void expect_status(struct bytes b, enum gm_status status, uint64_t offset)
 {
