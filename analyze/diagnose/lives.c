@@ -346,8 +346,34 @@ static size_t until_later(const struct loop_back *v, size_t n)
     return n;
 }
 
+/* Whether backward passes give up most of what passes of a loop keep for them in later ones than made it: its passes
+ * are layers. */
+static bool is_of_layers(const struct gm_lives *l, const struct loop_back *v, size_t n)
+{
+    size_t own = 0, others = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const uint32_t born = l->h->born[a], freed = l->h->freed[a];
+        size_t at = 0;
+        if (born <= v[0].event || gm_lives_is_of_backward(l, a) || !gm_lives_goes_in_backward(l, a))
+            continue;
+        GM_BISECT(at, n, i, v[i].event < born);
+        *(at == n || freed <= v[at].event ? &own : &others) += 1;
+    }
+    return others > own;
+}
+
+/* The last return to where a program was once before, if it lies between the two; 0: there is none. */
+static uint32_t once_between(const struct loop_backs *singles, uint32_t first, uint32_t last)
+{
+    uint32_t event = 0;
+    for (size_t i = 0; i < singles->n; i++)
+        event = singles->v[i].event > first && singles->v[i].event <= last ? singles->v[i].event : event;
+    return event;
+}
+
 /* Loops from the outside in; one that lies inside another that was taken is part of its rounds, as in those that are
- * known already. One that is over before the second step sets the run up, and one that begins after the last does not.
+ * known already, and layers are no rounds, but the two passes of a loop that runs them twice. One that is over before
+ * the second step sets the run up, and one that begins after the last does not.
  */
 static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struct gm_kept_device *kept)
 {
@@ -358,6 +384,7 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struc
         uint32_t first, last;
     } taken[LOOPS_MOST];
     size_t count = l->rounds.n > 0;
+    GM_FREED struct loop_backs singles = {.v = NULL};
     GM_FREED uint32_t *first_of = malloc(((size_t)l->snapshot->stacks.count + 1) * sizeof *first_of);
     if (first_of == NULL)
         return false;
@@ -378,13 +405,19 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struc
         end = i + without_inner(l, &found->v[i], next - i, steps, first_of);
         const uint32_t first = found->v[i].event, last = found->v[end - 1].event;
         bool is_inside = end - i < ROUNDS_LEAST;
+        if (is_inside && !is_call(l, &found->v[i], first_of) && !GM_VEC_PUSH(&singles, found->v[i]))
+            return false;
         for (size_t k = 0; k < count && !is_inside; k++)
             is_inside = taken[k].first <= last && first <= taken[k].last;
         if (is_inside || last < after || first > before)
             continue;
         taken[count].first = first;
         taken[count++].last = last;
-        for (size_t k = i; k < end; k++)
+        const bool are_layers = is_of_layers(l, &found->v[i], end - i);
+        const uint32_t once = are_layers ? once_between(&singles, first, last) : 0;
+        if (once != 0 && !GM_VEC_PUSH(&l->rounds, once))
+            return false;
+        for (size_t k = i; !are_layers && k < end; k++)
             if (!GM_VEC_PUSH(&l->rounds, found->v[k].event))
                 return false;
     }

@@ -4584,6 +4584,23 @@ class Mistakes(unittest.TestCase):
         self.expect(model(20, 20, 40), "vocabulary-copies", 1500, 3100)  # as many positions as words, in half the bits
         self.expect(model(32, 32), "vocabulary-copies", 1500, 3100)  # of a part of a table, and of all: added to that of lookups
 
+    def test_layers_of_two_steps_are_no_rounds(self):
+        """A function runs them one after the other, in both steps: the outer loop returns once only."""
+        t, lines = Trace(), [[("layer", "net.py", 30 + n), ("network", "net.py", 42), ("<module>", "train.py", 21)] for n in range(4)]
+        for _ in range(12):
+            t.alloc(8, WEIGHTS)
+        for _ in range(2):
+            made = [t.alloc(1, [("<module>", "train.py", 20)])]
+            made += [t.alloc(20 + 4 * n, line) for _ in range(12) for n, line in enumerate(lines)]
+            made.append(t.alloc(1 / 1024, ROOT))
+            grads = []
+            for n, block in enumerate(reversed(made)):
+                t.free(t.alloc(1, AUTOGRAD), block)
+                grads += [t.alloc(8, AUTOGRAD)] if n % 4 == 2 else []
+            t.free(t.alloc(1 / 1024, STEP), *grads)
+        self.expect_none(t, "retain-graph")
+        self.expect(t, "activations-dominate", 700, 1200, "net.py:42")
+
     def test_reference_of_a_step_that_begins_early(self):
         """What a callback lets go of only after the next step began to be counted."""
         def hold(keep):
