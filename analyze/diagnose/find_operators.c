@@ -501,6 +501,16 @@ static bool is_of_layers(struct gm_lives *l, uint64_t size)
     return false;
 }
 
+/* Whether the last of the row and that one, of different stacks, followed each other before: what does so are layers.
+ */
+static bool is_repeated(const uint32_t *row, size_t n, uint32_t stack)
+{
+    size_t i = 0;
+    while (i + 2 < n && (row[i] != row[n - 1] || row[i + 1] != stack))
+        i++;
+    return i + 2 < n && row[n - 1] != stack;
+}
+
 /* Of no code whose name tells: the largest size at the peak, if the forward pass ends in it, of something smaller by
  * `WIDER`, as a projection to all words makes it, twice, and one of the first two gradients is that of one of the
  * largest weights, or of its use in this place; a layer with weights that makes it need not be trained. 0: there is
@@ -510,6 +520,7 @@ static uint64_t wide_end_of(struct gm_lives *l)
     uint64_t size = 0, before = 0, gradient = 0;
     bool is_wide = false, is_ended = false, is_head = false;
     size_t ends = 0, gradients = 0, in_row = 0;
+    uint32_t row[MOST_OF_LOSS]; /* the stacks that made what stands there in a row */
     for (size_t i = 0; i < l->there.n; i++) {
         const uint32_t a = l->there.v[i];
         if (l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size && !is_aside(l, a, size))
@@ -540,9 +551,12 @@ static uint64_t wide_end_of(struct gm_lives *l)
         } else if (is_logits_of(bytes, size)) {
             gradients = 0;
             is_head = is_wide ? is_head : is_call(l, a);
-            is_wide = in_row++ < MOST_OF_LOSS && (is_wide || (before > 0 && before <= size / WIDER));
+            is_wide = is_wide || (before > 0 && before <= size / WIDER);
+            is_wide = is_wide && in_row < MOST_OF_LOSS && !is_repeated(row, in_row, gm_lives_stack(l, a));
+            row[is_wide ? in_row : 0] = gm_lives_stack(l, a);
+            in_row = is_wide ? in_row + 1 : MOST_OF_LOSS;
         } else {
-            is_wide = is_wide && (is_head || bytes <= before);
+            is_wide = is_wide && (is_head || bytes < before);
             in_row = 0;
             before = is_for_good(l, a) ? 0 : bytes;
         }
@@ -1141,7 +1155,8 @@ static const struct gm_rule rules[] = {
          "the layer that made logits, its last (at most 16, where one is less than 3 %, and not where layers with a "
          "weight make as much in several lines); 2, where memory ran out for one of them in the forward pass's loss; "
          "where no name tells of a loss, or what is named so makes less, of the largest size, if the forward pass ends "
-         "in it, but for more than 16 in a row, after something 8 times smaller, and the last layer with weights "
+         "in it, but for more than 16 in a row, or two lines that follow each other twice, after something 8 times "
+         "smaller, and the last layer with weights "
          "makes it, or one of the largest weights has the first gradient, or a part of it, and nothing of that size is "
          "made after it, twice; not where the first two gradients made of it are equally large and none stays, nor its "
          "cast (similarities of a batch with a batch); the saving is that of chunks of an eighth",
