@@ -864,7 +864,8 @@ static const struct gm_rule of_features[] = {
      .when =
          "at least 4 tensors of a round are freed, one after the other, just after the next round has made the same "
          "ones, or, in training, outlive their round although its backward pass has used what was made between "
-         "them, or are made by one line in a call of the model that keeps no graph (as much passes, and backward "
+         "them (then with what their lines leave in other calls), or are made by one line in a call of the model that "
+         "keeps no graph (as much passes, and backward "
          "passes use at most half as many) and are there when 6 large tensors have been made after it, 6 of them, and "
          "hold 1 % of "
          "the peak; in inference also what is freed at once, if it is less than a quarter of what is made, or most "

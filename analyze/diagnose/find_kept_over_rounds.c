@@ -517,16 +517,32 @@ static struct gm_backward *next_backwards(const struct gm_lives *l, const struct
     return passes;
 }
 
-/* What the same lines made is held to the end of a round, too: not freed by the backward pass after it, as far as
- * phases are known. */
+/* [gm_stack_id] Those of which something piles up, and others of their lines, as of an evaluation now and then. NULL:
+ * no memory. */
+static bool *piling_lines(struct gm_lives *l)
+{
+    bool *marked = gm_lives_of_stacks(l, sizeof *marked);
+    for (size_t s = 0; marked != NULL && s < l->snapshot->stacks.count; s++)
+        marked[s] = l->habits[s].piled >= LEAST_ROUNDS;
+    if (marked != NULL)
+        gm_lives_mark_lines(l, marked);
+    return marked;
+}
+
+/* What the same lines made is held to the end of a round, too, or piles up elsewhere: not freed by the backward pass
+ * after it, as far as phases are known. */
 static void add_held(struct gm_case *c, struct gm_set *set)
 {
-    const struct gm_lives *l = c->lives;
+    struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
     struct gm_set held = {.v = NULL};
-    for (size_t a = 0; a < h->allocation_count; a++) {
+    GM_FREED bool *piles = piling_lines(l);
+    for (size_t a = 0; piles != NULL && a < h->allocation_count; a++) {
         const struct gm_habit *habit = &l->habits[gm_lives_stack(l, a)];
-        if (l->kinds[a] == 0 && gm_is_of_round(l, a) && (habit->piled >= LEAST_ROUNDS || habit->stale >= LEAST_STALE) &&
+        const bool is_stale = habit->stale >= LEAST_STALE, is_pile = piles[gm_lives_stack(l, a)];
+        const bool is_elsewhere = habit->piled < LEAST_ROUNDS && !is_stale &&
+                                  (l->kinds[a] == PILED || h->freed[a] == GM_NEVER); /* nor in the set */
+        if ((l->kinds[a] == 0 || is_elsewhere) && gm_is_of_round(l, a) && (is_pile || is_stale) &&
             !gm_lives_goes_in_backward(l, a))
             gm_set_end(&held, a, GM_REMEDY_NEVER);
     }
@@ -579,6 +595,31 @@ static bool are_in_graph(const struct gm_lives *l, const struct gm_set *set, uin
     return look_beside(l, set, l->kinds, kind).used >= bytes;
 }
 
+/* Whether a backward pass gives up something that the same call of a model makes. */
+static bool is_call_used(const struct gm_lives *l, uint32_t stack)
+{
+    const uint64_t call = gm_lives_module_call(l, stack, 1);
+    bool is_used = call == 0;
+    for (size_t a = 0; a < l->h->allocation_count && !is_used; a++)
+        is_used = gm_lives_goes_in_backward(l, a) && gm_lives_module_call(l, gm_lives_stack(l, a), 1) == call;
+    return is_used;
+}
+
+/* What calls without a graph make, as in an evaluation, is done with soon; or all of it. */
+static void go_soon(const struct gm_lives *l, struct gm_set *set, bool is_all)
+{
+    enum { USED = 1, NOT_USED };
+    GM_FREED uint8_t *calls = gm_lives_of_stacks(l, sizeof *calls);
+    for (size_t i = 0; calls != NULL && i < set->n; i++) {
+        uint8_t *call = &calls[gm_lives_stack(l, set->v[i].allocation)];
+        *call = *call != 0                                                            ? *call
+                : !is_all && is_call_used(l, gm_lives_stack(l, set->v[i].allocation)) ? USED
+                                                                                      : NOT_USED;
+        if (*call == NOT_USED)
+            set->v[i].gone = gm_lives_after_others(l, set->v[i].allocation, 2);
+    }
+}
+
 void gm_kept_features(struct gm_case *c, struct gm_set *set)
 {
     for (uint8_t kind = PILED; kind >= STALE; kind--) {
@@ -587,11 +628,10 @@ void gm_kept_features(struct gm_case *c, struct gm_set *set)
             continue;
         add_held(c, set);
         GM_SORT(set->v, set->n, by_allocation);
-        if (kind == PILED || are_in_graph(c->lives, set, kind))
+        const bool is_graph = kind == PILED || are_in_graph(c->lives, set, kind);
+        if (is_graph)
             gm_go_with_backward(c, set);
-        else
-            for (size_t i = 0; i < set->n; i++)
-                set->v[i].gone = gm_lives_after_others(c->lives, set->v[i].allocation, 2);
+        go_soon(c->lives, set, !is_graph);
         return;
     }
     set->n = 0;

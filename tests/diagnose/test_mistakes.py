@@ -4882,6 +4882,33 @@ class Mistakes(unittest.TestCase):
         self.expect_none(trained(20, False), "loss-keeps-graph")
         self.expect(trained(15, True), "loss-keeps-graph", 200, 360, "train.py:16")
 
+    def test_features_of_steps_and_of_evaluations(self):
+        """A list has what the blocks made in each step, and, now and then, in passes of an evaluation, of which each ends in a
+        loss: none waits for a backward pass. What these hold could go before the step begins."""
+        held = []
+        line, call = [("forward", "net.py", 30), FORWARD[1]], [("evaluate", "train.py", 52), ("<module>", "train.py", 18)]
+
+        def evaluate(t):
+            for _ in range(3):
+                passing = [t.alloc(2, [("evaluate", "train.py", 51), ("<module>", "train.py", 18)])]
+                for _ in range(6):
+                    before, passing = passing, [t.alloc(12, [("forward", "net.py", n), FORWARD[1], *call]) for n in (31, 32)]
+                    t.alloc(8, [*line, *call])
+                    t.free(*before)
+                t.free(*passing, t.alloc(4 / MIB, [("evaluate", "train.py", 53), ("<module>", "train.py", 18)]))
+
+        def forward(t, r):
+            if r in (2, 5):
+                evaluate(t)
+            for _ in range(6):
+                t.alloc(8, [*line, FORWARD[2]])
+                held.append(t.alloc(24, FORWARD))
+            t.free(t.alloc(4 / MIB, [("<module>", "train.py", 21)]))
+            return []
+        t = train(7, forward, gives_up(held), weights=1, width=8)
+        self.expect(t, "hooks-keep-features", 560, 680, "net.py:30")
+        self.expect_none(t, "loss-keeps-graph")
+
 
 def load_tests(loader, tests, pattern):
     """With GM_SAMPLE=N, one in N / 3: sanitizers look at every second one."""
