@@ -476,7 +476,7 @@ def fnv(data):
 def check_resume(folder):
     """Killed in the middle: nothing half-made, and the next run reads only what was not finished."""
     job, results = f"{folder}/long", f"{folder}/long_results"
-    for ranks in (80, 300):  # where a program takes its time, some do
+    for ranks in (40, 80, 300):  # where a program takes its time, some do
         write_long(job, ranks)
         begun = time.monotonic()
         want = run(PROGRAM, "-n", "x", "-j", "1", job).bytes_without_time()
