@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const struct gm_theme *const themes[] = {
-    &gm_theme_gradients, &gm_theme_streams,  &gm_theme_pins,     &gm_theme_inference, &gm_theme_operators,
+    &gm_theme_gradients, &gm_theme_streams,  &gm_theme_pins,     &gm_theme_operators, &gm_theme_inference,
     &gm_theme_weights,   &gm_theme_kept,     &gm_theme_features, &gm_theme_odd,       &gm_theme_run,
     &gm_theme_training,  &gm_theme_file,     &gm_theme_oom,      &gm_theme_cache,     &gm_theme_allocator,
     &gm_theme_peak,      &gm_theme_settings, &gm_theme_healthy};

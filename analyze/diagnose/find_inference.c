@@ -390,16 +390,21 @@ static bool collect_graphs(const struct gm_lives *l, struct gm_set *set, bool ma
     return are_graphs;
 }
 
+void gm_unused_graphs(struct gm_case *c, struct gm_set *set)
+{
+    ask_what_goes_on(c);
+    if (!gm_case_may_accuse(c, may_go_at_once) || !collect_graphs(c->lives, set, false))
+        set->n = 0;
+    if (set->n == 0) {
+        gm_case_free_set(c, set);
+        gm_unused_passes(c, set);
+    }
+}
+
 static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_set set = {.v = NULL};
-    ask_what_goes_on(c);
-    if (!gm_case_may_accuse(c, may_go_at_once) || !collect_graphs(c->lives, &set, false))
-        set.n = 0;
-    if (set.n == 0) {
-        gm_case_free_set(c, &set);
-        gm_unused_passes(c, &set);
-    }
+    gm_unused_graphs(c, &set);
     const char *caller = gm_lives_caller(c->lives, &set, true);
     struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,

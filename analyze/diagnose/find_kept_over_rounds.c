@@ -31,7 +31,8 @@ enum {
     OF_BRANCH = 2,      /* or of twice as many where another branch of its forward pass was used */
     DENSE = 4,          /* one of five that are made is there later, or more */
     SUM_BYTES = 4,      /* of losses; counts of what was right are integers, of eight */
-    NO_NUMBER = GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_OPTIMIZER | GM_BY_MODULE /* what they make is no sum of losses */
+    NO_NUMBER = GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_OPTIMIZER | GM_BY_MODULE |
+                GM_BY_TORCH /* make no sum of losses, but a scale of gradients */
 };
 
 enum { LEFT = 1, STALE = 2, PILED = 3 }; /* LEFT: for one more round, however long in it */
@@ -189,7 +190,8 @@ static struct beside look_beside(const struct gm_lives *l, const struct gm_set *
 {
     const struct gm_history *h = l->h;
     struct beside all = {.kept = 0}, call = {.kept = 0};
-    uint64_t largest = 0, now = 0;
+    uint64_t largest = 0, now = 0, of = 0,
+             tail = 0; /* of that: the call of the last of the set; of call.later: in it */
     uint32_t round = 0;
     size_t i = 0;
     bool is_open = false, is_of_modules = false;
@@ -203,10 +205,9 @@ static struct beside look_beside(const struct gm_lives *l, const struct gm_set *
         const bool is_large = gm_requested(h, a) >= largest / TELLING;
         const uint64_t in = is_backward ? 0 : gm_lives_module_call(l, gm_lives_stack(l, a), 1);
         const bool is_new = is_backward || gm_lives_round(l, e + 1) != round;
-        const bool is_other = in != 0 && in != now;
-        all.ended += is_open && is_backward ? call.later : 0;
-        is_open &= !is_new && !(is_other && kind == PILED); /* as of an evaluation before training */
-        if (is_new || is_other)
+        all.ended += is_open && is_backward ? (kind == PILED ? tail : call.later) : 0;
+        is_open &= !is_new;
+        if (is_new || (in != 0 && in != now))
             end_call(&all, &call);
         round = gm_lives_round(l, e + 1);
         now = in != 0 ? in : now;
@@ -219,8 +220,12 @@ static struct beside look_beside(const struct gm_lives *l, const struct gm_set *
             call.between += is_open && is_large ? call.open : 0;
             call.open = is_large ? 0 : call.open;
             is_open |= is_large && !is_input;
+            of = in;
+            tail = 0;
         } else if (!is_backward && kinds[a] == 0) {
+            const uint64_t before = call.later;
             note_other(l, a, is_large, is_open, &call);
+            tail += in != 0 && in == of ? call.later - before : 0;
         }
         call.later = is_open ? call.later : 0;
         call.open = is_open ? call.open : 0;
@@ -256,6 +261,7 @@ struct spread {
     size_t stacks;        /* that have a part worth a word */
     size_t of_modules;    /* stacks in modules, where something is trained: what one makes the next one reads */
     size_t blocks, most_blocks, module_blocks;
+    size_t computed; /* that are no inputs */
     uint32_t most_rounds;
 };
 
@@ -292,6 +298,7 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
         spread->blocks += is_large;
         spread->most_blocks += is_large && gm_lives_stack(l, a) == most;
         spread->module_blocks += is_large && (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
+        spread->computed += is_large && !is_set_up(l, a);
     }
 }
 
@@ -346,6 +353,23 @@ static uint32_t number_of(const struct gm_lives *l, const struct gm_set *set)
     return votes != NULL && votes[most] >= LEAST_STALE ? most : 0;
 }
 
+/* Whether what that stack makes is what a backward pass begins with, mostly, which uses up its graph; also of none. */
+static bool starts_backward(const struct gm_lives *l, uint32_t number)
+{
+    size_t n = 0, starts = 0;
+    for (size_t a = 0; number != 0 && a < l->h->allocation_count; a++) {
+        if (gm_lives_stack(l, a) != number || l->kinds[a] < STALE)
+            continue;
+        uint32_t next = gm_next_made(l->h, l->h->born[a]);
+        while (next < l->h->count && !gm_lives_is_of_engine(l, gm_made_by(l->h, next)) &&
+               (gm_lives_by(l, gm_made_by(l->h, next)) & GM_BY_MODULE) == 0)
+            next = gm_next_made(l->h, next + 1);
+        n++;
+        starts += next < l->h->count && gm_lives_is_of_engine(l, gm_made_by(l->h, next));
+    }
+    return 2 * starts >= n;
+}
+
 /* What a set is: tensors that a variable or a list holds, graphs, outputs of layers that a hook holds. A graph may be
  * the branch that ends in a number that is held: what passes before it begins says nothing. */
 enum shape { SINGLE, GRAPH, FEATURES };
@@ -354,12 +378,14 @@ static enum shape shape_of(const struct gm_lives *l, const struct gm_set *set, c
                            const uint8_t *kinds, uint8_t kind)
 {
     const struct beside beside = look_beside(l, set, kinds, kind);
-    const bool is_branch = kind == PILED && l->has_backward && (sum_of(l, set) != 0 || number_of(l, set) != 0);
+    const bool is_branch =
+        kind == PILED && l->has_backward && (sum_of(l, set) != 0 || !starts_backward(l, number_of(l, set)));
     const bool are_few = kind == STALE && spread->blocks < GM_LEAST_FEATURES * (size_t)spread->most_rounds;
-    if (beside.used + (are_few || is_branch ? beside.ended : 0) <
+    if (beside.used + (are_few || (kind == PILED && !is_branch) ? beside.ended : 0) <
             spread->bytes * (is_branch ? OF_BRANCH : 1) / CONSUMED &&
         beside.kept * DENSE >= (is_branch ? beside.between : beside.passing) && is_graph(spread) &&
-        (l->has_backward ? spread->module_blocks > 0 || !gm_lives_has_modules(l) : kind == PILED))
+        (kind == PILED ? spread->computed > 0
+                       : l->has_backward && (spread->module_blocks > 0 || !gm_lives_has_modules(l))))
         return GRAPH;
     return gm_max(spread->module_blocks, kind == PILED ? 0 : spread->most_blocks) >=
                        GM_LEAST_FEATURES * (size_t)spread->most_rounds &&
@@ -595,29 +621,35 @@ static bool are_in_graph(const struct gm_lives *l, const struct gm_set *set, uin
     return look_beside(l, set, l->kinds, kind).used >= bytes;
 }
 
-/* Whether a backward pass gives up something that the same call of a model makes. */
-static bool is_call_used(const struct gm_lives *l, uint32_t stack)
+bool *gm_calls_without_graph(const struct gm_lives *l)
 {
-    const uint64_t call = gm_lives_module_call(l, stack, 1);
-    bool is_used = call == 0;
-    for (size_t a = 0; a < l->h->allocation_count && !is_used; a++)
-        is_used = gm_lives_goes_in_backward(l, a) && gm_lives_module_call(l, gm_lives_stack(l, a), 1) == call;
-    return is_used;
+    enum { CALLS = 64 /* lines that call a model; of more nothing is told */ };
+    uint64_t used[CALLS];
+    size_t n = 0, k = 0;
+    bool *are = gm_lives_of_stacks(l, sizeof *are);
+    for (size_t a = 0; are != NULL && a < l->h->allocation_count && n < CALLS; a++) {
+        const uint64_t call = gm_lives_goes_in_backward(l, a) ? gm_lives_module_call(l, gm_lives_stack(l, a), 1) : 0;
+        for (k = 0; k < n && used[k] != call; k++)
+            ;
+        if (call != 0 && k == n)
+            used[n++] = call;
+    }
+    for (uint32_t s = 0; are != NULL && n < CALLS && s < l->snapshot->stacks.count; s++) {
+        const uint64_t call = gm_lives_module_call(l, s, 1);
+        for (k = 0; k < n && used[k] != call; k++)
+            ;
+        are[s] = call != 0 && k == n;
+    }
+    return are;
 }
 
-/* What calls without a graph make, as in an evaluation, is done with soon; or all of it. */
+/* What calls without a graph make is done with soon; or all of it. */
 static void go_soon(const struct gm_lives *l, struct gm_set *set, bool is_all)
 {
-    enum { USED = 1, NOT_USED };
-    GM_FREED uint8_t *calls = gm_lives_of_stacks(l, sizeof *calls);
-    for (size_t i = 0; calls != NULL && i < set->n; i++) {
-        uint8_t *call = &calls[gm_lives_stack(l, set->v[i].allocation)];
-        *call = *call != 0                                                            ? *call
-                : !is_all && is_call_used(l, gm_lives_stack(l, set->v[i].allocation)) ? USED
-                                                                                      : NOT_USED;
-        if (*call == NOT_USED)
+    GM_FREED bool *are = gm_calls_without_graph(l);
+    for (size_t i = 0; are != NULL && i < set->n; i++)
+        if (is_all || are[gm_lives_stack(l, set->v[i].allocation)])
             set->v[i].gone = gm_lives_after_others(l, set->v[i].allocation, 2);
-    }
 }
 
 void gm_kept_features(struct gm_case *c, struct gm_set *set)
@@ -885,13 +917,12 @@ static const struct gm_rule rules[] = {
              "later, or two at the end, and no backward pass gives it up, of at least 3 rounds, or is left in as many "
              "bytes by each of 3 that all train, "
              "and, with what is older, holds 1 % of the peak; by several stacks, or by 3 a round of which one stack "
-             "makes 2, or by 2 of modules in a run that trains, where modules make some of it, if there are any; if "
-             "that is a fifth of what the same calls of the model "
-             "made (in "
-             "training, where a number made after it is held, too: a fifth of what they made from its first to its "
-             "last), and backward passes use little between, or then until they begin. Info: at least 3 forward "
-             "passes, each with a loss, are "
-             "there at the peak, and no backward pass since has used what they made before it",
+             "makes 2, or by 2 of modules in a run that trains, not of inputs alone; if that is a fifth of what the "
+             "same calls of the model made (in training, where a number made after it is held, too, which no backward "
+             "pass begins with: a fifth of what they made from its first to its last), and backward passes use little "
+             "between, or, without such a number, of what that call makes after it. Info: at least 3 forward passes, "
+             "each with a loss, are there at the peak, and no backward pass since has used what they made before it, "
+             "but one does later, or none came",
      .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
     {.id = "tensors-in-a-list",
      .grows = true,

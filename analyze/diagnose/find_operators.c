@@ -2,6 +2,7 @@
  *
  * What single operators make: scores of attention, copies of logits, casts of weights, blocks that wait for a stream.
  */
+#include "analyze/diagnose/kept.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
@@ -673,7 +674,7 @@ static void find_size(struct logits *f, struct gm_lives *l, uint64_t refused)
 }
 
 /* Behind the layer that made logits, if no later one runs, what comes before the loss may copy them, too. */
-static void count_copies(struct logits *f, const struct gm_lives *l, const bool *is_layer)
+static void count_copies(struct logits *f, const struct gm_lives *l, const bool *is_layer, const bool *is_unused)
 {
     const uint32_t round = gm_lives_round(l, l->peak);
     size_t behind = 0;
@@ -688,7 +689,7 @@ static void count_copies(struct logits *f, const struct gm_lives *l, const bool 
         } else if (is_forward && is_behind && is_alike) {
             behind += gm_lives_at_peak(l, a);
         }
-        if (is_alike && gm_lives_at_peak(l, a) && !is_for_good(l, a) && l->taken[a] != GM_TAKEN) {
+        if (is_alike && gm_lives_at_peak(l, a) && !is_for_good(l, a) && !is_unused[a]) {
             f->copies++;
             f->of_loss += !f->is_named || (gm_lives_by(l, a) & GM_BY_LOSS) != 0;
             f->of_forward += is_forward;
@@ -705,6 +706,19 @@ static bool are_many(const struct logits *f, const struct gm_lives *l, size_t le
            gm_is_share(f->copies * f->size, l->at_peak, (double)least * LEAST_LOGITS) && !is_of_pairs(l, f->size);
 }
 
+/* [allocation] What a training run makes for no backward pass, as an evaluation without inference_mode: its logits go
+ * with all of its graph. */
+static void mark_unused(struct gm_case *c, bool *is_unused)
+{
+    struct gm_set unused = {.v = NULL};
+    GM_FREED bool *are_of_none = gm_calls_without_graph(c->lives);
+    if (c->lives->has_backward)
+        gm_unused_graphs(c, &unused);
+    for (size_t i = 0; are_of_none != NULL && i < unused.n; i++)
+        is_unused[unused.v[i].allocation] = are_of_none[gm_lives_stack(c->lives, unused.v[i].allocation)];
+    gm_case_free_set(c, &unused);
+}
+
 static void find_logits(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -713,6 +727,8 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     struct logits found = {.copies = refused > 0, .of_forward = refused > 0, .of_loss = refused > 0};
     GM_FREED bool *makes = gm_lives_of_stacks(l, sizeof *makes);
     GM_FREED bool *is_layer = gm_lives_of_stacks(l, sizeof *is_layer);
+    GM_FREED bool *is_unused = gm_lives_scratch(l, l->h->allocation_count + 1, sizeof *is_unused);
+    const struct logits none = found;
     if (c->failed)
         return;
     find_size(&found, c->lives, refused);
@@ -720,14 +736,19 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
         return;
     if (found.is_named)
         mark_layers(l, found.size, is_layer);
-    count_copies(&found, l, is_layer);
-    if (!are_many(&found, l, refused > 0 ? PLAIN : COPIES))
-        return;
+    for (int with_all = 1; with_all >= 0; with_all--) {
+        if (!with_all)
+            mark_unused(c, is_unused);
+        found = (struct logits){found.size, found.is_named, none.copies, none.of_forward, none.of_loss};
+        count_copies(&found, l, is_layer, is_unused);
+        if (!are_many(&found, l, refused > 0 ? PLAIN : COPIES))
+            return;
+    }
     for (size_t i = 0; i < l->snapshot->stacks.count; i++)
         makes[i] = (l->by[i] & GM_BY_NOBODY) == 0 && !is_layer[i];
     GM_FREED uint64_t *sizes = sizes_of_rounds(c->lives, found.size, is_logits_of, makes);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        if (l->h->born[a] > 0 && !is_for_good(l, a) && l->taken[a] != GM_TAKEN && !is_layer[gm_lives_stack(l, a)] &&
+        if (l->h->born[a] > 0 && !is_for_good(l, a) && !is_unused[a] && !is_layer[gm_lives_stack(l, a)] &&
             is_logits_of(gm_requested(l->h, a), sizes[gm_lives_round(l, l->h->born[a])]))
             gm_set_shrink(&set, a, gm_requested(l->h, a) / CHUNKS);
     struct gm_finding *f =

@@ -29,6 +29,11 @@ uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set);
 void gm_find_sum(struct gm_case *c, const struct gm_rule *rule);
 /* The same, if no backward pass ever uses what those keep that are there at the peak. */
 void gm_unused_passes(struct gm_case *c, struct gm_set *set);
+/* find_inference.c: those, and graphs that no backward pass uses and that go at once. */
+void gm_unused_graphs(struct gm_case *c, struct gm_set *set);
+/* [gm_stack_id] Stacks of a call of a model of whose making no backward pass gives up anything, as an evaluation's; the
+ * caller frees them. NULL: no memory. */
+bool *gm_calls_without_graph(const struct gm_lives *l);
 /* Something is collected in a loop inside of a round: a rollout. Each would go when the next one is made. */
 void gm_find_collected(struct gm_case *c, const struct gm_rule *rule);
 /* Graphs that stay in their own round: what backward() has used is there while another forward pass runs. */

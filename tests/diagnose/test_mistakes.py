@@ -4834,8 +4834,9 @@ class Mistakes(unittest.TestCase):
         self.assertNotIn("retain-graph", told)
 
     def test_pairs_of_a_data_set_are_no_graph(self):
-        """An image and its mask, which a data set keeps on the device: no module made them."""
-        pair = [[("__getitem__", "data.py", line), ("<module>", "train.py", 19)] for line in (30, 31)]
+        """An image and its mask, which a data set keeps on the device as its loader asks for them."""
+        loader = [("__next__", TORCH + "utils/data/dataloader.py", 9), ("<module>", "train.py", 19)]
+        pair = [[("__getitem__", "data.py", line), *loader] for line in (30, 31)]
         t = train(8, in_forward=lambda t, r: [t.alloc(mib, at) for mib, at in zip((11, 9), pair)] and [])
         self.expect(t, "tensors-in-a-list", 90, 170, "data.py:30")
         self.expect_none(t, "loss-keeps-graph")
@@ -4877,7 +4878,9 @@ class Mistakes(unittest.TestCase):
                 loss.append(number or t.alloc(4 / MIB, [("<module>", "train.py", 21)]))
                 t.free(*(loss[-2:-1] if not is_sum else []))
                 return []
-            return train(6, forward, gives_up(held), width=8)
+            t = Trace()
+            t.alloc(32, WEIGHTS)
+            return train(6, forward, gives_up(held), weights=0, t=t)
         self.expect(trained(20, False), "hooks-keep-features", 200, 360, "net.py:60")
         self.expect_none(trained(20, False), "loss-keeps-graph")
         self.expect(trained(15, True), "loss-keeps-graph", 200, 360, "train.py:16")
