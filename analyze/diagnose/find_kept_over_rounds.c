@@ -22,7 +22,7 @@ enum {
     MANY_STACKS = 8,      /* where nothing is trained: results are of fewer, a graph is not */
     A_FEW_NUMBERS = 4096, /* bytes of each result: more are no numbers */
     GRAPH_BLOCKS = 3,     /* in a round, of them */
-    GRAPH_ALIKE = 2,      /* of one stack: of a graph; fewer are single tensors */
+    GRAPH_ALIKE = 2,      /* of one stack, and about as large: of a graph; fewer are single tensors */
     GRAPH_STACKS = 2,     /* with a part of its bytes each */
     GRAPH_PART = 10,
     GRAPH_SMALL = 1000, /* parts of its bytes */
@@ -272,11 +272,13 @@ static bool is_graph(const struct spread *spread)
             (spread->stacks >= GRAPH_STACKS || spread->most_blocks >= GRAPH_ALIKE * (size_t)spread->most_rounds));
 }
 
-static void spread_out(const struct gm_lives *l, const struct gm_set *set, const struct gm_habit *habits, uint8_t kind,
-                       uint64_t *bytes, struct spread *spread)
+static void spread_out(const struct gm_lives *l, const struct gm_set *set, uint8_t kind, uint64_t *bytes,
+                       struct spread *spread)
 {
     const struct gm_history *h = l->h;
     uint32_t most = 0;
+    uint64_t largest = 0; /* of that stack */
+    uint32_t round = GM_NEVER;
     *spread = (struct spread){.blocks = 0};
     const bool is_trained = kind == PILED && l->has_backward;
     for (size_t i = 0; i < set->n; i++) {
@@ -291,12 +293,18 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
         spread->of_modules +=
             is_trained && (l->by[s] & GM_BY_MODULE) != 0 && bytes[s] >= spread->bytes / GRAPH_SMALL && bytes[s] > 0;
     }
-    spread->most_rounds = kind == STALE ? habits[most].stale : habits[most].piled;
+    for (size_t i = 0; i < set->n; i++)
+        if (gm_lives_stack(l, set->v[i].allocation) == most) {
+            const uint32_t of = gm_lives_round_of(l, set->v[i].allocation);
+            largest = gm_max(largest, gm_requested(h, set->v[i].allocation));
+            spread->most_rounds += of != round;
+            round = of;
+        }
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
         const bool is_large = gm_requested(h, a) >= l->at_peak / 10000;
         spread->blocks += is_large;
-        spread->most_blocks += is_large && gm_lives_stack(l, a) == most;
+        spread->most_blocks += is_large && gm_lives_stack(l, a) == most && gm_requested(h, a) >= largest / 2;
         spread->module_blocks += is_large && (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
         spread->computed += is_large && !is_set_up(l, a);
     }
@@ -409,7 +417,7 @@ static enum shape collect(const struct gm_lives *l, const uint8_t *kinds, const 
             gm_set_end(set, a, gm_lives_round_end(l, gm_lives_round(l, h->born[a])));
     }
     if (set->n > 0)
-        spread_out(l, set, habits, kind, bytes, &spread);
+        spread_out(l, set, kind, bytes, &spread);
     return set->n == 0 ? SINGLE : shape_of(l, set, &spread, kinds, kind);
 }
 
@@ -917,7 +925,8 @@ static const struct gm_rule rules[] = {
              "later, or two at the end, and no backward pass gives it up, of at least 3 rounds, or is left in as many "
              "bytes by each of 3 that all train, "
              "and, with what is older, holds 1 % of the peak; by several stacks, or by 3 a round of which one stack "
-             "makes 2, or by 2 of modules in a run that trains, not of inputs alone; if that is a fifth of what the "
+             "makes 2 that are about as large, or by 2 of modules in a run that trains, not of inputs alone; if that "
+             "is a fifth of what the "
              "same calls of the model made (in training, where a number made after it is held, too, which no backward "
              "pass begins with: a fifth of what they made from its first to its last), and backward passes use little "
              "between, or, without such a number, of what that call makes after it. Info: at least 3 forward passes, "

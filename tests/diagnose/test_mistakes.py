@@ -3419,6 +3419,20 @@ class Mistakes(unittest.TestCase):
             self.expect_none(world(True), name)
         self.expect_none(world(False), "retain-graph")
 
+    def test_outputs_of_several_scales_in_a_list_are_no_graph(self):
+        """A detector's three maps, made by one line, each a quarter as large as the one before."""
+        def detector(keeps):
+            kept, head = [], [("forward", "yolo.py", 97), FORWARD[1], ("forward", "yolo.py", 168), *FORWARD[1:]]
+
+            def heads(t, r):
+                maps = [t.alloc(mib, head) for mib in (48, 12, 3)]
+                kept.extend(maps if keeps else [])
+                return [] if keeps else maps
+            return train(8, lambda t, r: [t.alloc(40, FORWARD) for _ in range(6)], heads)
+        self.expect(detector(True), "tensors-in-a-list", 300, 460, "yolo.py:97")
+        self.expect_none(detector(True), "loss-keeps-graph")
+        self.expect_none(detector(False), "tensors-in-a-list")
+
     def test_backward_passes_of_one_graph_in_a_row_are_no_second_graph(self):
         """One for each task: each has gradients of its own, which the program keeps."""
         def tasks(keeps):
