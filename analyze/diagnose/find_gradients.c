@@ -624,8 +624,9 @@ static void find_idle_buckets(struct gm_case *c, const struct gm_rule *rule)
 struct second_graph {
     struct gm_set set;
     uint64_t kept, gradients;
-    uint64_t first;  /* bytes of what forward passes kept for it: of graphs that are merely held, nearly all */
-    uint32_t walked; /* the last event of the pass before */
+    uint64_t first;       /* bytes of what forward passes kept for it: of graphs that are merely held, nearly all */
+    uint32_t walked;      /* the last event of the pass before */
+    bool is_of_transform; /* of torch.func, whose pass always has a graph of itself */
 };
 
 static bool is_on_the_way(const struct gm_lives *l, size_t a)
@@ -685,7 +686,7 @@ static void add_pass(struct second_graph *g, const struct gm_lives *l, struct gm
     const size_t before = g->set.n;
     const uint32_t next = gm_next_made(l->h, last + 1) + 1; /* what it frees last may go after the last that it makes */
     uint64_t kept = 0;
-    if (l->has_oom && next > l->h->count) /* it did not come to its end */
+    if ((l->has_oom && next > l->h->count) /* it did not come to its end */ || g->is_of_transform)
         return;
     gm_sizes_begin_anew(parameters);
     for (uint32_t e = from; e <= last; e++) {
@@ -726,6 +727,8 @@ static struct second_graph look_for_second_graph(const struct gm_lives *l)
         const bool is_next = is_backward && (gm_lives_by(l, a) & GM_BY_ROOT) != 0; /* right after another */
         if ((!is_backward || is_next) && from != GM_NEVER)
             add_pass(&graph, l, &parameters, from, last);
+        if (is_one && (gm_lives_by(l, a) & GM_BY_ROOT) != 0)
+            graph.is_of_transform = (gm_lives_by(l, a) & GM_BY_FUNCTION) != 0;
         from = !is_backward ? GM_NEVER : from == GM_NEVER || is_next ? e : from;
         last = e;
     }
@@ -989,7 +992,9 @@ static const struct gm_rule rules[] = {
      .when =
          "what a backward pass makes beside gradients, at least a quarter of their bytes and of what forward passes "
          "kept for it, is there after it, and holds 1 % of the peak; so is half of what the forward pass kept for it, "
-         "which counts, too; and no later backward pass gives it up piece by piece",
+         "which counts, too; no later backward pass gives it up piece by piece, and it was not asked for by "
+         "torch.func, "
+         "whose transforms always keep it",
      .what_to_do = "`loss.backward()` without `create_graph=True`"},
     {.id = "frozen-gradients",
      .title = "Gradients of parameters that are not trained",

@@ -166,6 +166,12 @@ class Mistakes(unittest.TestCase):
     def test_headline(self):
         self.assertRegex(diagnosed(second_graph())["Do this"], r"^no create_graph=True, saves 1\d\d\.\d MiB, .*: <module>  train\.py:22")
 
+    def test_graph_of_a_transform(self):
+        """torch.func keeps one of each pass, and nobody can leave it out."""
+        t, func = second_graph(), {"name": "_autograd_grad", "filename": TORCH + "_functorch/eager_transforms.py", "line": 177}
+        t.frames_of = lambda frames: frames[:1] + [func] + frames[1:] if frames and frames[0]["name"] == "_make_grads" else frames
+        self.expect_none(t, "create-graph")
+
     def test_headline_names_what_saves_more(self):
         self.assertRegex(diagnosed(second_graph(12, 12))["Do this"], r"^no create_graph=True saves \d+\.\d+ MiB; by choice optimizer states on the host "
                          r"256\.0 MiB, price: time: <module>  train\.py:22")
