@@ -2,6 +2,7 @@
 #include "analyze/allocator/conf.h"
 
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/ascii.h"
 #include "analyze/base/closest.h"
 #include "analyze/base/size.h"
 
@@ -36,11 +37,6 @@ struct parser {
     struct gm_error *err;
 };
 
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static bool is_mark(char c)
 {
     return c == ',' || c == ':' || c == '[' || c == ']';
@@ -50,7 +46,7 @@ static enum gm_status split(struct parser *p, const char *text, size_t length)
 {
     size_t n = 0;
     for (size_t i = 0; i < length; i++) {
-        if (is_blank(text[i]))
+        if (gm_is_blank(text[i]))
             continue;
         if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
             return gm_fail(p->err, GM_E_USAGE, i, "allocator settings: a control character");

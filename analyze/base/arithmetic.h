@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums and roundings of numbers that a file states: they stop at the largest number instead of wrapping.
+ * Sums and roundings of numbers that a file states: they stop at the largest number instead of wrapping, but for those
+ * that say so.
  */
 #pragma once
 
@@ -45,6 +46,22 @@ static inline uint64_t gm_sat_sub(uint64_t a, uint64_t b)
 static inline uint64_t gm_gap(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : b - a;
+}
+
+/* a + b and a - b, wrapping. */
+static inline int64_t gm_wrap_add(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+static inline int64_t gm_wrap_sub(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+/* How far a number is from 0. */
+static inline uint64_t gm_magnitude(int64_t a)
+{
+    return a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
 }
 
 /* a - b between -INT64_MAX and INT64_MAX. */

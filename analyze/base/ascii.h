@@ -30,6 +30,12 @@ static inline bool gm_is_letter(char c)
     return gm_is_upper(c) || gm_is_lower(c);
 }
 
+/* As isspace(). */
+static inline bool gm_is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 /* One that stands for itself, in one column: a letter, a digit, a sign, a blank. */
 static inline bool gm_is_printable(char c)
 {

@@ -206,17 +206,12 @@ static void add_word(struct gm_text *out, const char *w, size_t n, bool is_first
     gm_text_add_bytes(out, w + to, n - to);
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static void add_prose(struct gm_text *out, const char *s, bool begins_line)
 {
     bool is_first = true;
     for (size_t i = 0; s[i] != '\0';) {
         size_t n = 0;
-        while (s[i + n] != '\0' && !is_blank(s[i + n]))
+        while (s[i + n] != '\0' && !gm_is_blank(s[i + n]))
             n++;
         if (n == 0) {
             i++;

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/formats/pickle_ops.h"
 
+#include "analyze/base/ascii.h"
 #include "analyze/base/utf8.h"
 
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_digit(unsigned char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static int hex_digit(unsigned char c)
 {
-    if (is_digit(c))
+    if (gm_is_digit((char)c))
         return c - '0';
     if (c >= 'a' && c <= 'f')
         return c - 'a' + 10;
@@ -27,7 +23,7 @@ static bool parse_digits(const unsigned char *s, size_t n, uint64_t *value, bool
     *value = 0;
     *fits = true;
     for (size_t i = 0; i < n; i++) {
-        if (!is_digit(s[i]))
+        if (!gm_is_digit((char)s[i]))
             return false;
         uint64_t digit = (uint64_t)(s[i] - '0');
         if (*value > (UINT64_MAX - digit) / 10)
@@ -76,7 +72,7 @@ bool gm_pickle_text_real(const unsigned char *s, size_t n, double *value)
     if (n == 0 || n >= sizeof text)
         return false;
     for (size_t i = 0; i < n; i++) { /* no blanks, no hexadecimal: what repr() writes */
-        if (!is_digit(s[i]) && strchr("+-.einfa", s[i]) == NULL)
+        if (!gm_is_digit((char)s[i]) && strchr("+-.einfa", s[i]) == NULL)
             return false;
         text[i] = (char)s[i];
     }

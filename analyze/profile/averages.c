@@ -15,6 +15,7 @@
 #include "analyze/base/freed.h"
 #include "analyze/profile/profile_pass.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/ascii.h"
 #include "analyze/base/bisect.h"
 #include "analyze/base/intern.h"
@@ -65,17 +66,6 @@ struct averages {
     struct gm_stack_text text;
     size_t first; /* of memory: of the operator before */
 };
-
-/* a + b and a - b; what a file says may wrap. */
-static int64_t plus(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
-static int64_t less(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a - (uint64_t)b);
-}
 
 static struct gm_operator_sums combine(struct gm_operator_sums a, struct gm_operator_sums b,
                                        int64_t (*each)(int64_t, int64_t))
@@ -135,8 +125,8 @@ static struct gm_operator_sums measure(struct averages *w, const struct gm_profi
         w->covered[first]++;
         w->covered[last]--;
     }
-    return (struct gm_operator_sums){.host_bytes = less((int64_t)w->host[last], (int64_t)w->host[first]),
-                                     .device_bytes = less((int64_t)w->device[last], (int64_t)w->device[first]),
+    return (struct gm_operator_sums){.host_bytes = gm_wrap_sub((int64_t)w->host[last], (int64_t)w->host[first]),
+                                     .device_bytes = gm_wrap_sub((int64_t)w->device[last], (int64_t)w->device[first]),
                                      .time_ns = span->duration_ns};
 }
 
@@ -253,8 +243,8 @@ static bool count_into(struct averages *w, struct table *t, const struct closed 
     if (row == NULL)
         return false;
     row->calls++;
-    row->total = combine(row->total, c->total, plus);
-    row->self = combine(row->self, combine(c->total, c->inside, less), plus);
+    row->total = combine(row->total, c->total, gm_wrap_add);
+    row->self = combine(row->self, combine(c->total, c->inside, gm_wrap_sub), gm_wrap_add);
     return true;
 }
 
@@ -280,12 +270,12 @@ static bool close_one(struct averages *w)
         c.kernels = top->held.kernels;
         c.total.device_time_ns = top->held.total.device_time_ns;
     } else {
-        c.total.device_time_ns = plus(c.kernels, c.inside.device_time_ns);
+        c.total.device_time_ns = gm_wrap_add(c.kernels, c.inside.device_time_ns);
     }
     if (w->open.n == 0)
         return emit(w, &c);
     struct open *outer = &w->open.v[w->open.n - 1];
-    outer->row.inside = combine(outer->row.inside, c.total, plus);
+    outer->row.inside = combine(outer->row.inside, c.total, gm_wrap_add);
     outer->children += outer->children < 2;
     if (outer->children == 1 && same_name(w, outer->row.span, c.span)) {
         outer->held = c;
@@ -386,8 +376,8 @@ static bool add_rest(struct averages *w, struct table *tables, size_t count)
             if (row == NULL)
                 return false;
             row->calls++;
-            row->total = combine(row->total, bytes, plus);
-            row->self = combine(row->self, bytes, plus);
+            row->total = combine(row->total, bytes, gm_wrap_add);
+            row->self = combine(row->self, bytes, gm_wrap_add);
         }
     }
     return true;

@@ -4,6 +4,7 @@
  */
 #include "analyze/report/numbers.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "analyze/report/view.h"
 
@@ -70,11 +71,6 @@ char *gm_share_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole)
     return out;
 }
 
-static uint64_t magnitude_of(int64_t value)
-{
-    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-}
-
 /* Puts the sign before text; both fit. */
 static char *put_sign(char out[GM_NUMBER_TEXT], int64_t value, const char text[GM_NUMBER_TEXT])
 {
@@ -85,13 +81,13 @@ static char *put_sign(char out[GM_NUMBER_TEXT], int64_t value, const char text[G
 char *gm_signed_count_format(char out[GM_NUMBER_TEXT], int64_t value)
 {
     char text[GM_NUMBER_TEXT];
-    return put_sign(out, value, gm_count_format(text, magnitude_of(value)));
+    return put_sign(out, value, gm_count_format(text, gm_magnitude(value)));
 }
 
 char *gm_signed_bytes_format(char out[GM_NUMBER_TEXT], int64_t value)
 {
     char text[GM_NUMBER_TEXT];
-    return put_sign(out, value, gm_bytes_format(text, magnitude_of(value)));
+    return put_sign(out, value, gm_bytes_format(text, gm_magnitude(value)));
 }
 
 const char *gm_plural(uint64_t count)

@@ -64,22 +64,6 @@ struct matching {
     uint64_t spread[BUCKETS + 1]; /* how far matches are from the offset */
 };
 
-/* What files say of times may wrap. */
-static int64_t minus(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
-static uint64_t magnitude(int64_t a)
-{
-    return a < 0 ? (uint64_t)0 - (uint64_t)a : (uint64_t)a;
-}
-
 /* Of the snapshot; -1: not given. */
 static int64_t time_of(const struct gm_snapshot *s, size_t row)
 {
@@ -109,7 +93,7 @@ static enum direction direction_of(const struct gm_snapshot *s, size_t row)
 
 static bool fits(const struct matching *w, const struct told *t, size_t row)
 {
-    const uint64_t block = magnitude(w->join->p->memory.v[t->memory].bytes),
+    const uint64_t block = gm_magnitude(w->join->p->memory.v[t->memory].bytes),
                    size = gm_event_size(&w->join->snapshot->events, row);
     return block >= size && block - size <= gm_max(size, UNSPLIT_MOST);
 }
@@ -130,7 +114,7 @@ static bool read_trace(struct matching *w)
             continue;
         const uint64_t key = key_of(m->address, (uint64_t)m->device, m->bytes > 0);
         const uint32_t number = gm_map_number(&w->keys, key, w->key_count);
-        const struct told t = {plus(p->base_ns, m->time_ns), (uint32_t)i, number, GM_PROFILE_NONE};
+        const struct told t = {gm_wrap_add(p->base_ns, m->time_ns), (uint32_t)i, number, GM_PROFILE_NONE};
         if (number == GM_MAP_NONE || !GM_VEC_PUSH(&w->told, t))
             return false;
         w->key_count += number == w->key_count;
@@ -205,8 +189,8 @@ static bool add_pairs(struct matching *w, const struct told *t, bool is_same_clo
     }
     bool any = false;
     for (size_t i = from; to - from <= CANDIDATES_MOST && i < to && w->pairs < PAIRS_MOST; i++) {
-        const int64_t offset = minus(t->time_ns, time_of(w->join->snapshot, w->rows[i]));
-        if (!fits(w, t, w->rows[i]) || (is_same_clock && magnitude(offset) > (uint64_t)SAME_CLOCK_NS))
+        const int64_t offset = gm_wrap_sub(t->time_ns, time_of(w->join->snapshot, w->rows[i]));
+        if (!fits(w, t, w->rows[i]) || (is_same_clock && gm_magnitude(offset) > (uint64_t)SAME_CLOCK_NS))
             continue;
         w->offsets[w->pairs++] = offset;
         any = true;
@@ -225,10 +209,10 @@ static size_t densest(struct matching *w, int64_t *offset)
     size_t most = 0;
     GM_SORT(w->offsets, w->pairs, by_offset);
     for (size_t i = 0, from = 0; i < w->pairs; i++) {
-        while (magnitude(minus(w->offsets[i], w->offsets[from])) > (uint64_t)NEAR_NS)
+        while (gm_magnitude(gm_wrap_sub(w->offsets[i], w->offsets[from])) > (uint64_t)NEAR_NS)
             from++;
         const int64_t middle = w->offsets[from + (i - from) / 2];
-        if (i + 1 - from > most || (i + 1 - from == most && magnitude(middle) < magnitude(*offset))) {
+        if (i + 1 - from > most || (i + 1 - from == most && gm_magnitude(middle) < gm_magnitude(*offset))) {
             most = i + 1 - from;
             *offset = middle;
         }
@@ -275,7 +259,7 @@ static uint32_t nearest(const struct matching *w, const struct told *t, int64_t 
     uint64_t least = NEAR_NS + 1;
     uint32_t found = GM_PROFILE_NONE;
     for (size_t i = from; i < to; i++) {
-        const uint64_t distance = magnitude(minus(time_of(w->join->snapshot, w->rows[i]), time));
+        const uint64_t distance = gm_magnitude(gm_wrap_sub(time_of(w->join->snapshot, w->rows[i]), time));
         if (distance >= least || w->join->memory_of[w->rows[i]] != GM_PROFILE_NONE || !fits(w, t, w->rows[i]))
             continue;
         least = distance;
@@ -286,14 +270,14 @@ static uint32_t nearest(const struct matching *w, const struct told *t, int64_t 
 
 static void match_one(struct matching *w, struct told *t, int64_t *offset)
 {
-    const int64_t time = minus(t->time_ns, *offset);
+    const int64_t time = gm_wrap_sub(t->time_ns, *offset);
     t->row = nearest(w, t, time);
     if (t->row == GM_PROFILE_NONE)
         return;
-    const int64_t distance = minus(time, time_of(w->join->snapshot, t->row));
+    const int64_t distance = gm_wrap_sub(time, time_of(w->join->snapshot, t->row));
     w->join->memory_of[t->row] = t->memory;
-    w->spread[magnitude(distance) * BUCKETS / NEAR_NS]++;
-    *offset = plus(*offset, distance / FOLLOW);
+    w->spread[gm_magnitude(distance) * BUCKETS / NEAR_NS]++;
+    *offset = gm_wrap_add(*offset, distance / FOLLOW);
 }
 
 static void match_from(struct matching *w, const struct start *start)
@@ -304,8 +288,8 @@ static void match_from(struct matching *w, const struct start *start)
         match_one(w, &w->told.v[i], &last);
     for (size_t i = start->at; i-- > 0;)
         match_one(w, &w->told.v[i], &first);
-    out->drift_ns = minus(last, first);
-    out->offset_ns = plus(first, out->drift_ns / 2);
+    out->drift_ns = gm_wrap_sub(last, first);
+    out->offset_ns = gm_wrap_add(first, out->drift_ns / 2);
 }
 
 /* The event of the snapshot that the nearest matched neighbour before (step -1) or behind (1) has; `end`: none is near.
@@ -371,7 +355,7 @@ static void count_trace(struct matching *w)
     for (size_t i = 0; i < w->told.n; i++) {
         const struct told *t = &w->told.v[i];
         const struct gm_profile_memory *m = &w->join->p->memory.v[t->memory];
-        const int64_t time = minus(t->time_ns, out->offset_ns);
+        const int64_t time = gm_wrap_sub(t->time_ns, out->offset_ns);
         const struct recording *r =
             (size_t)m->device < w->join->snapshot->trace_count ? &w->recordings[m->device] : NULL;
         const bool is_elsewhere = r == NULL || r->first_ns > r->last_ns, is_matched = t->row != GM_PROFILE_NONE;
@@ -399,9 +383,9 @@ static void count_snapshot(struct matching *w)
     for (size_t i = 0; i < w->told.n; i++)
         if (p->memory.v[w->told.v[i].memory].device < GM_PROFILE_DEVICES)
             is_told_of[p->memory.v[w->told.v[i].memory].device] = true;
-    const int64_t offset = minus(w->join->out->offset_ns, p->base_ns);
-    const int64_t from = minus(minus(p->memory.v[0].time_ns, offset), NEAR_NS);
-    const int64_t to = plus(minus(p->memory.v[p->memory.n - 1].time_ns, offset), NEAR_NS);
+    const int64_t offset = gm_wrap_sub(w->join->out->offset_ns, p->base_ns);
+    const int64_t from = gm_wrap_sub(gm_wrap_sub(p->memory.v[0].time_ns, offset), NEAR_NS);
+    const int64_t to = gm_wrap_add(gm_wrap_sub(p->memory.v[p->memory.n - 1].time_ns, offset), NEAR_NS);
     for (size_t d = 0; d < s->trace_count; d++)
         for (size_t row = s->traces[d].first; row < s->traces[d].first + s->traces[d].count; row++) {
             if (direction_of(s, row) != CAME)
@@ -440,10 +424,10 @@ static uint64_t by_chance(const struct matching *w)
     for (size_t k = 0; k < COUNT; k++)
         for (size_t i = 0; i < w->told.n; i++) {
             const struct told *t = &w->told.v[i];
-            const int64_t time = minus(minus(t->time_ns, out->offset_ns), wrong_ns[k]);
-            const size_t at = from_time(w, t, minus(time, near_ns));
-            found += at < w->first[t->key + 1] && minus(time_of(w->join->snapshot, w->rows[at]), time) <= near_ns &&
-                     fits(w, t, w->rows[at]);
+            const int64_t time = gm_wrap_sub(gm_wrap_sub(t->time_ns, out->offset_ns), wrong_ns[k]);
+            const size_t at = from_time(w, t, gm_wrap_sub(time, near_ns));
+            found += at < w->first[t->key + 1] &&
+                     gm_wrap_sub(time_of(w->join->snapshot, w->rows[at]), time) <= near_ns && fits(w, t, w->rows[at]);
         }
     return out->compared == 0 ? 100 : found * 100 / COUNT / out->compared;
 }
@@ -518,6 +502,7 @@ bool gm_join_match(struct gm_join *join)
 
 int64_t gm_join_trace_ns(const struct gm_join *join, int64_t time_us)
 {
-    return minus(plus(time_us < 0 || time_us > INT64_MAX / 4000 ? 0 : time_us * 1000, join->out->offset_ns),
-                 join->p->base_ns);
+    return gm_wrap_sub(
+        gm_wrap_add(time_us < 0 || time_us > INT64_MAX / 4000 ? 0 : time_us * 1000, join->out->offset_ns),
+        join->p->base_ns);
 }
