@@ -333,7 +333,7 @@ static void get_sites(struct walk *w, struct gm_fleet_item *item, struct gm_reco
     }
     WALK(w, item->rest_end);
     WALK(w, item->rest_peak);
-    if (!w->ok)
+    if (!w->ok || uses == NULL)
         return;
     GM_SORT(uses, n, compare_uses);
     for (size_t i = 0; i < n; i++) /* a record of ours names none twice */

@@ -59,7 +59,7 @@ class BegunLate(unittest.TestCase):
             return []
 
         for begin in (-1, 4, 10):
-            self.assertEqual(base.diagnosed(serve(begin))["slow-leak"]["bytes"] >> 20, 46)
+            self.assertEqual(base.diagnosed(serve(begin))["tensors-in-a-list"]["bytes"] >> 20, 46)
         for begin in (-1, 3):
             self.expect(base.train(15, lambda t, r: leave(t, r, begin), width=16, t=Late()), "slow-leak", 600, 760, "net.py:32")
 
