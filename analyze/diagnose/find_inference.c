@@ -46,8 +46,8 @@ static bool is_set_up(const struct gm_lives *l, size_t a)
 static bool is_of_forward(const struct gm_lives *l, size_t a)
 {
     const uint8_t role = l->role[a];
-    return !l->taken[a] && l->h->born[a] > 0 && !gm_lives_is_of_weights(l, a) && role != GM_ROLE_KV_CACHE &&
-           role != GM_ROLE_WORKSPACE && role != GM_ROLE_INPUT &&
+    return l->taken[a] <= GM_TAKEN_IN_FORM && l->h->born[a] > 0 && !gm_lives_is_of_weights(l, a) &&
+           role != GM_ROLE_KV_CACHE && role != GM_ROLE_WORKSPACE && role != GM_ROLE_INPUT &&
            (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING | GM_BY_OPTIMIZER)) == 0 &&
            !(l->has_backward && gm_lives_is_of_engine(l, a)) && !is_set_up(l, a) && (l->goes_on || !is_collected(l, a));
 }

@@ -466,6 +466,8 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
         "unfused code");
     if (f != NULL && function != NULL)
         f->site = function;
+    for (size_t i = 0; f != NULL && f->remedy != NULL && i < f->remedy->count; i++)
+        gm_lives_take(c->lives, f->remedy->changes[i].allocation, GM_TAKEN_IN_FORM);
 }
 
 /* ---- the loss ---------------------------------------------------------------------------------------------------- */

@@ -51,9 +51,9 @@ enum {
     GM_BY_DROPOUT = 67108864  /* makes a mask, which is kept as the cast of a weight is */
 };
 
-/* What mistakes that were found have of an allocation: nothing; a part of its bytes, so that it may be kept for too
- * long beside; itself. */
-enum gm_taken { GM_TAKEN_NOT, GM_TAKEN_IN_PART, GM_TAKEN };
+/* What mistakes that were found have of an allocation: nothing; how it is computed, so that a graph may keep it, too; a
+ * part of its bytes, so that it may be kept for too long beside; itself. */
+enum gm_taken { GM_TAKEN_NOT, GM_TAKEN_IN_FORM, GM_TAKEN_IN_PART, GM_TAKEN };
 
 /* What is there when the trace ends, and `like` it, of the same stack and place in the round before, went sooner: the
  * trace's end came before its own. */

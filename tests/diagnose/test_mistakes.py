@@ -2850,6 +2850,19 @@ class Mistakes(unittest.TestCase):
         self.expect(layers(True, small=100), "no-inference-mode", 760, 900)  # a third of it in pieces of half a thousandth
         self.expect(layers(True, calls=2), "no-inference-mode", 300, 640, ", from train.py:2")  # one of two
 
+    def test_a_graph_has_the_scores_of_its_attention(self):
+        """Under inference_mode() those of one layer are left, whether they are made by hand or not."""
+        call = ("_call_impl", TORCH + "nn/modules/module.py", 1)
+        t, made = Trace(), []
+        t.alloc(64, WEIGHTS)
+        for _ in range(10):
+            attention, feed = ([(name, "net.py", line), call, ("forward", "net.py", 30), ("<module>", "train.py", 20)]
+                               for name, line in (("attention", 7), ("feed", 12)))
+            made += [t.alloc(mib, attention) for mib in (8, 8, 8, 64, 64, 8)] + [t.alloc(16, feed) for _ in range(2)]
+        t.free(*made)
+        self.expect(t, "unfused-attention", 1000, 1300, "net.py:7")
+        self.expect(t, "no-inference-mode", 1600, 1920)
+
     def test_the_last_graph_that_a_variable_has(self):
         """Each one goes when the next is there, the last never, and a probe is trained then."""
         t, graph, line = Trace(), [], ("<module>", "train.py", 2)
