@@ -485,6 +485,27 @@ static void add_older(const struct gm_lives *l, struct gm_set *set)
     }
 }
 
+/* What the same lines made where something else calls them, as an evaluation now and then, and which is there to the
+ * end: it is collected, too, and would go when its round has used it. */
+static void add_elsewhere(struct gm_lives *l, struct gm_set *set)
+{
+    GM_FREED bool *is_of_lines = gm_lives_of_stacks(l, sizeof *is_of_lines);
+    GM_FREED uint32_t *left = gm_lives_of_stacks(l, sizeof *left);
+    if (is_of_lines == NULL || left == NULL)
+        return;
+    for (size_t i = 0; i < set->n; i++)
+        is_of_lines[gm_lives_stack(l, set->v[i].allocation)] = true;
+    gm_lives_mark_lines(l, is_of_lines);
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        left[gm_lives_stack(l, a)] += gm_is_of_round(l, a) && gm_lives_is_left(l, a);
+    for (size_t i = 0; i < set->n; i++)
+        is_of_lines[gm_lives_stack(l, set->v[i].allocation)] = false;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (is_of_lines[gm_lives_stack(l, a)] && left[gm_lives_stack(l, a)] >= LEAST_STALE && l->taken[a] != GM_TAKEN &&
+            gm_is_of_round(l, a) && gm_lives_is_left(l, a))
+            gm_set_end(set, a, gm_lives_after_others(l, a, 2));
+}
+
 /* What holds a graph is made last: the stack that made the last tensor of most rounds that outlives its round; 0: there
  * is none. */
 static uint32_t root_of(struct gm_lives *l)
@@ -735,9 +756,16 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
         GM_SORT(set.v, set.n, by_allocation);
         root = gm_lives_backward(l, next_forward(l, gm_go_with_backward(c, &set)), false);
     }
+    struct gm_blame rounds = {.site = NULL}; /* these tell the line */
+    if (kind == PILED && shape == SINGLE) {
+        gm_lives_blame(l, &set, &rounds);
+        add_elsewhere(l, &set);
+    }
     if (kind == PILED)
         add_older(l, &set);
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
+    if (f != NULL && rounds.site != NULL)
+        f->site = rounds.site;
     if (f == NULL || root == NULL || (kind == PILED && number == 0 && is_bystander(l, root)))
         return;
     const char *from = number != 0 ? strstr(f->site, GM_SITE_FROM) : NULL;
@@ -943,8 +971,9 @@ static const struct gm_rule rules[] = {
                 "+ outputs.append(out.cpu())",
      .cost = "a copy to the host for each",
      .means = "Results are collected where they were made, on the device, round after round.",
-     .when = "the same, if it is no such graph, or of fewer than 8 stacks in 10 rounds where nothing is trained; or at "
-             "least 8 tensors of one stack outside of modules that are "
+     .when = "the same, if it is no such graph, or of fewer than 8 stacks in 10 rounds where nothing is trained, and "
+             "what the same lines made where something else calls them, if 2 are there to the end; or at least 8 "
+             "tensors of one stack outside of modules that are "
              "there at the peak, and between which a module worked each time, if no backward pass "
              "frees them",
      .what_to_do = "`outputs.append(out.cpu())`"},

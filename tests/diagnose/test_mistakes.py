@@ -322,6 +322,14 @@ class Mistakes(unittest.TestCase):
         self.expect(serve(1), "slow-leak", 140, 160, "serve.py:11")  # the model works after it: a cache of what it needs
         self.assertIn("bound that cache", diagnosed(serve(1))["Do this"])
 
+    def test_a_list_that_evaluations_fill_too(self):
+        """The same line of the model, called from elsewhere, now and then; what the rounds have tells who collects."""
+        def head(line):
+            return [("head", "net.py", 40), ("_call_impl", TORCH + "nn/modules/module.py", 1), ("<module>", "train.py", line)]
+        t = train(14, in_forward=lambda t, r: t.alloc(64, head(19)) and [], width=16,
+                  after=lambda t, r: [t.alloc(64, head(50)) for _ in range(4)] if r in (5, 11) else None)
+        self.expect(t, "tensors-in-a-list", 1000, 1410, "net.py:40, from train.py:19")
+
     def test_what_a_backward_pass_uses_is_no_pile(self):
         """A loss of many parts, in a loop of its own, which is all there is of a run that begins."""
         t, part = Trace(), [("part", "train.py", 8), ("<module>", "train.py", 19)]
