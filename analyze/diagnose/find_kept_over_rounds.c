@@ -897,6 +897,8 @@ static void find_list(struct gm_case *c, const struct gm_rule *rule)
     gm_case_free_set(c, &stale);
     if (!is_graph)
         gm_find_collected(c, rule);
+    if (!c->failed && gm_case_found(c, rule->id) == NULL)
+        gm_find_kept_gradients(c, rule);
 }
 
 static void find_retained(struct gm_case *c, const struct gm_rule *rule)
@@ -971,11 +973,13 @@ static const struct gm_rule rules[] = {
                 "+ outputs.append(out.cpu())",
      .cost = "a copy to the host for each",
      .means = "Results are collected where they were made, on the device, round after round.",
-     .when = "the same, if it is no such graph, or of fewer than 8 stacks in 10 rounds where nothing is trained, and "
-             "what the same lines made where something else calls them, if 2 are there to the end; or at least 8 "
-             "tensors of one stack outside of modules that are "
-             "there at the peak, and between which a module worked each time, if no backward pass "
-             "frees them",
+     .when =
+         "the same, if it is no such graph, or of fewer than 8 stacks in 10 rounds where nothing is trained, and "
+         "what the same lines made where something else calls them, if 2 are there to the end; or gradients of a step "
+         "while two later ones made as many of their sizes again; or at least 8 "
+         "tensors of one stack outside of modules that are "
+         "there at the peak, and between which a module worked each time, if no backward pass "
+         "frees them",
      .what_to_do = "`outputs.append(out.cpu())`"},
     {.id = "retain-graph",
      .title = "The graph of the last step is kept through the next one",

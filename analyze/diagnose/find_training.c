@@ -3,6 +3,9 @@
  * Training: gradients that live too long, copies that an optimizer makes, what activations and states would cost less.
  */
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
+#include "analyze/base/vec.h"
+#include "analyze/diagnose/kept.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
@@ -229,6 +232,56 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
         f->remedy->is_usual = is_usual;
     if (f != NULL && are_two)
         f->brief = "zero_grad(), or del a model";
+}
+
+/* A gradient that is there at the end of its round. */
+struct held_gradient {
+    uint64_t bytes;
+    uint32_t round, allocation;
+};
+
+GM_ORDERING(by_bytes, struct held_gradient, GM_UP(bytes) || GM_UP(round) || GM_UP(allocation));
+
+/* The end of the gradients [from, n) of one size and round. */
+static size_t end_of_alike(const struct held_gradient *v, size_t from, size_t n)
+{
+    size_t to = from;
+    while (to < n && v[to].bytes == v[from].bytes && v[to].round == v[from].round)
+        to++;
+    return to;
+}
+
+void gm_find_kept_gradients(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    struct GM_VEC(struct held_gradient) held = {.v = NULL};
+    const struct gm_round *rounds = gm_case_may_accuse(c, is_gradient) ? gm_lives_rounds(l) : NULL;
+    if (rounds == NULL)
+        return;
+    for (uint32_t a = 0; a < l->h->allocation_count; a++) {
+        const uint32_t round = gm_lives_round_of(l, a);
+        if (is_gradient(l, a) && l->taken[a] != GM_TAKEN && l->h->born[a] > 0 && rounds[round].has_step &&
+            l->h->freed[a] > gm_lives_round_end(l, round))
+            c->failed |= !GM_VEC_PUSH(&held, ((struct held_gradient){gm_requested(l->h, a), round, a}));
+    }
+    GM_SORT(held.v, held.n, by_bytes);
+    /* two later steps have as many of that size again, and the first of these is over: it is not added to */
+    bool is_kept = false;
+    for (size_t from = 0, next, later, end; from < held.n; from = next) {
+        next = end_of_alike(held.v, from, held.n);
+        later = end_of_alike(held.v, next, held.n);
+        end = end_of_alike(held.v, later, held.n);
+        is_kept &= from > 0 && held.v[from].bytes == held.v[from - 1].bytes; /* the last ones are like those before */
+        is_kept |= end > later && held.v[later].bytes == held.v[from].bytes && later - next >= next - from &&
+                   end - later >= next - from &&
+                   l->h->freed[held.v[from].allocation] > gm_lives_round_end(l, held.v[later].round);
+        for (size_t i = from; i < next && is_kept; i++)
+            gm_set_end(&set, held.v[i].allocation, gm_lives_round_end(l, held.v[i].round));
+    }
+    free(held.v);
+    gm_case_accuse_backward(c, rule, &set, set.n > 0 ? l->h->born[set.v[0].allocation] : 0,
+                            "they are gradients of several steps, there at once, so something collects them");
 }
 
 /* ---- what the optimizer's code makes for a moment ---------------------------------------------------------------- */

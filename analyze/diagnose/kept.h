@@ -36,6 +36,9 @@ void gm_unused_graphs(struct gm_case *c, struct gm_set *set);
 bool *gm_calls_without_graph(const struct gm_lives *l);
 /* Something is collected in a loop inside of a round: a rollout. Each would go when the next one is made. */
 void gm_find_collected(struct gm_case *c, const struct gm_rule *rule);
+
+/* find_training.c. Gradients of several backward passes, there at once: something collects them. */
+void gm_find_kept_gradients(struct gm_case *c, const struct gm_rule *rule);
 /* Graphs that stay in their own round: what backward() has used is there while another forward pass runs. */
 void gm_find_retained_in_round(struct gm_case *c, const struct gm_rule *rule);
 

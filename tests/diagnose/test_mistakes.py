@@ -322,6 +322,14 @@ class Mistakes(unittest.TestCase):
         self.expect(serve(1), "slow-leak", 140, 160, "serve.py:11")  # the model works after it: a cache of what it needs
         self.assertIn("bound that cache", diagnosed(serve(1))["Do this"])
 
+    def test_gradients_in_a_list(self):
+        """zero_grad() lets go of them, the list does not; those of the last step are wanted."""
+        def kept(weights, steps=6):
+            return train(steps, gradients=lambda t, r: [t.alloc(32, AUTOGRAD) for _ in range(weights)] and [], weights=weights)
+        self.expect(kept(4), "tensors-in-a-list", 500, 650)
+        self.expect_none(kept(4), "gradients-through-forward")
+        self.expect_none(kept(4, 2), "tensors-in-a-list")
+
     def test_a_list_that_evaluations_fill_too(self):
         """The same line of the model, called from elsewhere, now and then; what the rounds have tells who collects."""
         def head(line):
