@@ -716,9 +716,9 @@ static void collect_loops(struct gm_set *set, const struct gm_lives *l, const st
     GM_FREED uint32_t *counts = gm_lives_of_stacks(l, sizeof *counts);
     GM_FREED uint64_t *bytes_of_count = gm_lives_scratch(l, n + 4, sizeof *bytes_of_count);
     const size_t begun = passes_by(passes, l->peak - 1);
-    const bool is_inside = begun > 0 && gm_lives_phase(l, l->peak - 1) == GM_PHASE_BACKWARD;
+    const bool is_inside = begun > 0 && passes->v != NULL && gm_lives_phase(l, l->peak - 1) == GM_PHASE_BACKWARD;
     struct loops loops = {is_inside ? passes->v[begun - 1].begin : l->peak, is_in, counts, bytes_of_count, passes};
-    for (size_t i = 0; !*l->failed && set->n == 0 && i < sizeof shares / sizeof *shares; i++) {
+    for (size_t i = 0; is_in != NULL && !*l->failed && set->n == 0 && i < sizeof shares / sizeof *shares; i++) {
         add_loop(set, l, &loops, shares[i], activations);
         set->n = gm_is_share(gm_set_at_peak(l, set), l->at_peak, WORTH) ? set->n : 0;
     }

@@ -158,7 +158,7 @@ static uint16_t bit_of(const struct gm_category_rules *rules, const struct gm_na
 static bool make_entries(struct gm_matcher *m, const struct gm_category_rules *rules)
 {
     m->flag_words = (BIT_FOR + 2 * rules->sections.n + 63) / 64;
-    m->entries = malloc((2 * rules->patterns.n + 1) * sizeof *m->entries);
+    m->entries = calloc(2 * rules->patterns.n + 1, sizeof *m->entries);
     m->both = malloc((rules->patterns.n + 1) * sizeof *m->both);
     if (m->entries == NULL || m->both == NULL)
         return false;
