@@ -146,8 +146,8 @@ struct gm_watch_free gm_watch_pins(struct gm_watch *watch, const struct gm_space
                         .least = least_of_interest(watch),
                         .open = {.allocation = GM_NEVER, .moment = moment}};
     const struct gm_space_segment *const segments = space->segments.v;
-    const struct gm_space_range *const end = space->ranges.v + space->ranges.n;
-    for (const struct gm_space_range *range = space->ranges.v; range < end; range++) {
+    for (size_t i = 0; i < space->ranges.n; i++) {
+        const struct gm_space_range *const range = &space->ranges.v[i];
         if (is_less_than_seen(&l, &segments[range->segment]))
             continue;
         const struct gm_space_block *last = &space->blocks.v[range->last];
