@@ -833,14 +833,22 @@ class Searches(Replay):
         self.assertEqual("more settings, because half of the budget of 1 s (--budget) was used up" in text,
                          sweep["left_out"] > 0)
 
-    def test_interrupted(self):
+    def interrupted(self, seconds):
+        """Interrupted so long after there is a second thread, which may be of reading the file yet: what it told."""
         run = subprocess.Popen([BINARY, "--sweep", "--fit", "-j", "2", "--budget", "0", "--json", "cut.json", self.many],
                                cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while run.poll() is None and len(os.listdir(f"/proc/{run.pid}/task")) < 2:
-            time.sleep(0.01)  # until there is the second thread of the search
+            time.sleep(0.01)
+        time.sleep(seconds)
         run.send_signal(signal.SIGINT)
         told = run.communicate(timeout=100)[0].decode()
         self.assertEqual(run.returncode, -signal.SIGINT)
+        return told
+
+    def test_interrupted(self):
+        told, seconds = self.interrupted(0), 0.1
+        while told == "" and seconds < 10:  # it came before the search
+            told, seconds = self.interrupted(seconds), 2 * seconds
         self.assertIn("because it was interrupted", told)
         with open(self.at("cut.json"), encoding="utf-8") as file:
             sweep = json.load(file)["sweep"]
