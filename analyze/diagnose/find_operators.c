@@ -434,6 +434,13 @@ static void collect_scores(struct gm_lives *l, struct gm_set *set, const struct 
             gm_set_drop(set, a);
 }
 
+/* A graph may keep what a finding is about, however it is computed. */
+static void leave_to_graphs(struct gm_lives *l, const struct gm_finding *f)
+{
+    for (size_t i = 0; f != NULL && f->remedy != NULL && i < f->remedy->count; i++)
+        gm_lives_take(l, f->remedy->changes[i].allocation, GM_TAKEN_IN_FORM);
+}
+
 static void find_attention(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -442,10 +449,12 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
         if ((gm_lives_by(l, a) & GM_BY_MATH_ATTENTION) != 0 && l->h->born[a] > 0)
             gm_set_drop(&set, a);
     if (set.n > 0) {
-        gm_case_accuse(
-            c, rule, &set, false,
-            "scaled_dot_product_attention fell back to its unfused code, which makes the scores of all pairs "
-            "of positions");
+        leave_to_graphs(
+            c->lives,
+            gm_case_accuse(
+                c, rule, &set, false,
+                "scaled_dot_product_attention fell back to its unfused code, which makes the scores of all pairs "
+                "of positions"));
         return;
     }
     GM_FREED bool *makes = gm_lives_of_stacks(l, sizeof *makes);
@@ -466,8 +475,7 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
         "unfused code");
     if (f != NULL && function != NULL)
         f->site = function;
-    for (size_t i = 0; f != NULL && f->remedy != NULL && i < f->remedy->count; i++)
-        gm_lives_take(c->lives, f->remedy->changes[i].allocation, GM_TAKEN_IN_FORM);
+    leave_to_graphs(c->lives, f);
 }
 
 /* ---- the loss ---------------------------------------------------------------------------------------------------- */
