@@ -467,15 +467,22 @@ static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *s
     return shape;
 }
 
+/* [gm_stack_id] The stacks of a set. NULL: no memory. */
+static bool *stacks_of(const struct gm_lives *l, const struct gm_set *set)
+{
+    bool *are = gm_lives_of_stacks(l, sizeof *are);
+    for (size_t i = 0; are != NULL && i < set->n; i++)
+        are[gm_lives_stack(l, set->v[i].allocation)] = true;
+    return are;
+}
+
 /* Those of the rounds before the trace: what is there to the end of what the same stacks made; where nobody knows who
  * did, of their sizes, if it is nothing else. They would have gone with their rounds. */
 static void add_older(const struct gm_lives *l, struct gm_set *set)
 {
-    GM_FREED bool *is_of_set = gm_lives_of_stacks(l, sizeof *is_of_set);
+    GM_FREED bool *is_of_set = stacks_of(l, set);
     GM_FREED struct gm_sizes sizes = {.v = NULL};
     gm_sizes_of_set(&sizes, l, set);
-    for (size_t i = 0; is_of_set != NULL && i < set->n; i++)
-        is_of_set[gm_lives_stack(l, set->v[i].allocation)] = true;
     for (size_t a = 0; is_of_set != NULL && a < l->h->allocation_count; a++) {
         const uint32_t stack = gm_lives_stack(l, a);
         if (l->h->born[a] == 0 && l->taken[a] != GM_TAKEN && gm_lives_is_left(l, a) &&
@@ -489,21 +496,18 @@ static void add_older(const struct gm_lives *l, struct gm_set *set)
  * end: it is collected, too, and would go when its round has used it. */
 static void add_elsewhere(struct gm_lives *l, struct gm_set *set)
 {
-    GM_FREED bool *is_of_lines = gm_lives_of_stacks(l, sizeof *is_of_lines);
-    GM_FREED uint32_t *left = gm_lives_of_stacks(l, sizeof *left);
-    if (is_of_lines == NULL || left == NULL)
+    GM_FREED bool *is_of_set = stacks_of(l, set);
+    GM_FREED bool *is_of_lines = stacks_of(l, set);
+    if (is_of_set == NULL || is_of_lines == NULL)
         return;
-    for (size_t i = 0; i < set->n; i++)
-        is_of_lines[gm_lives_stack(l, set->v[i].allocation)] = true;
     gm_lives_mark_lines(l, is_of_lines);
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        left[gm_lives_stack(l, a)] += gm_is_of_round(l, a) && gm_lives_is_left(l, a);
-    for (size_t i = 0; i < set->n; i++)
-        is_of_lines[gm_lives_stack(l, set->v[i].allocation)] = false;
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (is_of_lines[gm_lives_stack(l, a)] && left[gm_lives_stack(l, a)] >= LEAST_STALE && l->taken[a] != GM_TAKEN &&
-            gm_is_of_round(l, a) && gm_lives_is_left(l, a))
-            gm_set_end(set, a, gm_lives_after_others(l, a, 2));
+    for (uint32_t s = 0; s < l->snapshot->stacks.count; s++) {
+        const size_t before = set->n;
+        for (uint32_t i = l->roster->first[s]; is_of_lines[s] && !is_of_set[s] && i < l->roster->first[s + 1]; i++)
+            if (gm_is_of_round(l, l->roster->v[i]) && gm_lives_is_left(l, l->roster->v[i]))
+                gm_set_end(set, l->roster->v[i], gm_lives_after_others(l, l->roster->v[i], 2));
+        set->n = set->n - before < LEAST_STALE ? before : set->n;
+    }
 }
 
 /* What holds a graph is made last: the stack that made the last tensor of most rounds that outlives its round; 0: there
@@ -650,24 +654,28 @@ static bool are_in_graph(const struct gm_lives *l, const struct gm_set *set, uin
     return look_beside(l, set, l->kinds, kind).used >= bytes;
 }
 
+static bool is_among(const uint64_t *v, size_t n, uint64_t value)
+{
+    size_t i = 0;
+    while (i < n && v[i] != value)
+        i++;
+    return i < n;
+}
+
 bool *gm_calls_without_graph(const struct gm_lives *l)
 {
     enum { CALLS = 64 /* lines that call a model; of more nothing is told */ };
     uint64_t used[CALLS];
-    size_t n = 0, k = 0;
+    size_t n = 0;
     bool *are = gm_lives_of_stacks(l, sizeof *are);
     for (size_t a = 0; are != NULL && a < l->h->allocation_count && n < CALLS; a++) {
         const uint64_t call = gm_lives_goes_in_backward(l, a) ? gm_lives_module_call(l, gm_lives_stack(l, a), 1) : 0;
-        for (k = 0; k < n && used[k] != call; k++)
-            ;
-        if (call != 0 && k == n)
+        if (call != 0 && !is_among(used, n, call))
             used[n++] = call;
     }
     for (uint32_t s = 0; are != NULL && n < CALLS && s < l->snapshot->stacks.count; s++) {
         const uint64_t call = gm_lives_module_call(l, s, 1);
-        for (k = 0; k < n && used[k] != call; k++)
-            ;
-        are[s] = call != 0 && k == n;
+        are[s] = call != 0 && !is_among(used, n, call);
     }
     return are;
 }

@@ -716,6 +716,14 @@ static bool are_many(const struct logits *f, const struct gm_lives *l, size_t le
            gm_is_share(f->copies * f->size, l->at_peak, (double)least * LEAST_LOGITS) && !is_of_pairs(l, f->size);
 }
 
+static bool has_copies(struct logits *f, const struct gm_lives *l, const bool *is_layer, const bool *is_unused,
+                       bool is_refused)
+{
+    f->copies = f->of_forward = f->of_loss = is_refused;
+    count_copies(f, l, is_layer, is_unused);
+    return are_many(f, l, is_refused ? PLAIN : COPIES);
+}
+
 /* [allocation] What a training run makes for no backward pass, as an evaluation without inference_mode: its logits go
  * with all of its graph. */
 static void mark_unused(struct gm_case *c, bool *is_unused)
@@ -734,11 +742,10 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_lives *l = c->lives;
     const uint64_t refused = refused_copy(l);
     struct gm_set set = {.v = NULL};
-    struct logits found = {.copies = refused > 0, .of_forward = refused > 0, .of_loss = refused > 0};
+    struct logits found = {.size = 0};
     GM_FREED bool *makes = gm_lives_of_stacks(l, sizeof *makes);
     GM_FREED bool *is_layer = gm_lives_of_stacks(l, sizeof *is_layer);
     GM_FREED bool *is_unused = gm_lives_scratch(l, l->h->allocation_count + 1, sizeof *is_unused);
-    const struct logits none = found;
     if (c->failed)
         return;
     find_size(&found, c->lives, refused);
@@ -746,14 +753,11 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
         return;
     if (found.is_named)
         mark_layers(l, found.size, is_layer);
-    for (int with_all = 1; with_all >= 0; with_all--) {
-        if (!with_all)
-            mark_unused(c, is_unused);
-        found = (struct logits){found.size, found.is_named, none.copies, none.of_forward, none.of_loss};
-        count_copies(&found, l, is_layer, is_unused);
-        if (!are_many(&found, l, refused > 0 ? PLAIN : COPIES))
-            return;
-    }
+    if (!has_copies(&found, l, is_layer, is_unused, refused > 0))
+        return;
+    mark_unused(c, is_unused); /* takes long: asked only where there are some */
+    if (!has_copies(&found, l, is_layer, is_unused, refused > 0))
+        return;
     for (size_t i = 0; i < l->snapshot->stacks.count; i++)
         makes[i] = (l->by[i] & GM_BY_NOBODY) == 0 && !is_layer[i];
     GM_FREED uint64_t *sizes = sizes_of_rounds(c->lives, found.size, is_logits_of, makes);

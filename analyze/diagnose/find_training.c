@@ -255,7 +255,7 @@ void gm_find_kept_gradients(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    struct GM_VEC(struct held_gradient) held = {.v = NULL};
+    GM_FREED struct GM_VEC(struct held_gradient) held = {.v = NULL};
     const struct gm_round *rounds = gm_case_may_accuse(c, is_gradient) ? gm_lives_rounds(l) : NULL;
     if (rounds == NULL)
         return;
@@ -279,7 +279,6 @@ void gm_find_kept_gradients(struct gm_case *c, const struct gm_rule *rule)
         for (size_t i = from; i < next && is_kept; i++)
             gm_set_end(&set, held.v[i].allocation, gm_lives_round_end(l, held.v[i].round));
     }
-    free(held.v);
     gm_case_accuse_backward(c, rule, &set, set.n > 0 ? l->h->born[set.v[0].allocation] : 0,
                             "they are gradients of several steps, there at once, so something collects them");
 }

@@ -173,7 +173,11 @@ enum gm_action {
 };
 const char *gm_action_name(enum gm_action action);
 
-/* An enum gm_action, however it is stored. Memory comes from the device, or goes back to it. */
+/* An enum gm_action, however it is stored. A block is free again; memory comes from the device, or goes back to it. */
+static inline bool gm_action_is_free(unsigned action)
+{
+    return action == GM_ACTION_FREE_COMPLETED || action == GM_ACTION_FREE;
+}
 static inline bool gm_action_is_growth(unsigned action)
 {
     return action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP;

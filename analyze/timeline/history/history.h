@@ -362,7 +362,7 @@ static inline bool gm_walk_next(struct gm_walk *w, struct gm_change *c)
         c->kind = a == GM_NEVER ? GM_CHANGE_NONE : GM_CHANGE_ALLOC;
     } else if (action == GM_ACTION_FREE_REQUESTED) {
         c->kind = a != GM_NEVER && h->let_go[a] == i + 1 && h->freed[a] != i + 1 ? GM_CHANGE_LET_GO : GM_CHANGE_NONE;
-    } else if (action == GM_ACTION_FREE_COMPLETED || action == GM_ACTION_FREE) {
+    } else if (gm_action_is_free(action)) {
         c->kind = a != GM_NEVER && h->freed[a] == i + 1 ? GM_CHANGE_FREE : GM_CHANGE_NONE;
     } else if (gm_action_is_growth(action) || gm_action_is_release(action)) {
         c->kind = GM_CHANGE_SEGMENT;
@@ -377,8 +377,7 @@ static inline bool gm_walk_skip_free(struct gm_walk *w, uint32_t a)
     const uint32_t i = w->event;
     if (i >= h->count || h->of_event[i] != a || h->freed[a] != i + 1)
         return false;
-    const uint8_t action = h->snapshot->events.action[h->first + i];
-    const bool is_free = action == GM_ACTION_FREE_COMPLETED || action == GM_ACTION_FREE;
+    const bool is_free = gm_action_is_free(h->snapshot->events.action[h->first + i]);
     w->event += is_free;
     return is_free;
 }

@@ -95,8 +95,8 @@ static bool frees(const struct lives *l, uint32_t event, uint32_t *a)
 {
     uint8_t action = l->events->action[l->w->h->first + event];
     *a = l->w->h->of_event[event];
-    return (action == GM_ACTION_FREE_REQUESTED || action == GM_ACTION_FREE_COMPLETED || action == GM_ACTION_FREE) &&
-           *a != GM_NEVER && l->w->h->let_go[*a] == event + 1;
+    return (action == GM_ACTION_FREE_REQUESTED || gm_action_is_free(action)) && *a != GM_NEVER &&
+           l->w->h->let_go[*a] == event + 1;
 }
 
 /* The run in backward ends before event `end`. Each event is in one tail at most. If the last allocation stays, it may
