@@ -29,11 +29,9 @@ static bool is_gradient(const struct gm_lives *l, size_t a)
 static uint32_t *ends_of_backward(const struct gm_lives *l)
 {
     uint32_t *ends = gm_lives_scratch(l, l->rounds.n + 1, sizeof *ends);
-    for (size_t a = 0; ends != NULL && a < l->h->allocation_count; a++) {
-        uint32_t *end = gm_lives_is_of_backward(l, a) ? &ends[gm_lives_round(l, l->h->born[a])] : NULL;
-        if (end != NULL && l->h->born[a] > *end)
-            *end = l->h->born[a];
-    }
+    for (size_t a = 0; ends != NULL && a < l->h->allocation_count; a++)
+        if (gm_lives_is_of_backward(l, a))
+            ends[gm_lives_round(l, l->h->born[a])] = l->h->born[a];
     return ends;
 }
 
@@ -43,10 +41,8 @@ static uint32_t *ends_of_backward(const struct gm_lives *l)
 static bool is_left_behind(const struct gm_lives *l, size_t a)
 {
     const uint32_t born = l->h->born[a];
-    return gm_lives_is_left(l, a) &&
-           (born == 0 ? gm_lives_is_role(l, a, GM_ROLE_GRADIENT)
-                      : gm_lives_is_of_backward(l, a) && gm_lives_round(l, born) <= 1 &&
-                            (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || gm_lives_is_role(l, a, GM_ROLE_PARAMETER)));
+    return gm_lives_is_left(l, a) && gm_lives_is_role(l, a, GM_ROLE_GRADIENT) &&
+           (born == 0 || (gm_lives_is_of_backward(l, a) && gm_lives_round(l, born) <= 1));
 }
 
 /* Made anew in a backward pass, and there after it. Not what is added to another gradient at once. */
@@ -85,7 +81,7 @@ static uint32_t *last_of_trained(const struct gm_lives *l, const uint32_t *ends,
             continue;
         const uint32_t round = gm_lives_round(l, h->born[a]);
         *anew += !gm_lives_is_left(l, a) && gm_sizes_has_another(&weights, gm_requested(h, a));
-        last[round] = h->born[a] > last[round] ? h->born[a] : last[round];
+        last[round] = h->born[a];
     }
     return last;
 }
@@ -367,8 +363,7 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
     GM_FREED bool *is_frozen = stacks_of_frozen(l, ends, &behind, left);
     for (size_t a = 0; !c->failed && anew > 0 && a < h->allocation_count; a++) {
         const bool is_left = is_left_behind(l, a),
-                   is_kept = gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && is_frozen[gm_lives_stack(l, a)] &&
-                             gm_lives_goes_in_backward(l, a),
+                   is_kept = gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && is_frozen[gm_lives_stack(l, a)],
                    is_done_for = is_left || is_kept || is_for_nobody(l, a, last);
         first = is_left && h->born[a] < first ? h->born[a] : first;
         if (is_left || (is_done_for && gm_lives_is_of_backward(l, a)))
@@ -419,7 +414,7 @@ static uint64_t all_gradients(const struct gm_lives *l, uint32_t events)
             now += gm_requested(h, a);
             count++;
         } else if (h->freed[a] == e + 1) {
-            now -= now < gm_requested(h, a) ? now : gm_requested(h, a);
+            now = gm_sat_sub(now, gm_requested(h, a));
             count -= count > 0;
         }
         most = now > most ? now : most;
@@ -461,13 +456,11 @@ enum { LEAST_BUCKET = 20 /* parts of all gradients */ };
 /* The line that wraps the model makes its first buffers; others may come in later steps. */
 static const char *wrapped_at(struct gm_lives *l, uint64_t gradients)
 {
-    size_t first = l->h->allocation_count;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) && l->h->born[a] > 0 &&
-            gm_requested(l->h, a) >= gradients / LEAST_BUCKET &&
-            (first == l->h->allocation_count || l->h->born[a] < l->h->born[first]))
-            first = a;
-    return first == l->h->allocation_count ? NULL : gm_lives_place(l, gm_lives_stack(l, first));
+            gm_requested(l->h, a) >= gradients / LEAST_BUCKET)
+            return gm_lives_place(l, gm_lives_stack(l, a));
+    return NULL;
 }
 
 /* Whether most gradients that last give way to views in a later backward pass. */
@@ -930,8 +923,7 @@ static uint64_t rows_of(const struct gm_lives *l, struct kinds *kinds, size_t a,
 static uint32_t made_with(const struct gm_lives *l, uint64_t bytes)
 {
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_requested(l->h, a) == bytes && gm_lives_is_lasting(l, a) && gm_lives_is_role(l, a, GM_ROLE_PARAMETER) &&
-            (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
+        if (gm_requested(l->h, a) == bytes && gm_lives_is_lasting(l, a) && gm_lives_is_role(l, a, GM_ROLE_PARAMETER))
             return gm_lives_stack(l, a);
     return 0;
 }

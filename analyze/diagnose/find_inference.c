@@ -173,8 +173,8 @@ static void look_after(struct group *found, const struct gm_lives *l, uint32_t f
         is_first = is_first && !(found->has_backward && is_over);
         found->has_backward |= is_backward(l, e);
         found->later += goes && h->born[a] > last;
-        found->consumed += goes && is_first && is_backward(l, e) && is_of_forward(l, a) &&
-                           !gm_lives_is_of_engine(l, a) && gm_requested(h, a) >= l->at_peak / 1000;
+        found->consumed +=
+            goes && is_first && is_backward(l, e) && is_of_forward(l, a) && gm_requested(h, a) >= l->at_peak / 1000;
     }
 }
 
@@ -340,8 +340,7 @@ static void add_small(const struct gm_lives *l, struct gm_set *set, const struct
     }
     for (size_t a = 0; first != NULL && set->n > 0 && a < h->allocation_count; a++) {
         const uint64_t bytes = gm_requested(h, a);
-        if (bytes >= l->at_peak / 1000 || bytes < l->at_peak / 100000 || !may_go_at_once(l, a) ||
-            h->freed[a] > h->count)
+        if (bytes >= l->at_peak / 1000 || bytes < l->at_peak / 100000 || !may_go_at_once(l, a))
             continue;
         const uint32_t begun = first[gm_next_made(h, h->freed[a])], at = born_before(large, l, h->born[a]) + USED_FOR;
         if (begun > 0 && h->born[a] > begun && at < large->n && h->born[large->v[at]] < h->freed[a])
@@ -527,7 +526,7 @@ static void look_back(const struct gm_lives *l, uint32_t old, uint32_t e, struct
     for (uint32_t n = 0; n < LOOKED_BACK && e > least; e--) {
         const uint32_t a = gm_made_by(l->h, e - 1);
         n += a != GM_NEVER;
-        if (a == GM_NEVER || a == old || gm_requested(l->h, a) <= bytes || gm_requested(l->h, a) > 2 * bytes ||
+        if (a == GM_NEVER || gm_requested(l->h, a) <= bytes || gm_requested(l->h, a) > 2 * bytes ||
             (longer > 0 && gm_requested(l->h, a) != longer) || (gm_lives_by(l, a) & GM_BY_NOBODY) != 0 ||
             l->h->freed[a] <= l->h->freed[old])
             continue;
@@ -549,9 +548,9 @@ static struct growth *look_at_growth(const struct gm_lives *l)
     return growths;
 }
 
-static bool is_grown(const struct gm_lives *l, const struct growth *g)
+static bool is_grown(const struct growth *g)
 {
-    return g->grown >= LEAST_SIZES && 2 * g->steps >= g->grown && g->longest >= l->at_peak / 200;
+    return g->grown >= LEAST_SIZES && 2 * g->steps >= g->grown;
 }
 
 /* What becomes of each allocation where caches grow. */
@@ -599,7 +598,7 @@ static void find_heirs(struct heirs *heirs, struct gm_lives *l)
                             .whole = gm_lives_scratch(l, n + 1, sizeof *heirs->whole)};
     bool has_any = false;
     for (size_t i = 0; heirs->growths != NULL && !*l->failed && i < l->snapshot->stacks.count; i++)
-        has_any |= heirs->grows[i] = is_grown(l, &heirs->growths[i]);
+        has_any |= heirs->grows[i] = is_grown(&heirs->growths[i]);
     if (!has_any)
         return;
     gm_lives_mark_lines(l, heirs->grows);
@@ -650,7 +649,7 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
     find_heirs(&heirs, l);
     for (uint32_t a = 0; heirs.growths != NULL && !c->failed && a < h->allocation_count; a++) {
         const struct growth *g = &heirs.growths[gm_lives_stack(l, a)];
-        if (h->born[a] > 0 && is_grown(l, g) && g->longest > longest) {
+        if (h->born[a] > 0 && is_grown(g) && g->longest > longest) {
             stack = gm_lives_stack(l, a);
             longest = g->longest;
         }

@@ -266,21 +266,14 @@ void gm_unused_passes(struct gm_case *c, struct gm_set *set)
     set->n = is_used ? 0 : set->n;
 }
 
-/* Whether a backward pass may be what it waits for: one uses it later, or none came since. */
-static bool may_wait(const struct gm_lives *l, size_t a)
-{
-    return gm_lives_goes_in_backward(l, a) || gm_lives_is_cut_off(l, a) ||
-           !gm_lives_has_phase(l, l->h->born[a], (uint32_t)l->h->count, GM_PHASE_BACKWARD);
-}
-
-/* Whether most of what passes keep at the peak waits: else a list has what their layers made. */
+/* Whether a backward pass uses most of what passes keep at the peak: else a list has what their layers made. */
 static bool do_wait(const struct gm_lives *l, const struct gm_set *set)
 {
     uint64_t bytes = 0, waiting = 0;
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
         bytes += gm_lives_at_peak(l, a) ? gm_requested(l->h, a) : 0;
-        waiting += gm_lives_at_peak(l, a) && may_wait(l, a) ? gm_requested(l->h, a) : 0;
+        waiting += gm_lives_at_peak(l, a) && gm_lives_goes_in_backward(l, a) ? gm_requested(l->h, a) : 0;
     }
     return 2 * waiting >= bytes;
 }

@@ -571,8 +571,6 @@ static struct gm_backward *next_backwards(const struct gm_lives *l, const struct
                 passes[left - 1] = now;
         }
     }
-    for (size_t i = 0; passes != NULL && i < set->n; i++)
-        passes[i] = h->born[set->v[i].allocation] == 0 ? now : passes[i];
     return passes;
 }
 
@@ -722,8 +720,7 @@ bool gm_goes_on(struct gm_case *c)
 {
     struct gm_set set = {.v = NULL};
     bool does = !c->lives->has_backward && collect_kind(c, PILED, &set) == GRAPH && set.n > 0;
-    does = does && sum_of(c->lives, &set) == 0 && number_of(c->lives, &set) == 0 &&
-           !makes_loss(c->lives, root_of(c->lives));
+    does = does && number_of(c->lives, &set) == 0 && !makes_loss(c->lives, root_of(c->lives));
     gm_case_free_set(c, &set);
     return does;
 }
@@ -831,7 +828,7 @@ static struct left look_at_left(const struct gm_lives *l, const struct gm_set *s
         }
         if (a == GM_NEVER)
             continue;
-        work += (gm_lives_by(l, a) & GM_BY_MODULE) != 0 && !gm_lives_is_of_engine(l, a);
+        work += (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
         left.is_joined |= i == set->n && gm_requested(l->h, a) >= bytes / 2;
         if (i < set->n && set->v[i].allocation == a) {
             before = work;
@@ -901,7 +898,7 @@ static void find_list(struct gm_case *c, const struct gm_rule *rule)
     if (c->failed || gm_case_found(c, rule->id) != NULL)
         return;
     struct gm_set stale = {.v = NULL}; /* a graph that is kept has all that its layers made, as if a list had it */
-    const bool is_graph = collect_kind(c, STALE, &stale) == GRAPH && stale.n > 0;
+    const bool is_graph = collect_kind(c, STALE, &stale) == GRAPH;
     gm_case_free_set(c, &stale);
     if (!is_graph)
         gm_find_collected(c, rule);

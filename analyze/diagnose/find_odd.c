@@ -29,7 +29,7 @@ static uint64_t *peaks_of_rounds(const struct gm_lives *l)
         if (h->born[a] == e + 1)
             now += gm_requested(h, a);
         else if (h->freed[a] == e + 1)
-            now -= now < gm_requested(h, a) ? now : gm_requested(h, a);
+            now = gm_sat_sub(now, gm_requested(h, a));
         peaks[r] = gm_max(now, peaks[r]);
     }
     return peaks;
@@ -125,7 +125,7 @@ static bool is_workspace(const struct gm_lives *l, size_t a)
     if (next < h->count && h->freed[gm_made_by(h, next)] < h->freed[a] &&
         gm_requested(h, gm_made_by(h, next)) <= gm_requested(h, a) / COUNTERS)
         next = gm_next_made(h, next + 1);
-    return h->born[a] > 0 && (next >= h->freed[a] - 1 || gm_lives_is_role(l, a, GM_ROLE_WORKSPACE));
+    return next >= h->freed[a] - 1;
 }
 
 static bool is_passing(const struct gm_lives *l, size_t a)

@@ -52,7 +52,7 @@ enum { SCORES = 4 /* times as large as what the same code makes else: a matrix o
 
 static bool is_by(const struct gm_lives *l, size_t a, unsigned by)
 {
-    return (gm_lives_by(l, a) & by) != 0 && (gm_lives_by(l, a) & GM_BY_LOSS) == 0 && l->h->born[a] > 0 &&
+    return (gm_lives_by(l, a) & by) != 0 && (gm_lives_by(l, a) & GM_BY_LOSS) == 0 &&
            !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE);
 }
 
@@ -290,7 +290,7 @@ static bool are_rows(const struct gm_lives *l, uint64_t size, const bool *makes)
     size_t inside = 0, outside = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const bool counts = gm_requested(l->h, a) == size && l->h->born[a] > 0 && !gm_lives_is_of_weights(l, a) &&
-                            !gm_lives_is_of_engine(l, a) && (gm_lives_by(l, a) & GM_BY_OPTIMIZER) == 0;
+                            !gm_lives_is_of_engine(l, a);
         inside += counts && makes[gm_lives_stack(l, a)];
         outside += counts && !makes[gm_lives_stack(l, a)];
     }
@@ -382,7 +382,7 @@ static uint64_t *sizes_of_rounds(struct gm_lives *l, uint64_t size, bool (*is_of
  */
 static bool is_gradient_of_none(const struct gm_lives *l, const struct gm_sizes *weights, size_t a)
 {
-    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && weights->n > 0 && !gm_sizes_has(weights, gm_requested(l->h, a));
+    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && !gm_sizes_has(weights, gm_requested(l->h, a));
 }
 
 /* The sizes that lines make elsewhere of which all is scores where they make those of `size`: as an encoder calls what

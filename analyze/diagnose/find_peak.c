@@ -13,9 +13,7 @@
 
 static uint64_t growth_per_step(const struct gm_device_timeline *t)
 {
-    return t->steps.pattern == GM_PATTERN_GROWTH && t->steps.slope > 0 && t->steps.slope < 1e18
-               ? (uint64_t)t->steps.slope
-               : 0;
+    return t->steps.pattern == GM_PATTERN_GROWTH && t->steps.slope < 1e18 ? (uint64_t)t->steps.slope : 0;
 }
 
 /* Whether a run out of memory was ended by what grew from step to step: at least a tenth of the peak. */
