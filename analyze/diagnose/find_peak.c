@@ -345,14 +345,6 @@ static uint64_t after_moving(const struct gm_lives *l, uint64_t peak, uint64_t o
     return beginning == 0 ? (peak + other) / 2 : best;
 }
 
-/* Whether the optimizer makes it of one weight after the other, and of no list of weights. */
-static bool is_of_one_weight(const struct gm_lives *l, size_t a)
-{
-    const uint32_t e = gm_next_made(l->h, l->h->born[a]), next = e < l->h->count ? gm_made_by(l->h, e) : GM_NEVER;
-    return gm_lives_is_role(l, a, GM_ROLE_TEMPORARY) && (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0 &&
-           (next == GM_NEVER || gm_lives_stack(l, next) != gm_lives_stack(l, a) || l->h->freed[a] <= e);
-}
-
 /* Makes everything else so much smaller. What has a segment of its own stays a multiple of its grain, so that no more
  * than before is lost to that. */
 static void shrink_all(const struct gm_lives *l, struct gm_set *set, double part)
@@ -362,8 +354,6 @@ static void shrink_all(const struct gm_lives *l, struct gm_set *set, double part
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t size = gm_requested(l->h, a);
         double *of_role = &left[l->role[a]], wanted = part * (double)((size + grain - 1) / grain * grain) + *of_role;
-        if (is_of_one_weight(l, a))
-            continue;
         uint64_t bytes = (uint64_t)(part * (double)size);
         if (bytes >= own && wanted >= (double)own) {
             bytes = (uint64_t)(wanted / (double)grain + 0.5) * grain;

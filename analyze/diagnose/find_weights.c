@@ -65,18 +65,6 @@ static bool is_made_again(const struct gm_lives *l, const struct gm_roster *rost
            gm_lives_round_of(l, roster->v[end - 1]) > gm_lives_round_of(l, a);
 }
 
-/* Whether the line of a stack makes as much in a later round, called from anywhere: a later copy replaces it. */
-static bool is_line_again(struct gm_lives *l, const struct gm_roster *roster, size_t a)
-{
-    const struct gm_history *h = l->h;
-    bool is_again = false;
-    for (size_t i = 0; i < roster->n && !is_again; i++)
-        is_again = gm_requested(h, roster->v[i]) == gm_requested(h, a) &&
-                   gm_lives_round_of(l, roster->v[i]) > gm_lives_round_of(l, a) &&
-                   gm_lives_is_line_elsewhere(l, gm_lives_stack(l, a), gm_lives_stack(l, roster->v[i]));
-    return is_again;
-}
-
 /* `is_wanted`: only what is there at the peak. */
 static struct members list_members(struct gm_case *c, bool (*is_wanted)(const struct gm_lives *, size_t))
 {
@@ -96,12 +84,6 @@ static struct members list_members(struct gm_case *c, bool (*is_wanted)(const st
                                                   gm_lives_by(l, a), 0, goes && !is_again, false}));
     }
     GM_SORT(found.v, found.n, by_site);
-    bool is_again = false;
-    for (size_t i = 0; i < found.n; i++) {
-        if (i == 0 || strcmp(found.v[i].site, found.v[i - 1].site) != 0) /* the largest of its line */
-            is_again = found.v[i].goes && is_line_again(l, roster, found.v[i].allocation);
-        found.v[i].goes &= !is_again;
-    }
     return found;
 }
 
@@ -546,13 +528,6 @@ static void find_checkpoint(struct gm_case *c, const struct gm_rule *rule)
                "was read from a file is still on the device");
 }
 
-/* Whether a backward pass lets it go, and goes on. */
-static bool is_for_backward(const struct gm_lives *l, size_t a)
-{
-    const uint32_t e = gm_next_made(l->h, l->h->freed[a]);
-    return e < l->h->count && gm_lives_is_of_backward(l, gm_made_by(l->h, e));
-}
-
 /* How many tensors that a backward pass needs are made before each event. NULL: no memory. */
 static uint32_t *count_kept(const struct gm_lives *l)
 {
@@ -577,7 +552,7 @@ static bool may_be_beside(const struct gm_lives *l, size_t a)
     return !l->taken[a] && l->h->born[a] > 0 && !is_parameter(l, a) &&
            (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_OPTIMIZER | GM_BY_MODULE | GM_BY_LOADING)) ==
                0 &&
-           !gm_lives_is_lasting(l, a) && !is_for_backward(l, a);
+           !gm_lives_is_lasting(l, a);
 }
 
 /* The same, and a forward pass and a step run until it goes. */

@@ -272,42 +272,10 @@ static bool are_as_many(size_t rounds, size_t steps)
     return rounds + 2 >= steps && rounds <= steps;
 }
 
-/* Whether nothing was made at the line that it returns to before: a call that is written over several lines is at its
- * first one when what it is called with is there. `first`: [gm_stack_id] event. */
-static bool is_call(const struct gm_lives *l, const struct loop_back *back, const uint32_t *first)
-{
-    uint32_t frames[DEPTH_MOST];
-    bool is_one = first[stack_at(l, back->event)] == back->event;
-    for (uint32_t s = 0; is_one && s < l->snapshot->stacks.count; s++)
-        is_one = first[s] >= back->event || python_frames(l, s, frames) <= back->depth ||
-                 l->snapshot->frames.line[frames[back->depth]] != back->line ||
-                 hash_above(l, frames, back->depth) != back->above;
-    return is_one;
-}
-
-/* Of one function, from one place, without what is such a call in each pass of the loop that begins at `line`. */
-static size_t without_calls(const struct gm_lives *l, struct loop_back *v, size_t n, uint64_t line,
-                            const uint32_t *first)
-{
-    for (size_t i = 0; i < n; i++) {
-        const struct loop_back back = v[i];
-        if (back.line == line || !is_call(l, &back, first))
-            continue;
-        size_t kept = i;
-        for (size_t k = i; k < n; k++)
-            if (v[k].line != back.line)
-                v[kept++] = v[k];
-        n = kept;
-        i--;
-    }
-    return n;
-}
-
 /* Those of one function [from, to), from one place. Where some return to its first line, it is called again then, or
  * they are as many as there are steps, and the others are loops inside of it: they go to the end. Returns where those
  * begin. */
-static size_t without_inner(const struct gm_lives *l, struct loop_back *from, size_t n, size_t steps,
-                            const uint32_t *first_of)
+static size_t without_inner(const struct gm_lives *l, struct loop_back *from, size_t n, size_t steps)
 {
     const struct loop_back *first = from;
     size_t kept = 0;
@@ -316,9 +284,8 @@ static size_t without_inner(const struct gm_lives *l, struct loop_back *from, si
     const struct loop_back entry = *first;
     for (size_t i = 0; i < n; i++)
         kept += from[i].line == entry.line;
-    if (kept < ROUNDS_LEAST)
-        return without_calls(l, from, n, entry.line, first_of);
-    if (kept == n || (!is_entry(l, &entry) && (steps <= ROUNDS_LEAST || !are_as_many(kept, steps))))
+    if (kept < ROUNDS_LEAST || kept == n ||
+        (!is_entry(l, &entry) && (steps <= ROUNDS_LEAST || !are_as_many(kept, steps))))
         return n;
     kept = 0;
     for (size_t i = 0; i < n; i++)
@@ -362,19 +329,9 @@ static bool is_of_layers(const struct gm_lives *l, const struct loop_back *v, si
     return others > own;
 }
 
-/* The last return to where a program was once before, if it lies between the two; 0: there is none. */
-static uint32_t once_between(const struct loop_backs *singles, uint32_t first, uint32_t last)
-{
-    uint32_t event = 0;
-    for (size_t i = 0; i < singles->n; i++)
-        event = singles->v[i].event > first && singles->v[i].event <= last ? singles->v[i].event : event;
-    return event;
-}
-
 /* Loops from the outside in; one that lies inside another that was taken is part of its rounds, as in those that are
- * known already, and layers are no rounds, but the two passes of a loop that runs them twice. One that is over before
- * the second step sets the run up, and one that begins after the last does not.
- */
+ * known already, and layers are no rounds. One that is over before the second step sets the run up, and one that begins
+ * after the last does not. */
 static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struct gm_kept_device *kept)
 {
     const size_t steps = kept->step_count;
@@ -384,14 +341,6 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struc
         uint32_t first, last;
     } taken[LOOPS_MOST];
     size_t count = l->rounds.n > 0;
-    GM_FREED struct loop_backs singles = {.v = NULL};
-    GM_FREED uint32_t *first_of = malloc(((size_t)l->snapshot->stacks.count + 1) * sizeof *first_of);
-    if (first_of == NULL)
-        return false;
-    memset(first_of, 0xff, ((size_t)l->snapshot->stacks.count + 1) * sizeof *first_of);
-    for (size_t a = l->h->allocation_count; a > 0; a--)
-        if (gm_is_made(l->h, a - 1))
-            first_of[gm_lives_stack(l, a - 1)] = l->h->born[a - 1] - 1;
     if (count > 0) {
         taken[0].first = l->rounds.v[0];
         taken[0].last = l->rounds.v[l->rounds.n - 1];
@@ -402,11 +351,9 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struc
              next < found->n && found->v[next].depth == found->v[i].depth && found->v[next].above == found->v[i].above;)
             next++;
         next = i + until_later(&found->v[i], next - i);
-        end = i + without_inner(l, &found->v[i], next - i, steps, first_of);
+        end = i + without_inner(l, &found->v[i], next - i, steps);
         const uint32_t first = found->v[i].event, last = found->v[end - 1].event;
         bool is_inside = end - i < ROUNDS_LEAST;
-        if (is_inside && !is_call(l, &found->v[i], first_of) && !GM_VEC_PUSH(&singles, found->v[i]))
-            return false;
         for (size_t k = 0; k < count && !is_inside; k++)
             is_inside = taken[k].first <= last && first <= taken[k].last;
         if (is_inside || last < after || first > before)
@@ -414,9 +361,6 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struc
         taken[count].first = first;
         taken[count++].last = last;
         const bool are_layers = is_of_layers(l, &found->v[i], end - i);
-        const uint32_t once = are_layers ? once_between(&singles, first, last) : 0;
-        if (once != 0 && !GM_VEC_PUSH(&l->rounds, once))
-            return false;
         for (size_t k = i; !are_layers && k < end; k++)
             if (!GM_VEC_PUSH(&l->rounds, found->v[k].event))
                 return false;
