@@ -11,7 +11,7 @@
 
 void gm_doc_begin(struct gm_doc *doc, enum gm_form form, struct gm_text *out)
 {
-    *doc = (struct gm_doc){.out = out, .json = {.out = out}, .origin_us = GM_REPORT_NONE};
+    *doc = (struct gm_doc){.out = out, .json_name = "--json FILE", .json = {.out = out}, .origin_us = GM_REPORT_NONE};
     doc->writer = form == GM_JSON ? &gm_json_writer : form == GM_MD ? &gm_markdown_writer : &gm_text_writer;
     if (form == GM_JSON)
         gm_json_open(&doc->json, NULL, '{');

@@ -162,7 +162,8 @@ struct gm_writer;
 struct gm_doc {
     const struct gm_writer *writer;
     struct gm_text *out;               /* its `failed` is the document's, too */
-    const char *text_name, *json_name; /* where what is left out can be found: "fleet_report.txt", "fleet.json" */
+    const char *text_name, *json_name; /* where what is left out can be found: "fleet_report.txt", "fleet.json";
+                                        * else --json FILE */
     uint64_t origin_us;                /* of GM_TIME */
     struct gm_arena arena;             /* of gm_doc_printf */
     struct gm_json json;

@@ -335,7 +335,6 @@ void gm_replay_document(struct gm_text *out, enum gm_form form, struct gm_replay
 {
     struct gm_doc doc;
     gm_doc_begin(&doc, form, out);
-    doc.json_name = "--json FILE";
     say_head(&doc, run);
     say_inferred(&doc, run);
     say_changes(&doc, run);

@@ -332,6 +332,7 @@ class Gmdry(unittest.TestCase):
         lines = f"device 0 {20 * GIB} {32 * GIB} 0 0\n"
         done = self.run_it(["--sweep"], telling(lines, snapshot=RETRIES))
         self.assertIn("Best settings:\n    PYTORCH_ALLOC_CONF=expandable_segments:True\n", done.stdout)
+        self.assertIn(" more: see --json FILE\n", done.stdout)
         said = self.json_of(["--sweep", "--gpu", "a100-40"], telling(lines, snapshot=RETRIES))[1]
         self.assertGreater(len(said["sweep"]["rows"]), 50)
         self.assertNotIn("sweep", self.json_of([], telling())[1])

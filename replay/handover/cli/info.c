@@ -100,7 +100,6 @@ void gm_info_document(struct gm_text *out, enum gm_form form, const struct gm_re
     struct gm_doc doc;
     const size_t count = r->report.device_count;
     gm_doc_begin(&doc, form, out);
-    doc.json_name = "--json FILE";
     if (form == GM_JSON) {
         gm_json_string(&doc.json, "schema", "gmtrace.info/1");
         gm_json_string(&doc.json, "path", r->report.snapshot.path);
