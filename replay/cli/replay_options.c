@@ -173,7 +173,7 @@ static enum gm_status check_verify(const struct gm_replay_options *o, struct gm_
                                                       : NULL;
     if (!o->verify || wrong == NULL)
         return GM_OK;
-    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--verify follows the recording as it is; %s is for what-if", wrong);
+    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--verify follows the recording as it is: not with %s", wrong);
 }
 
 static enum gm_status check_repetition(const struct gm_replay_options *o, struct gm_error *err)
@@ -188,6 +188,10 @@ static enum gm_status check_repetition(const struct gm_replay_options *o, struct
 static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err)
 {
     const struct gm_replay_options *o = values;
+    const struct gm_gpu *card;
+    char note[GM_GPU_NOTE];
+    if (o->plan != NULL)
+        GM_TRY(gm_gpu_choose(&card, note, "--plan", o->plan, err));
     if (*count != 1)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, *count == 0 ? "no trace given" : "more than one trace given");
     if (o->memory != UINT64_MAX && o->gpu != NULL)
@@ -199,10 +203,6 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--chart is the picture of --plan, which was not asked for");
     if (o->plan == NULL && o->usual.ignore.n + o->usual.ignore_files.n > 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--ignore leaves out fixes of --plan, which was not asked for");
-    const struct gm_gpu *card;
-    char note[GM_GPU_NOTE];
-    if (o->plan != NULL)
-        GM_TRY(gm_gpu_choose(&card, note, "--plan", o->plan, err));
     GM_TRY(check_verify(o, err));
     GM_TRY(check_repetition(o, err));
     GM_TRY(check_outputs(o, operands[0], err));
