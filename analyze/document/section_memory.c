@@ -99,10 +99,12 @@ void gm_analysis_memory_summary(struct gm_text *out, const struct gm_report *rep
     gm_doc_begin(&doc, GM_TXT, out);
     for (size_t i = 0; report->memory != NULL && i < report->device_count; i++) {
         const struct gm_memory_summary *m = &report->memory[i];
+        gm_text_add(out, "\n");
         if (m->at_peak != NULL) {
             gm_doc_tell(&doc, "Device %" PRId64 " at the peak of requested memory, after event %s:", m->device,
                         gm_doc_event(&doc, m->at_peak->event));
             add_table(out, m, m->at_peak);
+            gm_text_add(out, "\n");
         }
         gm_doc_tell(&doc, "Device %" PRId64 " at the end:", m->device);
         add_table(out, m, &m->at_end);

@@ -176,8 +176,10 @@ void gm_section_peak(struct gm_doc *d, const struct gm_view *v)
     say_unused(d, v);
     gm_doc_fold(d, NULL, "The peak in full");
     say_moments(d, v);
-    gm_section_slices(d, "Live then, by category", v->peak->categories, v->peak->category_count, 0, whole);
-    gm_section_slices(d, "By role", detail->roles, detail->role_count, 0, whole);
+    if (has_roles || v->peak->category_count > BRIEF + 1)
+        gm_section_slices(d, "Live then, by category", v->peak->categories, v->peak->category_count, 0, whole);
+    if (detail->role_count > BRIEF + 1)
+        gm_section_slices(d, "By role", detail->roles, detail->role_count, 0, whole);
     gm_section_slices(d, "By lifetime", detail->lifetimes, detail->lifetime_count, LIFETIMES, whole);
     gm_doc_close(d);
 }

@@ -33,6 +33,7 @@ class Summary(Case):
     def test_table(self):
         text = self.words(small_snapshot(devices=2))
         self.assertEqual(text.count("PyTorch CUDA memory summary, device ID 1  "), 2)
+        self.assertIn("\n\nDevice 0 at the end:\n|", text)
         self.assertIn("Device 0 at the peak of requested memory, after event 5:", text)
         self.assertIn("| Allocated memory      |  30721 KiB |  71681 KiB |  71681 KiB |  40960 KiB |", text)
         self.assertIn("|       from large pool |  30720 KiB |  71680 KiB |  71680 KiB |  40960 KiB |", text)

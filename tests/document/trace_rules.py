@@ -280,7 +280,8 @@ class Rules:
         for part, d in zip(parts, devices):
             categories, _, rest = part.partition("\n\n")
             roles = rest.split("\n\n")[0] if rest.startswith("  By role\n") else ""
-            for shown, wanted in ((categories, d["categories_at_peak"]), (roles, d["roles_at_peak"] or [])):
+            more = d["roles_at_peak"] if len(d["roles_at_peak"] or []) > 7 else []  # else said above
+            for shown, wanted in ((categories, d["categories_at_peak"]), (roles, more)):
                 found = row.findall(shown)
                 self.expect(bool(found) == bool(wanted), f"rows {shown!r}")
                 for (name, size, blocks, _), want in zip(found, wanted):
