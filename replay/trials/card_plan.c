@@ -17,6 +17,7 @@ enum {
     SPARE = 20 /* of so much one is spare */,
     FIXES_MOST = 1 /* settings */ + MISTAKES_MOST + KINDS,
     SETS_MOST = 1 << FIXES_MOST,
+    SMALL = 100, /* of the peak, that a step saves */
     PERMILLE = 1000
 };
 /* What a fix costs, the cheapest first. */
@@ -27,9 +28,10 @@ enum {
     WHILE_IDLE = 1,   /* as gm_plan_offload has it */
     IF_SINGLE = 2,    /* nothing in the trace is half or bf16; in place of states in 8 bits */
     IF_HALF = 4,      /* something is; likewise */
-    UNLESS_FOUND = 8, /* the diagnosis has not named it */
+    UNLESS_FOUND = 8, /* the diagnosis has not named the states of the optimizer */
     INSTEAD = 16,     /* of the one before it, if that is at the same price */
-    IN_PARTS = 32     /* as gm_plan_parts has it */
+    IN_PARTS = 32,    /* as gm_plan_parts has it */
+    IN_BYTES = 64     /* states in 8 bits */
 };
 
 /* At one price the better ones first. `keeps`: of the bytes of these roles, in thousandths. */
@@ -40,9 +42,9 @@ static const struct kind {
 } kinds[KINDS] = {
     {"half the microbatch", "time", {NULL}, TIME, PERMILLE, IN_PARTS},
     {"idle activations on the host", "time, if the bus is slower", {"Activation"}, TIME, PERMILLE, WHILE_IDLE},
-    {"optimizer state on the host", "time", {"Optimizer state"}, TIME, 0, 0},
+    {"optimizer state on the host", "time", {"Optimizer state"}, TIME, 0, UNLESS_FOUND},
     {"half of that again", "time", {NULL}, TIME, PERMILLE, IN_PARTS},
-    {"8-bit optimizer", "accuracy", {"Optimizer state"}, ACCURACY, 250, UNLESS_FOUND},
+    {"8-bit optimizer", "accuracy", {"Optimizer state"}, ACCURACY, 250, IN_BYTES},
     {"model.bfloat16()",
      "accuracy",
      {"Parameter", "Gradient", "Optimizer state", "Activation", "Temporary", "Input"},
@@ -66,7 +68,8 @@ struct planning {
     const char *what[FIXES_MOST], *costs[FIXES_MOST], *names[FIXES_MOST]; /* in full, and in few words */
     enum price price[FIXES_MOST];
     size_t count;
-    uint32_t in_bytes;                         /* the fix that keeps states in 8 bits */
+    bool has_states;                           /* the diagnosis would have them on the host */
+    uint32_t in_bytes;                         /* the fix that keeps them in 8 bits */
     uint32_t replaced, instead_of[FIXES_MOST]; /* fixes that another one does, too: never both */
     uint32_t chosen;                           /* fixes; all of them if they are not enough */
     uint64_t fitted;                           /* peak of reserved bytes with them, in what the card has */
@@ -128,7 +131,7 @@ static bool add_kind(struct planning *p, const struct kind *kind)
     const struct gm_plan_task *t = p->task;
     const bool is_of_bits = (kind->when & (IF_SINGLE | IF_HALF)) != 0;
     if ((is_of_bits && has_half(t->snapshot) == ((kind->when & IF_SINGLE) != 0)) ||
-        ((kind->when & UNLESS_FOUND) != 0 && p->in_bytes != 0))
+        ((kind->when & UNLESS_FOUND) != 0 && p->has_states))
         return true;
     struct gm_remedy *remedies = gm_arena_calloc(arena_of(p), t->search->device_count + 1, sizeof *remedies);
     size_t all = 0;
@@ -153,7 +156,7 @@ static bool add_kind(struct planning *p, const struct kind *kind)
     const uint32_t other = (kind->when & INSTEAD) != 0 ? last : is_of_bits ? p->in_bytes : 0;
     if (all > 0 && p->count < FIXES_MOST)
         p->replaced |= p->instead_of[p->count] = other & fixes_at(p, kind->price);
-    if (all > 0 && (kind->when & UNLESS_FOUND) != 0)
+    if (all > 0 && (kind->when & IN_BYTES) != 0)
         p->in_bytes = UINT32_C(1) << p->count;
     if (all > 0)
         add_fix(p, kind->what, kind->what, kind->costs, kind->price, remedies, t->search->device_count);
@@ -179,8 +182,7 @@ static void add_mistakes(struct planning *p)
             f->remedy->settings_save != 0 /* settings are tried in any case */)
             continue;
         n++;
-        if (strcmp(f->id, "optimizer-state-dominates") == 0)
-            p->in_bytes = UINT32_C(1) << p->count;
+        p->has_states |= strcmp(f->id, "optimizer-state-dominates") == 0;
         add_fix(p, f->brief != NULL ? f->brief : f->title, f->fix != NULL ? f->fix : f->title, f->cost, price_of(f),
                 f->remedy, 1);
     }
@@ -306,33 +308,52 @@ static const char *first_words(const struct planning *p, const char *text)
     return colon == NULL ? text : gm_arena_copy(arena_of(p), text, (size_t)(colon - text));
 }
 
-/* The next of what is left, on top of what is there: of the cheapest the one that saves most. */
-static enum gm_status take_next(struct planning *p, uint32_t *there, uint32_t left, struct gm_plan_step *step,
-                                struct gm_error *err)
+/* Of these fixes the one that saves most, on top of what is there. */
+static enum gm_status best_of(size_t *fix, uint64_t *peak, struct planning *p, uint32_t there, uint32_t among,
+                              struct gm_error *err)
 {
     struct gm_trial trials[FIXES_MOST] = {{0}};
-    uint32_t sets[FIXES_MOST];
+    uint32_t sets[FIXES_MOST] = {0};
     size_t fixes[FIXES_MOST], n = 0, best = 0;
-    unsigned price = SETTING;
-    while ((left & fixes_at(p, price)) == 0)
-        price++;
     for (size_t i = 0; i < p->count; i++) {
-        if ((left & fixes_at(p, price) & UINT32_C(1) << i) == 0)
+        if ((among >> i & 1) == 0)
             continue;
         trials[n].capacity = UINT64_MAX;
-        sets[n] = *there | UINT32_C(1) << i;
+        sets[n] = there | UINT32_C(1) << i;
         fixes[n++] = i;
     }
     GM_TRY(gm_fixes_try(trials, sets, n, p->fixes, p->count, p->task->search, err));
     for (size_t i = 1; i < n; i++)
         best = trials[i].peak_reserved < trials[best].peak_reserved ? i : best;
-    const size_t f = fixes[best];
-    *step = (struct gm_plan_step){.name = p->names[f],
-                                  .what = p->what[f],
-                                  .costs = p->costs[f],
-                                  .price = first_words(p, p->costs[f]),
-                                  .peak = gm_max(trials[best].peak_reserved, p->task->search->floor)};
-    *there = sets[best];
+    *fix = fixes[best];
+    *peak = gm_max(trials[best].peak_reserved, p->task->search->floor);
+    return GM_OK;
+}
+
+/* The next of what is left: of the cheapest, or of the cheapest that save something before those that do later. */
+static enum gm_status take_next(struct planning *p, uint32_t *there, uint32_t left, uint64_t before,
+                                struct gm_plan_step *step, struct gm_error *err)
+{
+    size_t taken = FIXES_MOST;
+    uint64_t then = before;
+    for (unsigned price = SETTING; price < PRICES && then > before - before / SMALL; price++) {
+        const uint32_t among = left & fixes_at(p, price);
+        size_t fix;
+        uint64_t peak;
+        if (among == 0)
+            continue;
+        GM_TRY(best_of(&fix, &peak, p, *there, among, err));
+        if (taken < FIXES_MOST && peak > before - before / SMALL)
+            continue;
+        taken = fix;
+        then = peak;
+    }
+    *step = (struct gm_plan_step){.name = p->names[taken],
+                                  .what = p->what[taken],
+                                  .costs = p->costs[taken],
+                                  .price = first_words(p, p->costs[taken]),
+                                  .peak = then};
+    *there |= UINT32_C(1) << taken;
     return GM_OK;
 }
 
@@ -383,7 +404,7 @@ static enum gm_status climb(struct planning *p, struct gm_error *err)
                                      .saved = GM_REPORT_NONE,
                                      .peak = gm_max(recorded.peak_reserved, p->task->search->floor)};
     for (; there != p->chosen; n++) {
-        GM_TRY(take_next(p, &there, p->chosen & ~there, &steps[n], err));
+        GM_TRY(take_next(p, &there, p->chosen & ~there, steps[n - 1].peak, &steps[n], err));
         steps[n].saved = gm_sat_sub(steps[n - 1].peak, steps[n].peak);
     }
     if (plan->is_enough && steps[n - 1].peak > plan->capacity) {

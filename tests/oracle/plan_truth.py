@@ -16,7 +16,7 @@ WITHIN, MADE = 0.06, 16  # of what is recorded; rows at least
 
 # How the text of a fix begins, and how plan_programs.py calls it.
 FIXES = {"half the microbatch": "half", "half of that again": "again",
-         "optimizer state on": "host", "8-bit optimizer": "bytes", "Keep the states in 8 bits": "bytes",
+         "optimizer state on": "host", "Keep them on the host": "host", "8-bit optimizer": "bytes",
          "weights in half": "weights", "ZeRO-2": "zero2", "ZeRO-3": "zero3", "Checkpoint the layers": "checkpoint",
          "Call model.gradient_checkpointing_enable()": "checkpoint", "Compute the loss in chunks": "chunks",
          "Pass use_liger_kernel=True": "chunks", "del the variable": "del", "model.bfloat16()": "weights"}

@@ -226,25 +226,29 @@ class Search(Case):
         self.assertEqual({**plan["alone"][0], "saves_bytes": peaks[0] - peaks[1]}, plan["steps"][1])
         self.assertEqual(len({fix["fix"] for fix in plan["alone"]}), len(plan["alone"]))
 
-    def test_bits_of_a_plan(self):
-        """In 32 bits all of a program halves, and that is no fix beside 8-bit states; where half the bits show, weights do,
-        with what torch's optimizers make like them."""
+    def training(self, weights, kept, states, sign=None):
+        """Three steps of weights, what the forward pass keeps, and states of the optimizer, of so many MiB."""
         frames = {"model": [frame("__init__", "/a/torch/nn/modules/linear.py", 99), frame("<module>", "/a/train.py", 1)],
                   "forward": [frame("forward", "/a/torch/nn/modules/linear.py", 130), frame("<module>", "/a/train.py", 5)],
                   "backward": [frame("backward", "/a/torch/_tensor.py", 626), frame("<module>", "/a/train.py", 6)],
                   "step": [frame("_init_group", "/a/torch/optim/adam.py", 170), frame("step", "/a/torch/optim/adam.py", 240),
                            frame("<module>", "/a/train.py", 7)]}
+        allocator = Recorded()
+        allocator.alloc(weights * MIB, frames["model"])
+        for turn in range(3):
+            activation = allocator.alloc(kept * MIB, frames["forward"] + ([frame(sign, "/a/train.py", 2)] if sign else []))
+            gradient = allocator.alloc(weights * MIB, frames["backward"])
+            allocator.free(activation)
+            if turn == 0:
+                allocator.alloc(states * MIB, frames["step"])
+            allocator.free(gradient)
+        return write(os.path.join(self.folder, "training.pickle"), allocator.snapshot())
+
+    def test_bits_of_a_plan(self):
+        """In 32 bits all of a program halves, and that is no fix beside 8-bit states; where half the bits show, weights do,
+        with what torch's optimizers make like them."""
         for sign in (None, "autocast"):
-            allocator = Recorded()
-            allocator.alloc(256 * MIB, frames["model"])
-            for turn in range(3):
-                kept = allocator.alloc(512 * MIB, frames["forward"] + ([frame(sign, "/a/train.py", 2)] if sign else []))
-                gradient = allocator.alloc(256 * MIB, frames["backward"])
-                allocator.free(kept)
-                if turn == 0:
-                    allocator.alloc(512 * MIB, frames["step"])
-                allocator.free(gradient)
-            path = write(os.path.join(self.folder, "bits.pickle"), allocator.snapshot())
+            path = self.training(256, 512, 512, sign)
             plan = self.numbers("--plan", "h100-80", path)["plan"]
             alone = {fix["fix"]: fix["peak_reserved_bytes"] for fix in plan["alone"]}
             wanted, other = ("weights in half the bits", "model.bfloat16()")[::1 if sign else -1]
@@ -254,6 +258,22 @@ class Search(Case):
             peak = self.numbers("--memory", "1000TiB", *options, path)["devices"][0]["peak_reserved_bytes"]
             self.assertEqual(alone[wanted], peak)
             self.assertEqual(peak, (1280 if sign else 768) * MIB)
+
+    def test_states_of_a_plan(self):
+        """The diagnosis names states, too, and would have them on the host: that is one fix, and 8 bits are another."""
+        path = self.training(1024, 256, 2048)
+        plan = self.numbers("--plan", "h100-80", path)["plan"]
+        alone = [fix["fix"] for fix in plan["alone"]]
+        self.assertEqual([fix[:23] for fix in alone if "the host" in fix], ["Keep them on the host ("])
+        self.assertIn("8-bit optimizer", alone)
+
+    def test_steps_of_a_plan(self):
+        """What saves next to nothing as long as something dearer makes the peak comes after that."""
+        path = os.path.join(os.path.dirname(DEMO), "zoo", "slot_server@2.15.0.gmtrace")
+        steps = self.numbers("--plan", "rtx-4060", path, code=1)["plan"]["steps"]
+        saves = [step["saves_bytes"] >= before["peak_reserved_bytes"] // 100 for before, step in zip(steps, steps[1:])]
+        self.assertEqual(saves, sorted(saves, reverse=True))
+        self.assertEqual((len(saves), sum(saves)), (7, 4))
 
     def test_picture_of_a_plan(self):
         """As large as its steps ask for; only beside a plan."""
