@@ -5,6 +5,8 @@
  */
 #include "render/charts.h"
 
+#include <string.h>
+
 static const double name_width = 276, bar_x = GM_PAGE_LEFT + 288, pitch = 48, bar_height = 26, value_width = 176;
 
 struct stairs {
@@ -78,7 +80,7 @@ void gm_layout_plan(struct gm_display *display, const struct gm_report *report)
     for (size_t i = 0; i < plan->step_count; i++)
         most = plan->steps[i].peak > most ? plan->steps[i].peak : most;
     const struct stairs s = {display, plan, gm_axis_bytes(most), GM_PAGE_RIGHT - value_width - bar_x};
-    gm_page_section(&page, "Reserved at the peak, fix after fix", plan->verdict);
+    gm_page_section(&page, "Reserved at the peak, fix after fix", NULL);
     page.y += 34;
     const double bottom = page.y + pitch * (double)plan->step_count;
     gm_axis_draw(display, &s.axis, bar_x, s.width, page.y, bottom);
@@ -92,5 +94,10 @@ void gm_layout_plan(struct gm_display *display, const struct gm_report *report)
         {"saved by the fix", 0, {GM_TRACK, gm_paler(GM_MUTED, 0.5), GM_HATCH_DIAGONAL}},
     };
     page.y += gm_keys(display, page.y, keys, sizeof keys / sizeof *keys);
+    for (const char *at = plan->verdict; *at != '\0'; at += strspn(at, "; ")) { /* one line is too short for all */
+        const size_t length = strcspn(at, ";");
+        gm_page_note(&page, gm_display_printf(display, "%.*s", (int)length, at));
+        at += length;
+    }
     gm_page_end(&page);
 }
