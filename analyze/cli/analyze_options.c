@@ -86,8 +86,8 @@ static const struct gm_option option_table[] = {
      "[reading.md](reading.md#the-table-of-torchcudamemory_summary).",
      GM_OPTION_FLAG, AT(memory_summary)},
     {0, "gpu", "NAME",
-     "the card on which a model is served: what there is room for; list shows all" GM_MORE
-     "And the plan for that card: the cheapest fixes after which the run fits with 5 % to spare, or by how much all of "
+     "the card on which it is to run: the fixes with which it does, what a server has room for; list shows all" GM_MORE
+     "The plan: the cheapest fixes after which the run fits with 5 % to spare, or by how much all of "
      "them are not enough; as a line of the summary, a section, `plan` in JSON and `plan.png` "
      "([search.md](search.md#--plan)). All less the CUDA context. No plan is made without a trace, of a part of one, "
      "or of more than 100,000 events (`gmreplay --plan` takes a million). What is told of a server: "
