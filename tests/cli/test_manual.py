@@ -126,6 +126,10 @@ class Manual(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 
+    def test_help_fits_a_terminal(self):
+        for program, binary in PROGRAMS.items():
+            self.assertEqual([line for line in run(binary, "--help").stdout.splitlines() if len(line) > 80], [], program)
+
     def test_every_option_is_in_every_form(self):
         for program in PROGRAMS:
             options = options_of(program)

@@ -101,8 +101,8 @@ static const struct gm_program program = {
             "  gmdry --limit 20GiB --json - -- python train.py     for CI\n"
             "\n"
             "Usage: gmdry [options] -- COMMAND...\n"
-            "  COMMAND  is run as it is, with a CUDA build of PyTorch; what it would read from\n"
-            "           the device is zeros\n"
+            "  COMMAND  is run as it is, with a CUDA build of PyTorch; what it would read\n"
+            "           from the device is zeros\n"
             "\n"
             "Options:\n",
     .tail = "      --                  end of options\n"

@@ -178,7 +178,7 @@ const struct gm_program gm_trace_program = {
             "  gmtrace cut --from step:3 --to step:4 -o two_steps.pickle run.pickle\n"
             "  gmtrace cut --to-peak -o peak.pickle run.pickle    it ends at the peak\n"
             "  gmtrace redact -o public.pickle run.pickle         for a bug report\n"
-            "  gmtrace shrink -o small.pickle --script small.py run.pickle    what it takes to\n"
+            "  gmtrace shrink -o small.pickle --script small.py run.pickle   what it takes to\n"
             "                                         run out of memory, or to reach the peak\n"
             "  gmtrace merge -o run.pickle dump*.pickle           one trace of many dumps\n"
             "  gmtrace merge --ranks -o job.pickle rank*.pickle   one snapshot of many ranks\n"
