@@ -99,7 +99,8 @@ static const char *said_of(struct gm_display *d, const struct gm_series *series,
                                  gm_law_name(fit->closest), error);
     if (fit->law == GM_LAW_NONE)
         return gm_display_printf(d, "no law: %s", fit->why_not);
-    return gm_display_printf(d, "%s: %s (misses at most %s%%)", fit->is_sum ? "sum of laws" : gm_law_name(fit->law),
+    return gm_display_printf(d, "%s: %s (misses at most %s%%)",
+                             fit->is_sum ? "sum of the categories' laws" : gm_law_name(fit->law),
                              formula_of(d, series, fit), error);
 }
 
@@ -188,7 +189,6 @@ void gm_layout_diff_scaling(struct gm_display *display, const struct gm_comparis
         gm_page_empty(&page, "No three runs are called alike but for one number.");
     gm_page_note(&page, "Lines are laws that miss no value by more than 1% of the spread of the values; without one, "
                         "only points are drawn");
-    gm_page_note(&page, "Sum of laws: what the laws of all categories add up to, held against these values");
     if (c->series_count > MOST_SERIES)
         gm_page_note(
             &page, gm_display_printf(display, "%zu more series are in diff_report.txt", c->series_count - MOST_SERIES));

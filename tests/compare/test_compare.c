@@ -257,7 +257,7 @@ TEST(sum_of_laws)
     struct gm_display d = {0};
     gm_layout_diff_scaling(&d, &c);
     assert_false(d.failed);
-    assert_int_equal(count_parts(&d, "sum of laws: 4.77 MiB + 78.13 KiB x ctx + 400 B x ctx"), 2);
+    assert_int_equal(count_parts(&d, "sum of the categories' laws: 4.77 MiB + 78.13 KiB x ctx + 400 B x ctx"), 2);
     assert_non_null(find_part(&d, "no law: neither a line nor a square fits"));
     assert_non_null(find_text(&d, "Its categories at the peak"));
     assert_non_null(find_text(&d, "constant: 4.77 MiB (misses at most 0%)"));
