@@ -196,8 +196,12 @@ function drawMarks(pen, p) {
     for (const event of marks.oom_event) {
         const x = xOf(event, p);
         if (x < p.left || x > p.right) continue;
+        const text = "out of memory",
+            width = textWidth(text),
+            left = Math.min(x + 4, p.right - width - 4);
         pen.line([x, p.top, x, p.bottom], colours().alarm, 1.5);
-        pen.text(Math.min(x + 4, p.right - 90), p.bottom - 6, "out of memory", colours().alarm);
+        pen.rect(left - 2, p.bottom - 17, width + 4, 15, colours().paper);
+        pen.text(left, p.bottom - 6, text, colours().alarm);
     }
 }
 
