@@ -54,7 +54,9 @@ static void add_room(struct gm_case *c, struct gm_heading *line, const struct gm
     if (s == NULL || s->capacity == GM_REPORT_NONE || s->cache < s->reserved / 10)
         return;
     const char *where = s->card == NULL ? "" : gm_case_printf(c, " on %s", s->card);
-    if (s->more_sequences != GM_REPORT_NONE)
+    if (s->capacity < s->reserved)
+        gm_headline_add(c, line, "%s more than fit%s", gm_bytes_format(n, s->reserved - s->capacity), where);
+    else if (s->more_sequences != GM_REPORT_NONE)
         gm_headline_add(c, line, "room for %s more sequences%s", gm_count_format(n, s->more_sequences), where);
     else if (s->more_tokens != GM_REPORT_NONE)
         gm_headline_add(c, line, "room for %s more tokens%s", gm_count_format(n, s->more_tokens), where);

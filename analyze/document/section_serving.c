@@ -31,18 +31,26 @@ static void tell_room(struct gm_doc *d, const struct gm_serving *s)
         gm_doc_tell(d, "How much the device has is in no snapshot: --gpu CARD tells what there is room for.");
         return;
     }
-    gm_doc_tell(d, "Room for %s more, beside what is reserved, of %s %s.%s", gm_doc_bytes(d, s->room),
-                gm_doc_bytes(d, s->capacity),
-                s->card != NULL ? gm_doc_printf(d, "that a process can have of %s", s->card)
-                                : "that were there when memory ran out",
-                s->more_tokens == none && s->more_sequences == none && s->more_steps == none ? "" : " That is");
-    if (s->more_tokens != none)
-        gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s more tokens", gm_doc_count(d, s->more_tokens));
-    if (s->more_sequences != none)
-        gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s more sequences as long as these",
-                   gm_doc_count(d, s->more_sequences));
-    if (s->more_steps != none)
-        gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s more steps of all sequences", gm_doc_count(d, s->more_steps));
+    const char *whose = s->card != NULL ? gm_doc_printf(d, "that a process can have of %s", s->card)
+                                        : "that were there when memory ran out";
+    if (s->capacity < s->reserved) {
+        gm_doc_tell(d, "%s more is reserved than the %s %s.", gm_doc_bytes(d, s->reserved - s->capacity),
+                    gm_doc_bytes(d, s->capacity), whose);
+        return;
+    }
+    const struct {
+        uint64_t n;
+        const char *what;
+    } more[] = {{s->more_tokens, "tokens"},
+                {s->more_sequences, "sequences as long as these"},
+                {s->more_steps, "steps of all sequences"}};
+    const char *good_for = "";
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        if (more[i].n != none)
+            good_for = gm_doc_printf(d, "%s%s %s more %s", good_for, *good_for == '\0' ? ":" : ", or",
+                                     gm_doc_count(d, more[i].n), more[i].what);
+    gm_doc_tell(d, "Room for %s more, beside what is reserved, of %s %s%s.", gm_doc_bytes(d, s->room),
+                gm_doc_bytes(d, s->capacity), whose, good_for);
 }
 
 void gm_section_serving(struct gm_doc *d, const struct gm_view *v)

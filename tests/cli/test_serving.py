@@ -91,6 +91,19 @@ class Serving(Case):
         self.assertIn(f"{ledger['more_tokens']:,} more tokens", text)
         self.run_it("--gpu", "rtx-9999", self.snapshot, code=2)
 
+    def test_no_room(self):
+        """8.72 GiB are reserved, of which a process can have 7.25 GiB on that card."""
+        server = Server()
+        server.alloc(8832 * MIB, ("__init__", "kv_cache.py", 7), ("allocate_kv_cache", "kv_cache.py", 12))
+        ledger = self.ledger(server.snapshot(), "--tokens", "4096", "--gpu", "rtx-4060")
+        self.assertEqual((ledger["room_bytes"], ledger["more_tokens"]), (0, 0))
+        done = self.run_it("--no-charts", "--tokens", "4096", "--gpu", "rtx-4060", self.snapshot)
+        self.assertRegex(done.stdout.decode(), r"(?m)^Needs .*, 1\.\d\d GiB more than fit on rtx-4060,")
+        with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
+            text = " ".join(file.read().split())
+        self.assertRegex(text, r"1\.\d\d GiB more is reserved than the 7.25 GiB that a process can have of rtx-4060\.")
+        self.assertNotIn("Room for", text)
+
     def test_growing(self):
         """8 x 8 KiB a step, of however many sequences."""
         ledger = self.ledger(growing(), "--gpu", "rtx-4060")
