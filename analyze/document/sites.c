@@ -25,10 +25,19 @@ static void add_name(struct gm_text *out, const char *s, size_t n, size_t column
         gm_columns_cut(out, name.data != NULL ? name.data : "", columns, false);
 }
 
+/* What is behind the last slash of the first path: "loader.py:77, used in step  train.py:163". */
+static const char *first_file(const char *path)
+{
+    const char *end = strstr(path, ", "), *file = path;
+    for (const char *c = path; *c != '\0' && c != end; c++)
+        file = *c == '/' || *c == '\\' ? c + 1 : file;
+    return file;
+}
+
 static const char *file_of(const char *site)
 {
     const char *path = strstr(site, gap);
-    return path == NULL ? site : gm_path_base(path + sizeof gap - 1);
+    return path == NULL ? site : first_file(path + sizeof gap - 1);
 }
 
 size_t gm_site_least(const char *site)
@@ -69,7 +78,7 @@ void gm_site_add(struct gm_text *out, const char *site, size_t columns)
     path += sizeof gap - 1;
     size_t name = gm_columns(site) - gm_columns(path) - (sizeof gap - 1);
     size_t least = name < LEAST_NAME ? name : LEAST_NAME;
-    const char *file = gm_path_base(path);
+    const char *file = first_file(path);
     if (gm_columns(file) + sizeof gap - 1 + least > columns) { /* where it is says more than its name */
         gm_columns_cut(out, file, columns, true);
         return;

@@ -62,6 +62,13 @@ class Ignore(Case):
         self.assertIn("features", row["site"])
         self.assertEqual(report["ignore_rules"], [{"rule": LIST, "place": "--ignore", "findings": 1}])
 
+    def test_a_site_of_two_places(self):
+        """Cut for its line, it keeps the file where it was made, not the last one with the first one's function."""
+        demo = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "demo.gmtrace")
+        self.run_it("-q", "--no-charts", "--ignore", "variable-shapes", demo)
+        with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"\nIGNORED\n(.*\n)+? +(to_device.*)?loader\.py:77, used in train_step")
+
     def test_all(self):
         """Nothing is guessed in their place, nothing is healthy, and all say how many were left out."""
         rules = ("--ignore", LIST, f"--ignore={STALE}", "--ignore", "replayed-settings")
