@@ -166,7 +166,7 @@ static const struct gm_column tag_columns[] = {
 
 static void say_tags(struct gm_doc *d, const struct gm_tag_table *t, const char *key, const char *title, uint64_t whole)
 {
-    const size_t shown = t->count < TAGS_SHOWN ? t->count : TAGS_SHOWN;
+    const size_t shown = t->count <= TAGS_SHOWN + 1 ? t->count : TAGS_SHOWN; /* as in gm_section_slices() */
     struct gm_tag_row feet[2] = {t->rest, t->untold};
     if (gm_doc_is(d, GM_JSON)) {
         gm_doc_open(d, key, NULL);
