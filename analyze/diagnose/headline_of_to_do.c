@@ -172,6 +172,13 @@ static bool is_setting_instead(const struct gm_finding *f)
     return f->remedy != NULL && f->remedy->settings != NULL && f->remedy->settings_save != 0 && f->brief != NULL;
 }
 
+/* Replayed without a limit, it needs a hundredth more than what there was when memory ran out. */
+static bool is_beyond_refusal(const struct gm_case *c, uint64_t replayed)
+{
+    const uint64_t most = gm_view_levels(&c->view, c->view.timeline->peak_reserved.levels).reserved;
+    return c->has_oom && most != GM_REPORT_NONE && replayed > most + most / 100;
+}
+
 /* Of a choice its price comes before what is reserved then: a narrow line drops its end. */
 static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f)
 {
@@ -209,13 +216,13 @@ static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_
     gm_headline_add(c, line, "saves %s", gm_bytes_format(a, saving->recorded > then ? before - then : saving->alone));
     if (is_choice)
         add_price(c, line, f->cost);
-    if (saving->recorded <= then) /* "then" would be more than was reserved */
-        gm_headline_add(c, line, "replayed: %s reserved", gm_size_format_change(change, saving->before, then));
+    const char *fits = saving->card == NULL || saving->rank > 0 || before <= saving->card_usable
+                           ? ""
+                           : gm_case_printf(c, " (fits on %s)", saving->card);
+    if (saving->recorded <= then || is_beyond_refusal(c, before)) /* "then" would be more than was reserved, or other */
+        gm_headline_add(c, line, "replayed: %s reserved%s", gm_size_format_change(change, saving->before, then), fits);
     else
-        gm_headline_add(c, line, "then %s reserved%s", gm_bytes_format(b, then),
-                        saving->card == NULL || saving->rank > 0 || before <= saving->card_usable
-                            ? ""
-                            : gm_case_printf(c, " (fits on %s)", saving->card));
+        gm_headline_add(c, line, "then %s reserved%s", gm_bytes_format(b, then), fits);
     if (!is_choice)
         add_price(c, line, f->cost);
 }

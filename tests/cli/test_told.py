@@ -103,6 +103,26 @@ class Told(Case):
         self.assertEqual(text.count("\nOUT OF MEMORY"), 2)
         self.assertEqual(text.count("Out of memory: "), 0)
 
+    def test_what_was_given_back_before_memory_ran_out(self):
+        """What a fix saves is of what is reserved without a limit, which is more than there was: both are told."""
+        run, logits = Run(), None
+        run.free(run.allocator.alloc(500 * MIB, run.stack(8, ("warm_up", 2)), stream=7))
+        for turn in range(8):
+            hidden = run.forward()
+            if turn == 1:
+                run.allocator.empty_cache()
+            run.alloc(80, 11, ("features", 9))
+            new = run.alloc(300, 12, ("head", 33))
+            if logits:
+                run.free(logits)
+            logits = new
+            run.free(hidden)
+        run.allocator.trace.append({"action": "oom", "addr": 0, "device_free": 0, "size": 900 << 20, "stream": 0,
+                                    "time_us": run.allocator.clock(), "frames": run.stack(12, ("head", 33))})
+        report = self.analysis(write(self.at("s.pickle"), run.snapshot()))
+        self.assertIn("1.43 GiB reserved", report["headline"][0]["text"])
+        self.assertIn("saves 680.0 MiB, replayed: 1.93 -> 1.27 GiB reserved", report["headline"][3]["text"])
+
     def test_cache_of_keys_is_told_first(self):
         """Most of a server's memory is its cache; that of a large prompt, freed since, is no more than a fact."""
         server = Recorded()
