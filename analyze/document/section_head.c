@@ -293,7 +293,8 @@ static union gm_value fix_note(const struct gm_cell_of *c)
     if (fix->cost != NULL)
         gm_text_printf(&note, "%s%s%s", note.length > 0 ? "; " : "", gm_doc_is(c->doc, GM_TXT) ? "price: " : "",
                        fix->cost);
-    if (fix->saving.card != NULL && fix->saving.before > fix->saving.card_usable) /* it does not as it is */
+    /* It does not with what is above it. */
+    if (fix->saving.card != NULL && gm_plus(fix->saving.peak, fix->saving.on_top) > fix->saving.card_usable)
         gm_text_printf(&note, "%sthen it fits on %s (%s usable)", note.length > 0 ? "; " : "", fix->saving.card,
                        gm_doc_bytes(c->doc, fix->saving.card_usable));
     return (union gm_value){.s = gm_doc_take_any(c->doc, &note)};

@@ -101,7 +101,7 @@ static void say_place(struct gm_doc *d, const struct gm_view *v)
         gm_doc_tell(d, "%s distinct peaks are as high; this is the first of them.",
                     gm_doc_count(d, v->timeline->peak.times));
     if (v->peak->event == GM_REPORT_NONE)
-        gm_doc_tell(d, "`start`: before event 0. What was live before the trace began was never exceeded in it; an "
+        gm_doc_tell(d, "Start: before event 0. What was live before the trace began was never exceeded in it; an "
                        "earlier peak is not recorded.");
 }
 

@@ -123,6 +123,13 @@ class Told(Case):
         self.assertIn("1.43 GiB reserved", report["headline"][0]["text"])
         self.assertIn("saves 680.0 MiB, replayed: 1.93 -> 1.27 GiB reserved", report["headline"][3]["text"])
 
+    def test_card_is_told_once(self):
+        """Where the fix above fits on it, it is none that the next one is needed for."""
+        self.run_it("-q", "--no-charts", os.path.join(ZOO, "nano_train@2.15.0.gmtrace"))
+        with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
+            fixes = " ".join(file.read().split("\nTO DO\n")[1].split("\n\n  1. ")[0].split())
+        self.assertEqual(fixes.count("then it fits on rtx-4060 "), 1)
+
     def test_cache_of_keys_is_told_first(self):
         """Most of a server's memory is its cache; that of a large prompt, freed since, is no more than a fact."""
         server = Recorded()
