@@ -346,6 +346,27 @@ TEST(older_blocks_as_rounds_keep_them)
     expect(MODEL, 0, 0, 0);
 }
 
+/* What a line of the model made in the first step to stay is no weight if that line makes more later, even if gradients
+ * of its size are more than the parameters. */
+TEST(activations_of_every_step_are_no_weights)
+{
+    enum { KEPT = 8000 };
+    size_t weights[PARAMETERS], gradients[PARAMETERS];
+    make_all(LOAD, weights);
+    for (int step = 0; step < 4; step++) {
+        make(KEPT, FORWARD);
+        forward_and_backward(gradients);
+        size_t of_input = make(KEPT, BACKWARD);
+        churn(BACKWARD);
+        churn(STEP);
+        drop_all(gradients, F("zero_grad", "/x/torch/optim/optimizer.py") "," MAIN);
+        drop(of_input, F("zero_grad", "/x/torch/optim/optimizer.py") "," MAIN);
+    }
+    finish("0,0");
+    assert_int_equal(at_end("Activation"), 4 * KEPT);
+    expect(MODEL, 0, 0, 0);
+}
+
 /* zero_grad(set_to_none=False): gradients are older than the trace, too, and none outlives a backward in it. */
 TEST(gradients_kept)
 {

@@ -342,7 +342,8 @@ bool gm_role_lives(struct gm_role_work *w)
     for (uint32_t i = 0; i < h->count; i++)
         if (l.events->action[h->first + i] == GM_ACTION_ALLOC) {
             l.last_of_all = i;
-            w->runs[l.events->stack[h->first + i].v] |= steps->row_count > 0 && i > steps->rows[0].last_event;
+            w->runs[l.events->stack[h->first + i].v] |= l.events->stack[h->first + i].v > GM_STACK_EMPTY &&
+                                                        steps->row_count > 0 && i > steps->rows[0].last_event;
             w->has_engine |=
                 w->empty_is_backward && gm_is_of_backward(gm_stack_ask(w->stacks, l.events->stack[h->first + i]));
         }
