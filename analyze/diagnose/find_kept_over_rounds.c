@@ -14,7 +14,6 @@
 enum {
     LEAST_ROUNDS = 3,     /* of which something is left, or it does not pile up */
     LEAST_STALE = 2,      /* rounds that end with something of theirs in use, or it is no habit */
-    LEAST_AFTER = 3,      /* of a call: then it made no output */
     LEAK_ROUNDS = 10,     /* of which little is left each: a slow leak */
     LEAK_SHARE = 10,      /* parts of what a round needs else, where something is trained: else results are collected */
     LEAK_MOST = 32 << 20, /* bytes of a round: 80 GiB last for an hour of rounds that take a second */
@@ -778,20 +777,6 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
                              from != NULL ? from + strlen(GM_SITE_FROM) : f->site);
 }
 
-/* Whether its call of a model makes more after it: it is no output, which somebody may want. */
-static bool is_inside_call(const struct gm_lives *l, size_t a)
-{
-    const uint64_t call = gm_lives_module_call(l, gm_lives_stack(l, a), 1);
-    size_t n = 0;
-    for (uint32_t e = l->h->born[a]; call != 0 && e < l->h->count && n < LEAST_AFTER; e++) {
-        const uint32_t other = gm_made_by(l->h, e);
-        if (other != GM_NEVER && gm_lives_module_call(l, gm_lives_stack(l, other), 1) != call)
-            return false;
-        n += other != GM_NEVER;
-    }
-    return n == LEAST_AFTER;
-}
-
 /* What a set is left of: rounds, how far apart; and what these make when all that they leave is there. */
 struct left {
     uint32_t rounds, first, last; /* the numbers of the first and the last one */
@@ -838,13 +823,13 @@ static struct left look_at_left(const struct gm_lives *l, const struct gm_set *s
     return left;
 }
 
-/* A leak is small; or nobody wants what is kept: in training it was made in the midst of the model, or it is of rounds
- * here and there, as if some key was new to a cache; or its own round uses it, and nothing does later. */
+/* A leak is small; or nobody wants what is kept: it is of rounds here and there, as if some key was new to a cache; or
+ * its own round uses it, and nothing does later. */
 static void find_leak(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    uint64_t bytes = 0, inside = 0, at_end = 0;
+    uint64_t bytes = 0, at_end = 0;
     const enum shape shape = collect_told(c, PILED, &set);
     if (l->rounds.n < LEAK_ROUNDS || set.n == 0 || (shape == GRAPH && !l->has_backward)) {
         gm_case_free_set(c, &set);
@@ -853,7 +838,6 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
     for (size_t i = 0; i < set.n; i++) {
         const uint32_t a = set.v[i].allocation;
         bytes += gm_requested(l->h, a);
-        inside += l->has_backward && is_inside_call(l, a) ? gm_requested(l->h, a) : 0;
         at_end += gm_lives_is_left(l, a) ? gm_requested(l->h, a) : 0;
     }
     const uint64_t of_round = gm_sat_sub(l->at_peak, gm_set_at_peak(l, &set)) / LEAK_SHARE;
@@ -863,7 +847,6 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
     const bool is_odd = left.rounds * 2 < left.last - left.first && left.alike * 2 < left.rounds;
     const bool is_used = !l->has_backward && left.used * 2 > left.rounds && !left.is_joined;
     const bool is_cache = left.rounds >= LEAK_ROUNDS && shape != GRAPH && (is_used || is_odd);
-    const bool is_inside = left.rounds >= LEAK_ROUNDS && shape == SINGLE && inside > bytes / 2;
     struct gm_rule bounded = *rule;
     if (is_cache) {
         bounded.brief = "bound that cache";
@@ -871,7 +854,7 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
         bounded.snippet = "  cache[key] = make(key)\n"
                           "+ if len(cache) > 16: cache.pop(next(iter(cache)))";
     }
-    if (at_end < bytes / 2 || (!is_little && !is_inside && !is_cache))
+    if (at_end < bytes / 2 || (!is_little && !is_cache))
         set.n = 0;
     add_older(l, &set);
     gm_case_accuse(c, &bounded, &set, false,
@@ -939,8 +922,7 @@ static const struct gm_rule rules[] = {
          "most of it to the end of the run, at most a tenth of what a round needs else and at most 32 MiB (where "
          "nothing "
          "is trained: at most 4096 bytes each); or of at least 10: here and there, of less than every second one, or, "
-         "in training, made in the "
-         "midst of a call of a model, or, where nothing is trained, before modules make a third or more of what the "
+         "where nothing is trained, before modules make a third or more of what the "
          "round makes, and nothing is made of all of it; if these are single tensors; what is older than the trace and "
          "there to the end, of the same stacks, or, without one, of their sizes, counts, too; not graphs where nothing "
          "is trained",

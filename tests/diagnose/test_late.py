@@ -61,7 +61,7 @@ class BegunLate(unittest.TestCase):
         for begin in (-1, 4, 10):
             self.assertEqual(base.diagnosed(serve(begin))["tensors-in-a-list"]["bytes"] >> 20, 46)
         for begin in (-1, 3):
-            self.expect(base.train(15, lambda t, r: leave(t, r, begin), width=16, t=Late()), "slow-leak", 600, 760, "net.py:32")
+            self.expect(base.train(15, lambda t, r: leave(t, r, begin), width=16, t=Late()), "tensors-in-a-list", 600, 760, "net.py:32")
 
     def test_gradients_that_are_older(self):
         """Those of a base that nobody trains; those that a flat buffer has, too, to which the trace's last is about to be added."""
