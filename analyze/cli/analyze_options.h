@@ -7,6 +7,7 @@
 #include "analyze/cli/pictures.h"
 #include "analyze/cli/shell.h"
 #include "analyze/timeline/trace_analyze.h"
+#include "replay/trials/settings_advice.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,6 +28,7 @@ struct gm_analyze_options {
     struct gm_wanted_stream stream;
     unsigned exports;             /* bit i: enum gm_export i */
     const char *gpu;              /* NULL: not given */
+    int64_t replay_events;        /* a longer trace is not replayed; 0: any is */
     uint64_t fail_above;          /* UINT64_MAX: no such check */
     double fail_below_efficiency; /* negative: no such check */
     int fail_on;                  /* enum gm_severity; negative: no such check */
@@ -34,7 +36,8 @@ struct gm_analyze_options {
 
 #define GM_ANALYZE_DEFAULTS                                                                                            \
     {                                                                                                                  \
-        .usual = GM_USUAL_DEFAULTS, .fail_above = UINT64_MAX, .fail_below_efficiency = -1, .fail_on = -1               \
+        .usual = GM_USUAL_DEFAULTS, .fail_above = UINT64_MAX, .fail_below_efficiency = -1, .fail_on = -1,              \
+        .replay_events = GM_ADVICE_EVENTS                                                                              \
     }
 
 /* Its command line: of a struct gm_analyze_options. */

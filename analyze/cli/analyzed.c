@@ -156,6 +156,7 @@ enum gm_status gm_analysis_begin(struct gm_judged *judged, const struct gm_snaps
         timeline.wants_joined = gm_exports_have(options->exports, GM_EXPORT_JOINED);
     }
     judged->threads = of->threads;
+    judged->most_events = options->replay_events == 0 ? UINT64_MAX : (uint64_t)options->replay_events;
     GM_THEN(status, gm_judge_begin(judged, snapshot, &timeline, options->usual.device, is_partial(options), err));
     gm_snapshot_free(&beside);
     gm_sources_free(sources);

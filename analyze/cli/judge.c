@@ -144,6 +144,7 @@ enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot
     if (status == GM_OK && snapshot->profile != NULL)
         status = gm_profile_analyze(report, snapshot->profile, card == NULL ? 0 : card->total, err);
     const struct gm_history_follower follower = {follow, wait_for_followed, judged};
+    judged->followed.most = judged->most_events;
     if (status == GM_OK && !is_partial)
         options.keep = &judged->kept;
     if (!is_partial && judged->threads > 1) {
@@ -153,7 +154,7 @@ enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot
     GM_THEN(status, gm_timeline_analyze(report, snapshot, &options, err));
     if (status == GM_OK && report->join != NULL && report->join->reason == NULL)
         status = gm_profile_analyze(report, options.beside->profile, card == NULL ? 0 : card->total, err);
-    GM_THEN(status, gm_advice_begin(report, is_partial, &judged->needs_replay, err));
+    GM_THEN(status, gm_advice_begin(report, is_partial, judged->most_events, &judged->needs_replay, err));
     gm_classifier_free(state.classifier);
     return status;
 }

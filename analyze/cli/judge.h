@@ -19,6 +19,7 @@ struct gm_judged {
     bool needs_replay;
     /* Set by the caller before all else: */
     unsigned threads;                /* for replays; 0: one */
+    uint64_t most_events;            /* a longer trace is not replayed: mostly GM_ADVICE_EVENTS */
     struct gm_history_reader reader; /* of a long trace, if `threads` are several; no `read`: nobody */
 };
 

@@ -300,20 +300,28 @@ static bool is_asked_last(const char *id)
     return rule != NULL && rule->is_last;
 }
 
-/* Whether a replay has shown that it saves nothing to speak of; without one, whether only a replay could tell, or the
- * trace is not to be trusted so far. */
-static bool is_in_vain(const struct gm_finding *f, bool is_doubtful)
+/* Of what no replay was made: whether only one could tell, or the trace is not to be trusted so far, or it is too
+ * little to be why the peak is what it is. */
+static bool is_open(const struct gm_case *c, const struct gm_finding *f)
+{
+    const struct gm_remedy *r = f->remedy;
+    const bool is_little = c->has_view && !r->grows && f->bytes < c->view.peak->requested / GM_MINOR_MISTAKE;
+    return c->report->diagnosis.doubt_count > 0 ||
+           (r->is_asked && (is_little || (r->is_of_end && gm_remedy_is_of_cache(r))));
+}
+
+/* Whether a replay has shown that it saves nothing to speak of, or there is none to tell. */
+static bool is_in_vain(const struct gm_case *c, const struct gm_finding *f)
 {
     if (f->rank != GM_RANK_MISTAKE || f->remedy == NULL)
         return false;
-    const bool is_open = f->remedy->is_asked && f->remedy->is_of_end && gm_remedy_is_of_cache(f->remedy);
-    return f->remedy->saving.alone == GM_REPORT_NONE ? is_doubtful || is_open : gm_remedy_is_in_vain(f->remedy);
+    return f->remedy->saving.alone == GM_REPORT_NONE ? is_open(c, f) : gm_remedy_is_in_vain(f->remedy);
 }
 
 static void keep(struct gm_case *c, const struct gm_finding *findings, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!is_in_vain(&findings[i], c->report->diagnosis.doubt_count > 0) && !is_asked_last(findings[i].id))
+        if (!is_in_vain(c, &findings[i]) && !is_asked_last(findings[i].id))
             c->findings[c->n++] = findings[i];
     for (size_t i = 0; i < c->n; i++)
         if (c->findings[i].remedy != NULL && gm_remedy_tells_end(c->findings[i].remedy))

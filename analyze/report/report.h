@@ -274,6 +274,7 @@ struct gm_settings_advice {
     const char *reason;               /* why it was not judged: a clause; else NULL */
     const char *reason_of_fixes;      /* why what fixes save was not, where that is: likewise */
     const char *command;              /* that judges it; else NULL */
+    uint64_t most_events;             /* a trace of more is not replayed */
     const char *recorded;             /* settings, as in gm_advice_trial */
     struct gm_advice_device *devices; /* those with events */
     size_t device_count;

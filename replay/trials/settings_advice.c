@@ -4,6 +4,7 @@
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
+#include "analyze/report/numbers.h"
 #include "replay/trials/bound.h"
 #include "replay/trials/card_plan.h"
 #include "replay/trials/remedies.h"
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(GM_ADVICE_EVENTS == 1000000, "a reason below names the number");
 enum { LEAST_SHARE = 100, LEAST_MIB = 64, LEAST_EXACT = 999 /* of 1,000 */, DEVICES_MOST = 256 };
 
 /* ---- before any replay ------------------------------------------------------------------------------------------- */
@@ -82,6 +82,14 @@ static const char *command(struct gm_report *report)
     return gm_text_take(&text, &report->arena);
 }
 
+/* NULL: no memory. */
+static const char *too_long(struct gm_report *report, const struct gm_settings_advice *advice)
+{
+    char most[GM_NUMBER_TEXT];
+    return gm_arena_printf(&report->arena, "the trace has more than %s events",
+                           gm_count_format(most, advice->most_events));
+}
+
 /* The verdicts that need no replay. false: no memory. */
 static bool judge_without_replay(struct gm_report *report, struct gm_settings_advice *advice, bool is_partial,
                                  const struct sums *sums, bool *needs_replay)
@@ -95,17 +103,18 @@ static bool judge_without_replay(struct gm_report *report, struct gm_settings_ad
         advice->reason = "the trace has no allocation";
     } else if (room(advice) < advice->threshold) {
         advice->verdict = GM_ADVICE_NO_ROOM;
-    } else if (sums->events > GM_ADVICE_EVENTS) {
+    } else if (sums->events > advice->most_events) {
         advice->command = command(report);
-        advice->reason = "the trace has more than 1,000,000 events";
-        return advice->command != NULL;
+        advice->reason = too_long(report, advice);
+        return advice->command != NULL && advice->reason != NULL;
     } else {
         *needs_replay = true;
     }
     return true;
 }
 
-enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *needs_replay, struct gm_error *err)
+enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, uint64_t most, bool *needs_replay,
+                               struct gm_error *err)
 {
     struct sums sums = sum(report);
     *needs_replay = false;
@@ -115,7 +124,7 @@ enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *
     struct gm_advice_device *devices = gm_arena_calloc(&report->arena, report->device_count, sizeof *devices);
     if (advice == NULL || devices == NULL)
         return gm_no_memory(err);
-    *advice = (struct gm_settings_advice){.devices = devices};
+    *advice = (struct gm_settings_advice){.devices = devices, .most_events = most};
     for (size_t i = 0; i < report->device_count; i++) {
         const struct gm_device_report *from = &report->devices[i];
         if (from->trace.events > 0)
@@ -298,7 +307,7 @@ void gm_advice_follow(struct gm_followed *f, const struct gm_history *history, u
 {
     const uint64_t recorded = (uint64_t)history->stats.reserved_bytes[GM_STAT_ALL].peak;
     const uint64_t requested = (uint64_t)history->stats.requested_bytes[GM_STAT_ALL].peak;
-    if (f->is_there || history->count > GM_ADVICE_EVENTS ||
+    if (f->is_there || history->count > f->most ||
         gm_sat_sub(recorded, requested) < threshold_of(recorded)) /* then nobody will ask */
         return;
     f->history = *history;
@@ -619,8 +628,12 @@ enum gm_status gm_advice_remedies(struct gm_report *report, struct gm_kept *kept
     for (size_t i = 0; i < given; i++)
         if (is_told(a.advice, all[i]))
             remedies[count++] = all[i];
-    if (count == 0 || events > GM_ADVICE_EVENTS)
+    if (count == 0)
         return GM_OK;
+    if (events > a.advice->most_events) {
+        a.advice->reason_of_fixes = too_long(report, a.advice);
+        return a.advice->reason_of_fixes == NULL ? gm_no_memory(err) : GM_OK;
+    }
     a.devices = a.advice->devices;
     prepare(&a, kept, threads);
     a.search.is_open = a.advice->reason != NULL; /* what was before may have needed a larger card */

@@ -25,22 +25,26 @@
 /* So many events are played for remedies: they take less time than charts do; or for up to so many remedies, that those
  * have a figure which are told first, as many as this. */
 enum { GM_ADVICE_PLAYED = 100000, GM_ADVICE_LEAST = 4, GM_ADVICE_LEAST_PLAYED = 1200000 };
-/* Traces with more events, all devices together, are not replayed: it would take longer than the rest of a report. */
+/* Traces with more events, all devices together, are not replayed unless somebody asks for it: it would take longer
+ * than the rest of a report. */
 enum { GM_ADVICE_EVENTS = 1000000 };
 
-/* After the analysis of the timeline: adds report->advice if any device has events. Its verdict is final unless
- * *needs_replay says otherwise. GM_E_NOMEM is the only error here and below. */
-enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *needs_replay, struct gm_error *err);
+/* After the analysis of the timeline: adds report->advice if any device has events. Traces of more than `most` events
+ * are not replayed. Its verdict is final unless *needs_replay says otherwise. GM_E_NOMEM is the only error here and
+ * below. */
+enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, uint64_t most, bool *needs_replay,
+                               struct gm_error *err);
 
 enum { GM_ADVICE_SETTINGS = 1 + GM_CANDIDATES_FEW }; /* the recorded ones, and those that are tried */
 
 /* What following a history shows, and how other settings come out, found in a thread of its own before there is a
- * report. Zero-initialise. */
+ * report. Zero-initialise, and set `most`. */
 struct gm_followed {
     bool is_there; /* it was begun */
     pthread_t thread;
     bool has_thread;
     unsigned threads;          /* for replays */
+    uint64_t most;             /* events: a longer history is not followed */
     struct gm_history history; /* a copy: all that it points to is another's */
     struct gm_conf conf;
     enum gm_status status;

@@ -49,6 +49,29 @@ class Mistakes(Case):
             run.free(hidden)
         self.assert_first(run, "tensors-in-a-list", "features  app/model.py:9", 560)
 
+    def test_longer_than_is_replayed(self):
+        """Logits of 300 MiB that live too long are told without a figure; those of 12 MiB, 2 % of the peak, are not."""
+        runs = {}
+        for size in (300, 12):
+            run, logits = Run(), None
+            for _ in range(5):
+                hidden = run.forward()
+                new = run.alloc(size, 11, ("head", 9))
+                layers = [run.alloc(60, 11, ("head", n)) for n in range(20, 30)]
+                run.free(hidden, *layers, *([logits] if logits else []))
+                logits = new
+            runs[size] = write(self.at(f"{size}.pickle"), run.snapshot())
+
+        def told(*arguments):
+            return {row["id"]: row["saves_bytes"] for row in self.analysis(*arguments)["to_do"]}
+
+        self.assertEqual(told("--replay-events", "0", runs[300])["stale-reference"], 300 * MIB)
+        self.assertIsNone(told("--replay-events", "40", runs[300])["stale-reference"])
+        with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
+            self.assertIn("What would be saved is not known: the trace has more than 40 events.", file.read())
+        self.assertIn("stale-reference", told(runs[12]))
+        self.assertNotIn("stale-reference", told("--replay-events", "40", runs[12]))
+
     def test_loss_keeps_graph(self):
         """Three tensors of a round are there to the end; the line that made what is made of them holds them."""
         run = Run()

@@ -10,7 +10,7 @@ from harness import CHARTS, MIB, PAGE, SOURCE, TEXTS, TRACE_CHARTS, TRACE_FILES,
 OPTIONS = ["--results", "--name", "--json", "--categories", "--device", "--top", "--no-charts", "--salvage",
            "--fail-above", "--fail-below-efficiency", "--quiet", "--verbose", "--help", "--version", "-o", "-n", "-j",
            "-q", "-v", "--from", "--to", "--stream", "--min-size", "--group", "--depth", "--explain", "--source", "--export",
-           "--csv-full", "--fail-on", "--ignore", "--ignore-file", "--memory-summary", "--gpu", "--tokens", "--sequences",
+           "--csv-full", "--fail-on", "--ignore", "--ignore-file", "--memory-summary", "--gpu", "--tokens", "--sequences", "--replay-events",
            "--tree", "--chart"]
 
 

@@ -22,7 +22,7 @@ static enum gm_status diagnose(struct gm_report *report, const struct gm_snapsho
 {
     struct gm_diagnosing *d = NULL;
     bool needs_replay;
-    enum gm_status status = gm_advice_begin(report, false, &needs_replay, err);
+    enum gm_status status = gm_advice_begin(report, false, GM_ADVICE_EVENTS, &needs_replay, err);
     report->diagnosis = (struct gm_diagnosis){0};
     GM_THEN(status, gm_diagnose_begin(&d, report, snapshot, kept, asking, err));
     if (needs_replay)

@@ -16,7 +16,7 @@ static void begin(bool is_partial, bool expect_replay)
     struct gm_error err = {0};
     bool needs_replay = !expect_replay;
     gm_traced_analyze();
-    assert_int_equal(gm_advice_begin(&traced.report, is_partial, &needs_replay, &err), GM_OK);
+    assert_int_equal(gm_advice_begin(&traced.report, is_partial, GM_ADVICE_EVENTS, &needs_replay, &err), GM_OK);
     assert_int_equal(needs_replay, expect_replay);
 }
 
@@ -30,7 +30,7 @@ static const struct gm_settings_advice *judge(void)
 {
     struct gm_kept_device device = {.step_count = 0};
     struct gm_kept kept = {&device, 1};
-    struct gm_followed followed = {.is_there = false};
+    struct gm_followed followed = {.most = GM_ADVICE_EVENTS};
     const struct gm_watcher watcher = {.see = see_nothing, .counts = true};
     struct gm_error err = {0};
     begin(false, true);
@@ -374,7 +374,7 @@ TEST(no_trace_no_advice)
     bool needs_replay = true;
     gm_traced_whole(A, MIB(200), 0, NULL);
     gm_traced_analyze();
-    assert_int_equal(gm_advice_begin(&traced.report, false, &needs_replay, &err), GM_OK);
+    assert_int_equal(gm_advice_begin(&traced.report, false, GM_ADVICE_EVENTS, &needs_replay, &err), GM_OK);
     assert_false(needs_replay);
     assert_null(traced.report.advice);
 }
@@ -390,7 +390,7 @@ static const char *command_for(struct gm_report *report, const char *path, uint6
     peak = (struct gm_peak){.requested = MIB(100)};
     *report = (struct gm_report){.devices = &device, .device_count = 1, .peaks = &peak};
     report->snapshot.path = path;
-    assert_int_equal(gm_advice_begin(report, false, &needs_replay, &err), GM_OK);
+    assert_int_equal(gm_advice_begin(report, false, GM_ADVICE_EVENTS, &needs_replay, &err), GM_OK);
     assert_int_equal(needs_replay, events <= GM_ADVICE_EVENTS);
     return report->advice->command;
 }

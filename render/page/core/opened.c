@@ -143,6 +143,7 @@ static enum gm_status fill(struct gm_opened *o, const uint8_t *data, size_t leng
     o->is_brief = gm_query_number(query, "brief", 0) != 0;
     const struct gm_timeline_options timeline = {
         .rules = o->rules, .top = (size_t)gm_query_number(query, "top", TOP), .is_brief = o->is_brief};
+    o->judged.most_events = GM_ADVICE_EVENTS;
     status =
         gm_judge_begin(&o->judged, &o->snapshot, &timeline, (int64_t)gm_query_number(query, "device", -1), false, err);
     if (status == GM_OK && (!name_report(o, query) || look_at_devices(o) != GM_OK))
