@@ -273,15 +273,16 @@ class Rules:
 
     def tables(self, text, devices):
         title = r"\n(?:  )?the peak in full(?:, device -?\d+)?\n"
-        parts = [re.split("Live then, by category", part)[-1] for part in re.split(title, text, flags=re.I)[1:]]
+        parts = re.split(title, text, flags=re.I)[1:]
         devices = [d for d in devices if d["categories_at_peak"]]
         self.expect(len(parts) == len(devices), "a table of categories for each device")
         row = re.compile(r"^  (\S.*?) +([\d.]+ [KMGT]?i?B)(?: +([\d,]+))? +(<?[\d.]+ %|n/a)$", re.M)
         for part, d in zip(parts, devices):
-            categories, _, rest = part.partition("\n\n")
-            roles = rest.split("\n\n")[0] if rest.startswith("  By role\n") else ""
-            more = d["roles_at_peak"] if len(d["roles_at_peak"] or []) > 7 else []  # else said above
-            for shown, wanted in ((categories, d["categories_at_peak"]), (roles, more)):
+            roles, categories = d["roles_at_peak"] or [], d["categories_at_peak"]
+            section = re.split(r"\n.+\n-{4,}\n", part)[0]
+            for heading, wanted in (("Live then, by category", categories if roles or len(categories) > 7 else []),
+                                    ("By role", roles if len(roles) > 7 else [])):  # else the brief table has all
+                shown = section.partition(f"\n  {heading}\n")[2].partition("\n\n")[0]
                 found = row.findall(shown)
                 self.expect(bool(found) == bool(wanted), f"rows {shown!r}")
                 for (name, size, blocks, _), want in zip(found, wanted):
