@@ -222,7 +222,7 @@ const char *gm_flame_label(struct gm_arena *arena, const struct gm_flame_node *n
 static const char *last_parts(struct gm_display *display, const struct gm_flame_node *node)
 {
     const char *name = gm_name(node->name);
-    const size_t end = node->is_python ? 0 : strcspn(name, "(<");
+    const size_t end = node->is_python || name[0] == '(' ? 0 : gm_min(gm_name_length(name), strcspn(name, "<"));
     size_t begin = end;
     for (int parts = 0; begin > 1 && parts < 2;)
         parts += strncmp(name + --begin - 1, "::", 2) == 0;

@@ -91,28 +91,6 @@ void gm_site_add(struct gm_text *out, const char *site, size_t columns)
     gm_columns_cut(out, file, columns, false);
 }
 
-/* Bytes of a C++ name without its parameters, which are long and say little; of others all. */
-static size_t name_length(const char *name)
-{
-    static const char anonymous[] = "(anonymous namespace)", call[] = "operator()";
-    if (strstr(name, "::") == NULL)
-        return strlen(name);
-    for (size_t i = 0, depth = 0; name[i] != '\0';) {
-        if (strncmp(name + i, anonymous, sizeof anonymous - 1) == 0) {
-            i += sizeof anonymous - 1;
-        } else if (strncmp(name + i, call, sizeof call - 1) == 0) {
-            i += sizeof call - 1;
-        } else if (name[i] == '(' && i > 0 && depth == 0) { /* not the one of "f<void (int)>" */
-            return i;
-        } else {
-            depth += name[i] == '<';
-            depth -= name[i] == '>' && depth > 0;
-            i++;
-        }
-    }
-    return strlen(name);
-}
-
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
 static const char *text_of(const char *s)
@@ -173,7 +151,7 @@ bool gm_frames_equal(const struct gm_block_row *a, const struct gm_block_row *b)
 
 void gm_frame_add(struct gm_text *out, const char *name, const char *file, uint64_t line)
 {
-    gm_text_add_bytes(out, name, name_length(name));
+    gm_text_add_bytes(out, name, gm_name_length(name));
     if (file[0] == '\0' || strcmp(file, "??") == 0)
         return;
     gm_text_printf(out, "  %s", file);

@@ -97,6 +97,27 @@ const char *gm_path_base(const char *path)
     return gm_path_last(path, 1);
 }
 
+size_t gm_name_length(const char *name)
+{
+    static const char anonymous[] = "(anonymous namespace)", call[] = "operator()";
+    if (strstr(name, "::") == NULL)
+        return strlen(name);
+    for (size_t i = 0, depth = 0; name[i] != '\0';) {
+        if (strncmp(name + i, anonymous, sizeof anonymous - 1) == 0) {
+            i += sizeof anonymous - 1;
+        } else if (strncmp(name + i, call, sizeof call - 1) == 0) {
+            i += sizeof call - 1;
+        } else if (name[i] == '(' && i > 0 && depth == 0) { /* not the one of "f<void (int)>" */
+            return i;
+        } else {
+            depth += name[i] == '<';
+            depth -= name[i] == '>' && depth > 0;
+            i++;
+        }
+    }
+    return strlen(name);
+}
+
 const char *gm_path_with_slashes(char *out, size_t n, const char *path)
 {
     size_t i = 0;

@@ -19,6 +19,8 @@ const char *gm_path_base(const char *path);
 /* A copy with slashes, what of it has room in n characters: rules know paths so, whatever system they are of. */
 const char *gm_path_with_slashes(char *out, size_t n, const char *path);
 bool gm_name_is_noise(const char *name);
+/* Bytes of a C++ name without its parameters, which are long and say little; of others all. */
+size_t gm_name_length(const char *name);
 
 /* A frame of Python code, whoever wrote it. */
 bool gm_frame_is_python(const char *filename);

@@ -482,8 +482,10 @@ TEST(flame_without_what_passes_on)
         FRAME(5, 7, 0, 599950, "_call_impl", "/usr/lib/python3.10/site-packages/torch/nn/modules/module.py"),
         FRAME(6, 8, 0, 599950, "forward", "/usr/lib/python3.10/site-packages/transformers/llama.py"),
         FRAME(7, 0, 0, 300000, "silu", "net.py"),
-        FRAME(2, 10, 0, 400000, "torch::autograd::generated::MulBackward0::apply(int)", NULL),
-        FRAME(9, 0, 0, 400000, "at::_ops::mul::call(int)", NULL)};
+        FRAME(2, 10, 0, 400000, "torch::autograd::Node::operator()(std::vector<int>&&)", NULL),
+        FRAME(9, 12, 11, 300000, "torch::autograd::generated::MulBackward0::apply(int)", NULL),
+        FRAME(9, 0, 0, 100000, "torch::autograd::generated::AddBackward0::apply(int)", NULL),
+        FRAME(10, 0, 0, 300000, "at::_ops::mul::call(int)", NULL)};
 #undef FRAME
     static const char *const shown[] = {"<module>  cell.py:7", "silu  net.py:7"};
     static const char *const left_out[] = {"start", "run_code", "_call_impl", "thread_main", "_ops"};
@@ -492,6 +494,7 @@ TEST(flame_without_what_passes_on)
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         assert_non_null(find_text(d, shown[i]));
     assert_non_null(find_part(d, "llama.py:7"));
+    assert_non_null(find_text(d, "Node::operator()"));
     assert_non_null(find_text(d, "MulBackward0::apply"));
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
         assert_null(find_part(d, left_out[i]));
