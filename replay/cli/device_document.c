@@ -274,15 +274,14 @@ static union gm_value live_at_start(const struct gm_cell_of *c)
 {
     const struct gm_whatif_result *r = c->row;
     const uint64_t peak = (uint64_t)r->stats.active_bytes[GM_STAT_ALL].peak;
-    const char *at_peak = r->start_blocks == 0 ? ""
-                                               : gm_doc_printf(c->doc, "; %s of the active peak (%s %%) are theirs",
-                                                               gm_doc_bytes(c->doc, r->start_bytes_at_peak),
-                                                               gm_doc_share(c->doc, r->start_bytes_at_peak, peak));
+    if (r->start_blocks == 0)
+        return (union gm_value){.s = "nothing was live before the trace"};
     return (union gm_value){
         .s = gm_doc_printf(
-            c->doc, "%s, %s, live before the trace, %s%s", gm_doc_some(c->doc, r->start_blocks, "block", "blocks"),
-            gm_doc_bytes(c->doc, r->start_bytes),
-            r->from_layout ? "at the recorded addresses" : "requested again from an empty allocator", at_peak)};
+            c->doc, "%s, %s, live before the trace, %s; %s of the active peak (%s %%) are theirs",
+            gm_doc_some(c->doc, r->start_blocks, "block", "blocks"), gm_doc_bytes(c->doc, r->start_bytes),
+            r->from_layout ? "at the recorded addresses" : "requested again from an empty allocator",
+            gm_doc_bytes(c->doc, r->start_bytes_at_peak), gm_doc_share(c->doc, r->start_bytes_at_peak, peak))};
 }
 
 static union gm_value device_calls(const struct gm_cell_of *c)
