@@ -138,7 +138,7 @@ class Search(Case):
         text = self.told("--fit", self.splitting)
         self.assertIn("runs with 90.00 MiB (--memory 90MiB), with 1 retry; lower bound 90.00 MiB", text)
         self.assertIn("fails with 2 MiB less: device 0, event 5, 50.00 MiB for forward", text)
-        self.assertIn("  Start            nothing was live before the trace\n", self.told("--memory", "90MiB", self.splitting))
+        self.assertIn(" Start nothing was live before the trace ", self.told("--memory", "90MiB", self.splitting))
         self.replay("--memory", str(88 * MIB), self.splitting, code=1)
 
     def test_devices_without_events(self):
