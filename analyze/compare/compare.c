@@ -117,7 +117,7 @@ static bool number_equal(struct gm_comparison *c, const char **labels)
         size_t before = 0;
         for (size_t k = 0; k < i; k++)
             before += strcmp(labels[i], labels[k]) == 0;
-        if (before > 0 && (labels[i] = gm_arena_printf(&c->arena, "%s (%zu)", labels[i], before + 1)) == NULL)
+        if (before > 0 && (labels[i] = gm_arena_printf(&c->arena, "%s_%zu", labels[i], before + 1)) == NULL)
             return false;
     }
     return true;

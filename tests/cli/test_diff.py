@@ -91,6 +91,11 @@ class Diff(Case):
 
 
 class Files(Diff):
+    def test_equal_names(self):
+        self.pair()
+        self.diff("base.pickle", "base.pickle")
+        self.assertRegex(self.latest(), r"_base_vs_base_2\Z")
+
     def test_everything_is_there(self):
         self.pair()
         self.diff("base.pickle", "new.pickle")
