@@ -26,14 +26,13 @@ static struct columns columns_of(const struct gm_report *report, double room)
     return c;
 }
 
-/* How many blocks from `first` on are told as one: of those without a stack nothing tells equal ones apart. */
+/* How many blocks from `first` on are told as one: those that would have the same row. */
 static size_t run_at(const struct gm_report *report, size_t first, size_t n)
 {
     const struct gm_block_row *a = &report->top_blocks[first], *b = a + 1;
     size_t run = 1;
-    for (; first + run < n && a->frame_count == 0 && b->frame_count == 0 && b->bytes == a->bytes &&
-           b->device == a->device && b->color == a->color && b->role == a->role &&
-           strcmp(gm_name(b->site), gm_name(a->site)) == 0;
+    for (; first + run < n && b->bytes == a->bytes && b->device == a->device && b->color == a->color &&
+           (b->role == a->role || !gm_block_has_role_only(a)) && strcmp(gm_name(b->site), gm_name(a->site)) == 0;
          b++)
         run++;
     return run;
@@ -77,10 +76,8 @@ static void draw_row(struct gm_display *d, const struct gm_report *report, const
     struct gm_style site = gm_style_label;
     site.size = GM_TEXT_SMALL;
     site.ellipsis = GM_ELLIPSIS_MIDDLE;
-    const char *text =
-        run > 1 ? gm_display_printf(d, "%zu blocks, %s", run, gm_name(block->site)) : gm_name(block->site);
     gm_put_between(d, c->site, c->site_end, middle, site,
-                   gm_shorten_site(d, text, c->site_end - c->site, site.size, site.weight));
+                   gm_shorten_site(d, gm_name(block->site), c->site_end - c->site, site.size, site.weight));
     double span = gm_axis_span(axis, block->bytes, c->bar_width);
     gm_display_rect(d, c->bar, middle - 8, span, 16, gm_solid(block->color), GM_RECT_BAR);
     label_bar(d, c, block, run, span, middle);

@@ -136,8 +136,8 @@ TEST(top_consumers)
     assert_memory_equal(site->text, "forward  \xe2\x80\xa6/", 13);
 }
 
-/* Blocks without a stack that are alike have one bar. */
-TEST(alike_without_stacks)
+/* Blocks that would have the same row have one: those without a stack, and those of one line. */
+TEST(alike_blocks)
 {
     struct gm_report *report = sampled(SAMPLE_TYPICAL);
     struct gm_block_row *blocks = (struct gm_block_row *)(uintptr_t)report->top_blocks;
@@ -145,13 +145,15 @@ TEST(alike_without_stacks)
     for (size_t i = 1; i < 30; i++) {
         blocks[i] = blocks[0];
         blocks[i].frame_count = 0;
-        blocks[i].site = i < 29 ? "no stack recorded" : "step  train.py:9";
+        blocks[i].site = i < 20 ? "no stack recorded" : "step  train.py:9";
     }
+    blocks[25].frame_count = 7;
     const struct gm_display *d = laid_out(report, GM_CHART_TOP_CONSUMERS);
     assert_non_null(nth_rect(d, GM_RECT_BAR, 2));
     assert_null(nth_rect(d, GM_RECT_BAR, 3));
-    assert_non_null(find_text(d, "28 blocks, no stack recorded"));
-    const struct gm_text_item *size = find_part(d, "28 x ");
+    assert_non_null(find_text(d, "no stack recorded"));
+    assert_non_null(find_part(d, "10 x "));
+    const struct gm_text_item *size = find_part(d, "19 x ");
     assert_non_null(size);
     assert_true(gm_text_width(size->text, size->size, size->weight) <= size->max_width); /* not cut */
 }
