@@ -167,22 +167,26 @@ const char *gm_diff_verdict(struct gm_doc *d, const struct gm_comparison *c, con
 {
     const struct gm_summary *base = c->runs[0], *after = c->runs[pair->after];
     const bool has_peaks = base->has_trace && after->has_trace;
-    const enum gm_headline heads[2] = {has_peaks ? GM_HEAD_PEAK_RESERVED : GM_HEAD_RESERVED,
-                                       has_peaks ? GM_HEAD_PEAK_ALLOCATED : GM_HEAD_ALLOCATED};
+    const enum gm_headline heads[3] = {has_peaks ? GM_HEAD_PEAK_RESERVED : GM_HEAD_RESERVED,
+                                       has_peaks ? GM_HEAD_PEAK_ALLOCATED : GM_HEAD_ALLOCATED,
+                                       has_peaks ? GM_HEAD_PEAK_REQUESTED : GM_HEAD_REQUESTED};
     struct gm_text text = {0};
-    for (int i = 0; i < 2 && !pair->is_same; i++) {
+    for (int i = 0; i < 3 && !pair->is_same && (i < 2 || text.length == 0); i++) { /* a profiler's trace has the last */
         const uint64_t b = gm_headline_bytes(base, heads[i]), a = gm_headline_bytes(after, heads[i]);
         if (a == GM_REPORT_NONE || b == GM_REPORT_NONE)
             continue;
         const char *name = gm_headline_name(heads[i]);
-        gm_text_printf(&text, "%s%c%s %s, ", i > 0 ? "; " : "", i > 0 ? name[0] + ('a' - 'A') : name[0], name + 1,
+        const bool is_first = text.length == 0;
+        gm_text_printf(&text, "%s%c%s %s, ", is_first ? "" : "; ", is_first ? name[0] : name[0] + ('a' - 'A'), name + 1,
                        gm_doc_bytes(d, a));
         if (a == b)
             gm_text_add(&text, "unchanged");
         else
             gm_text_printf(&text, "%s (%s)", delta_text(d, b, a), gm_diff_growth_text(d, b, a));
     }
-    return pair->is_same ? "No difference" : gm_doc_take(d, &text);
+    if (text.length == 0 && !text.failed)
+        return pair->is_same ? "No difference" : "No peak and no total is known of both";
+    return gm_doc_take(d, &text);
 }
 
 void gm_diff_growth(struct gm_text *out, const struct gm_comparison *c)

@@ -91,6 +91,14 @@ class Diff(Case):
 
 
 class Files(Diff):
+    def test_peaks_of_one_kind_only(self):
+        """A profiler's trace has requested bytes: the sentence on top is of these, and never empty."""
+        self.pair()
+        trace = os.path.join(SOURCE, "tests/kineto/cpu_2.12.1_mlp.trace.json.gz")
+        self.assertRegex(self.diff(trace, "base.pickle").stdout.decode(), r"\nNew +Peak requested [\d.]+ MiB, \+")
+        without = write(self.at("end.pickle"), {**made(40), "device_traces": [[]]})
+        self.assertRegex(self.diff(trace, without).stdout.decode(), r"\nNew +No peak and no total is known of both\n")
+
     def test_equal_names(self):
         self.pair()
         self.diff("base.pickle", "base.pickle")
