@@ -610,15 +610,16 @@ static void add_held(struct gm_case *c, struct gm_set *set)
 }
 
 /* When a backward pass that goes on from there has made something as large as what a forward pass made: its gradient;
- * `otherwise`: it makes none soon. */
-static uint32_t after_gradient_of(const struct gm_lives *l, uint32_t of, uint32_t from, uint32_t to, uint32_t otherwise)
+ * where it makes none soon, nor in twice the events that each has if all are alike, when these are over. */
+static uint32_t after_gradient_of(const struct gm_lives *l, uint32_t of, uint32_t from, uint32_t to, uint32_t each)
 {
     enum { LOOKED_AT = 64 /* allocations */ };
+    const uint32_t end = (uint32_t)gm_min(to, from + 2 * (uint64_t)each);
     size_t n = 0;
-    for (uint32_t e = gm_next_made(l->h, from); e < to && n < LOOKED_AT; e = gm_next_made(l->h, e + 1), n++)
+    for (uint32_t e = gm_next_made(l->h, from); e < end && n < LOOKED_AT; e = gm_next_made(l->h, e + 1), n++)
         if (gm_requested(l->h, gm_made_by(l->h, e)) == gm_requested(l->h, of))
             return e + 1;
-    return otherwise;
+    return from + each;
 }
 
 uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set)
@@ -632,8 +633,7 @@ uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set)
             next++;
         uint32_t at = pass.from;
         for (size_t k = next; k-- > i;) {
-            at = after_gradient_of(c->lives, set->v[k].allocation, at, pass.to,
-                                   at + (pass.to - at) / (uint32_t)(k - i + 1));
+            at = after_gradient_of(c->lives, set->v[k].allocation, at, pass.to, (pass.to - at) / (uint32_t)(k - i + 1));
             set->v[k].gone = at < set->v[k].gone ? at : set->v[k].gone;
         }
     }

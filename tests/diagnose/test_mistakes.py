@@ -3098,6 +3098,23 @@ class Mistakes(unittest.TestCase):
         self.expect(retain(True), "retain-graph", 150, 170, "train.py:22")
         self.expect_none(retain(False), "retain-graph")
 
+    def test_retained_graph_would_go_layer_by_layer(self):
+        """Also where what the last layer made beside has the size of what the first one's backward makes."""
+        t, old = Trace(), []
+        for size in [20] * 8 + [3]:
+            t.alloc(size, WEIGHTS)
+        for _ in range(5):
+            new = [t.alloc(24, [("forward", "net.py", 10 + n), *FORWARD[1:]]) for n in range(8)]
+            new.append(t.alloc(3, [("forward", "net.py", 18), *FORWARD[1:]]))
+            t.free(*old, t.alloc(1 / 1024, ROOT))
+            gradients = []
+            for size in [20] * 8 + [3]:
+                gradients.append(t.alloc(size, AUTOGRAD))
+                t.free(t.alloc(24, AUTOGRAD))
+            t.free(t.alloc(1 / 1024, STEP), *gradients)
+            old = new
+        self.expect(t, "retain-graph", 140, 200, "train.py:22")
+
     def test_outputs_of_layers_that_a_hook_keeps_in_training(self):
         """The backward pass uses what is made between them, and no graph is left."""
         def watched(keep):
