@@ -253,17 +253,24 @@ void gm_unused_passes(struct gm_case *c, struct gm_set *set)
 {
     const struct gm_lives *l = c->lives;
     bool is_used = false;
+    size_t n = 0;
     *set = (struct gm_set){.v = NULL};
     if (l->has_oom || !gm_case_may_accuse(c, may_be_unused))
         return;
     *set = several_passes(c).set;
-    for (size_t i = 0; i < set->n; i++) {
-        const uint32_t a = set->v[i].allocation;
-        const bool is_unused = may_be_unused(l, a);
-        is_used |= !is_unused && gm_lives_at_peak(l, a);
-        set->v[i].gone = is_unused ? gm_lives_after_others(l, a, 2) : GM_REMEDY_NEVER;
+    for (size_t i = 0, next; i < set->n; i = next) {
+        bool is_walked = false; /* by a backward pass: a variable may hold what that has used, too */
+        for (next = i; next < set->n && set->v[next].gone == set->v[i].gone; next++)
+            is_walked |= gm_lives_goes_in_backward(l, set->v[next].allocation);
+        for (size_t k = i; k < next; k++) {
+            const uint32_t a = set->v[k].allocation;
+            is_used |= !may_be_unused(l, a) && gm_lives_at_peak(l, a);
+            set->v[n] = set->v[k];
+            set->v[n].gone = gm_lives_after_others(l, a, 2);
+            n += may_be_unused(l, a) && !is_walked;
+        }
     }
-    set->n = is_used ? 0 : set->n;
+    set->n = is_used ? 0 : n;
 }
 
 /* Whether a backward pass uses most of what passes keep at the peak: else a list has what their layers made. */

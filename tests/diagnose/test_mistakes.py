@@ -3098,6 +3098,27 @@ class Mistakes(unittest.TestCase):
         self.expect(retain(True), "retain-graph", 150, 170, "train.py:22")
         self.expect_none(retain(False), "retain-graph")
 
+    def test_evaluation_beside_training_whose_output_a_variable_holds(self):
+        """Losses of an evaluation are added up; the output of a step is there when its backward pass has used it."""
+        t, output = Trace(), []
+        t.alloc(32, WEIGHTS)
+
+        def forward(line, width):
+            stacks = [[("forward", "net.py", n), FORWARD[1], ("<module>", "train.py", line)] for n in range(10, 15)]
+            made = [t.alloc(24, stack) for stack in stacks[:4]] + [t.alloc(width, stacks[4])]
+            return made + [t.alloc(4 / MIB, [("loss", "train.py", line + 1), ("<module>", "train.py", line)])]
+        for r in range(8):
+            made = forward(20, 240)
+            t.free(*output)
+            t.free(t.alloc(1 / 1024, ROOT))
+            for block in reversed(made[:4]):
+                t.free(t.alloc(20, AUTOGRAD), block)
+            t.free(t.alloc(32, AUTOGRAD), t.alloc(1 / 1024, STEP), made[5])
+            output = made[4:5]
+        for _ in range(4):
+            forward(40, 120)
+        self.expect(t, "no-inference-mode", 500, 510, "net.py:14")
+
     def test_retained_graph_would_go_layer_by_layer(self):
         """Also where what the last layer made beside has the size of what the first one's backward makes."""
         t, old = Trace(), []
