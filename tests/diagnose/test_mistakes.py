@@ -1035,7 +1035,7 @@ class Mistakes(unittest.TestCase):
         self.expect_none(fail(100), "giant-tensor")
 
     def test_giant_tensor_of_the_peak(self):
-        def simulate(line=("pull", "stars.py", 10), pairs=800, calls=1, state=4, backward=False, keep=False):
+        def simulate(line=("pull", "stars.py", 10), pairs=800, calls=1, state=4, backward=False, keep=False, before=0):
             t, main = Trace(), ("<module>", "stars.py", 30)
             t.alloc(state, [("load", "stars.py", 3), main])
             field = []
@@ -1044,6 +1044,8 @@ class Mistakes(unittest.TestCase):
                 if keep and step == 1:
                     field = [t.alloc(pairs, [("update", "stars.py", 4), main])]
                 for _ in range(calls):
+                    if before > 0:
+                        t.free(t.alloc(before, [("sort", "stars.py", 6), main]), t.alloc(2, [("sort", "stars.py", 7), main]))
                     apart = t.alloc(pairs, [line, main])
                     force = t.alloc(pairs, [("pull", "stars.py", 11), main])
                     near = t.alloc(pairs / 5, [("pull", "stars.py", 12), main])
@@ -1059,6 +1061,7 @@ class Mistakes(unittest.TestCase):
         self.expect_none(simulate(state=200), "giant-tensor")  # data as large
         self.expect_none(simulate(line=("forward", TORCH + "nn/modules/conv.py", 9)), "giant-tensor")
         self.expect_none(simulate(keep=True), "giant-tensor")
+        self.expect(simulate(before=150), "giant-tensor", 1600, 1760, "stars.py:10")  # less than a quarter of it
 
     def test_what_a_reduction_works_in_is_no_giant_tensor(self):
         """It goes with its counters, and is no smaller for what is made of it; of a piece of a giant tensor it is smaller."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # class: cache-of-finished-phase
+# also: giant-tensor
 """An index is built from sorted pieces, then searched; what the building cached is of no use to the search."""
 import os
 
