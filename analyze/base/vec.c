@@ -4,6 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The types of arrays are not known here: the pointers themselves are moved as bytes. */
+static void *array_at(const void *where)
+{
+    void *p;
+    memcpy(&p, where, sizeof p);
+    return p;
+}
+
+static bool resize(void *where, size_t bytes)
+{
+    void *p = realloc(array_at(where), bytes);
+    if (p != NULL)
+        memcpy(where, &p, sizeof p);
+    return p != NULL;
+}
+
 bool gm_grow(void *where, size_t *capacity, size_t need, size_t size)
 {
     if (need <= *capacity)
@@ -14,12 +30,14 @@ bool gm_grow(void *where, size_t *capacity, size_t need, size_t size)
         want = 16;
     if (want > SIZE_MAX / 2 / size)
         return false;
-    void *p;
-    memcpy(&p, where, sizeof p); /* its type is not known here: the pointer itself is moved as bytes */
-    p = realloc(p, want * size);
-    if (p == NULL)
+    if (!resize(where, want * size))
         return false;
-    memcpy(where, &p, sizeof p);
     *capacity = want;
     return true;
+}
+
+void gm_trim(void *where, size_t count, size_t size)
+{
+    if (array_at(where) != NULL)
+        (void)resize(where, (count > 0 ? count : 1) * size); /* else it stays as it is */
 }

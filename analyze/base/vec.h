@@ -18,6 +18,9 @@
  * memory stays near what is used; false and unchanged if there is no memory. */
 bool gm_grow(void *where, size_t *capacity, size_t need, size_t size);
 
+/* Gives back the room behind the first `count` elements of it. */
+void gm_trim(void *where, size_t count, size_t size);
+
 /* Room for `extra` more elements; evaluates to false if there is no memory. */
 #define GM_VEC_ROOM(vec, extra)                                                                                        \
     ((vec)->capacity - (vec)->n >= (size_t)(extra) ||                                                                  \

@@ -109,8 +109,15 @@ static enum gm_status check(const struct gm_program *program, void *options, cha
 static void keep_memory_low(void)
 {
 #ifdef M_MMAP_THRESHOLD
-    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_MMAP_THRESHOLD, 768 << 10);
     mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
+
+void gm_call_keep_lower(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, 256 << 10);
 #endif
 }
 

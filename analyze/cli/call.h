@@ -38,6 +38,9 @@ void gm_call_put(struct gm_call *call, const char *path, struct gm_text *text);
  * struct gm_usual_options and has its defaults. Operands are argv[0 .. *argc), and a NULL behind them. false: there is
  * nothing to do; what is wrong was told, or the page was printed that was asked for. `is_mute` may be set before. */
 bool gm_call_begin(struct gm_call *call, const struct gm_program *program, int *argc, char **argv, void *options);
+/* From now on even columns of a byte go back as soon as they are freed: of a large file, for a small one has none so
+ * long. */
+void gm_call_keep_lower(void);
 /* What lies free among what lives goes back to the system, too: of large files 2 % and more. */
 void gm_call_give_back(void);
 /* The end of a phase: tells how long it took if the call is verbose. The first call only starts the clock (`what` is

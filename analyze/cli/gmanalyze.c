@@ -74,6 +74,8 @@ static enum gm_status analyse_all(struct gm_analyze_context *context, char **pat
 {
     for (size_t i = 0; i < count; i++)
         context->shell->draws_late |= is_large(paths[i]);
+    if (context->shell->draws_late)
+        gm_call_keep_lower();
     GM_TRY(gm_shell_begin(context->shell, &context->options.usual, true, err));
     return gm_outcome_of_paths(context, paths, count, count > 1, err);
 }

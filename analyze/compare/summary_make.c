@@ -145,7 +145,7 @@ static bool place_peak(struct gm_summary_work *work, size_t d)
     out->peak_range = range == NULL ? NULL : gm_summary_copy(work, range->name);
     const struct gm_history *h = &work->kept.v[d].history;
     const struct gm_stack_id stack =
-        event < h->count ? work->snapshot->events.stack[h->first + event] : (struct gm_stack_id){0};
+        event < h->count ? gm_event_stack(&work->snapshot->events, h->first + event) : (struct gm_stack_id){0};
     if (stack.v > GM_STACK_EMPTY)
         out->peak_site = gm_summary_copy(work, gm_names_site(&work->names, stack));
     return (range == NULL || out->peak_range != NULL) && (stack.v <= GM_STACK_EMPTY || out->peak_site != NULL);

@@ -591,23 +591,22 @@ static uint32_t next_longer(const struct gm_lives *l, const struct heirs *heirs,
 static void find_heirs(struct heirs *heirs, struct gm_lives *l)
 {
     const size_t n = l->h->allocation_count;
-    *heirs = (struct heirs){.growths = look_at_growth(l),
-                            .grows = gm_lives_of_stacks(l, sizeof *heirs->grows),
-                            .next = gm_lives_scratch(l, n + 1, sizeof *heirs->next),
-                            .is_next = gm_lives_scratch(l, n + 1, sizeof *heirs->is_next),
-                            .whole = gm_lives_scratch(l, n + 1, sizeof *heirs->whole)};
+    *heirs = (struct heirs){.growths = look_at_growth(l), .grows = gm_lives_of_stacks(l, sizeof *heirs->grows)};
     bool has_any = false;
     for (size_t i = 0; heirs->growths != NULL && !*l->failed && i < l->snapshot->stacks.count; i++)
         has_any |= heirs->grows[i] = is_grown(&heirs->growths[i]);
     if (!has_any)
         return;
+    heirs->next = gm_lives_scratch(l, n + 1, sizeof *heirs->next);
+    heirs->is_next = gm_lives_scratch(l, n + 1, sizeof *heirs->is_next);
+    heirs->whole = gm_lives_scratch(l, n + 1, sizeof *heirs->whole);
     gm_lives_mark_lines(l, heirs->grows);
-    for (uint32_t a = 0; a < n; a++) {
+    for (uint32_t a = 0; a < n && !*l->failed; a++) {
         heirs->next[a] = may_grow(l, heirs, a) ? next_longer(l, heirs, a) : GM_NEVER;
         if (heirs->next[a] != GM_NEVER)
             heirs->is_next[heirs->next[a]] = true;
     }
-    for (size_t a = n; a-- > 0;) {
+    for (size_t a = n; a-- > 0 && !*l->failed;) {
         const uint64_t longest = heirs->growths[gm_lives_stack(l, a)].longest;
         heirs->whole[a] = gm_max(is_of_growth(l, heirs, a) ? longest : 0,
                                  heirs->next[a] != GM_NEVER ? heirs->whole[heirs->next[a]] : 0);

@@ -631,7 +631,7 @@ static uint64_t refused_copy(const struct gm_lives *l)
 {
     const uint64_t row = l->h->first + l->first_oom;
     return l->has_oom && gm_lives_round(l, l->first_oom) == gm_lives_round(l, l->peak) &&
-                   (l->by[l->snapshot->events.stack[row].v] & GM_BY_LOSS) != 0 &&
+                   (l->by[gm_event_stack(&l->snapshot->events, row).v] & GM_BY_LOSS) != 0 &&
                    gm_event_size(&l->snapshot->events, row) != GM_ABSENT
                ? gm_event_size(&l->snapshot->events, row)
                : 0;
@@ -1113,7 +1113,7 @@ static void find_waiting(struct gm_case *c, const struct gm_rule *rule)
     uint32_t freed_by = 0; /* the stack of Python that let go of the largest, if nothing of it made any */
     bool is_of_nobody = true;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const uint32_t let_go = l->h->let_go[a], freed = l->h->freed[a];
+        const uint32_t let_go = gm_let_go(l->h, a), freed = l->h->freed[a];
         if (let_go == GM_NEVER || freed <= let_go + 1)
             continue;
         waiting += let_go <= l->peak && l->peak < freed ? gm_requested(l->h, a) : 0;

@@ -246,8 +246,9 @@ static const char *moved_at(struct gm_case *c, size_t least)
 {
     struct gm_lives *l = c->lives;
     for (size_t a = 0; a < l->h->allocation_count; a++) {
-        const uint32_t freed = l->h->let_go[a] > l->h->count ? 0 : l->h->let_go[a];
-        const uint32_t stack = freed == 0 ? GM_STACK_EMPTY : l->snapshot->events.stack[l->h->first + freed - 1].v;
+        const uint32_t freed = gm_let_go(l->h, a) > l->h->count ? 0 : gm_let_go(l->h, a);
+        const uint32_t stack =
+            freed == 0 ? GM_STACK_EMPTY : gm_event_stack(&l->snapshot->events, l->h->first + freed - 1).v;
         if ((l->by[stack] & GM_BY_MOVING) == 0)
             continue;
         const struct gm_group_row *row = site_named(&c->report->timelines[least], gm_lives_site(l, stack));

@@ -37,14 +37,14 @@ static void find_emptied(struct gm_case *c, const struct gm_rule *rule)
     for (size_t i = 0; makes != NULL && i < l->h->device_event_count; i++) {
         const uint32_t e = l->h->device_events[i];
         const size_t row = l->h->first + e;
-        if (!gm_action_is_release(events->action[row]) || makes[events->stack[row].v])
+        if (!gm_action_is_release(events->action[row]) || makes[gm_event_stack(events, row).v])
             continue;
         const uint32_t round = gm_lives_round(l, e + 1);
         if (round == last || round == 0)
             continue;
         rounds++;
         last = round;
-        stack = stack == 0 ? events->stack[row].v : stack;
+        stack = stack == 0 ? gm_event_stack(events, row).v : stack;
     }
     if (rounds < LEAST_EMPTIED || rounds * 2 < l->rounds.n)
         return;
@@ -67,13 +67,18 @@ enum {
     LATER = 3 /* passes */
 };
 
+/* Up to that allocation, and from where the next one ends: how often what comes next does so from its birth on; 0:
+ * something is not over. */
+struct stretch {
+    uint32_t allocation, later;
+};
+
 /* What stacks with frames made so far and did not keep, and what of it is made by code that still goes on. */
 struct phase {
-    uint64_t *made;  /* [gm_stack_id] */
-    uint32_t *last;  /* [gm_stack_id]: its last event */
-    uint32_t *later; /* [allocation]: how often what comes next does so from its birth on; 0: something is
-                        not over */
-    size_t end;      /* 1 + the last allocation from which it does so once more; 0: there is none */
+    uint64_t *made;                          /* [gm_stack_id] */
+    uint32_t *last;                          /* [gm_stack_id]: its last event */
+    struct GM_VEC(struct stretch) stretches; /* the last first */
+    size_t end; /* 1 + the last allocation from which it does so once more; 0: there is none */
     uint64_t all, goes_on;
     uint32_t most;    /* the stack that made most of it */
     uint32_t trained; /* the last event of a backward pass or an optimizer; 0: none */
@@ -117,8 +122,16 @@ uint64_t gm_case_reserved_at_start(const struct gm_case *c, uint64_t *live, uint
     return left > 0 ? (uint64_t)left : 0;
 }
 
-/* Fills p->later, and p->end, backwards: by calls of one line of a model, between which other lines make something; or
- * rounds, where no modules are called. A recording of one step ends in a backward pass and the optimizer: that is no
+/* Allocations are asked for in order: those before are forgotten. */
+static uint32_t later_of(struct phase *p, uint32_t a)
+{
+    while (p->stretches.n > 0 && p->stretches.v[p->stretches.n - 1].allocation < a)
+        p->stretches.n--;
+    return p->stretches.n == 0 ? 0 : p->stretches.v[p->stretches.n - 1].later;
+}
+
+/* Fills p->stretches, and p->end, backwards: by calls of one line of a model, between which other lines make something;
+ * or rounds, where no modules are called. A recording of one step ends in a backward pass and the optimizer: that is no
  * phase of its own. */
 static void look_ahead(struct phase *p, const struct gm_lives *l)
 {
@@ -128,13 +141,13 @@ static void look_ahead(struct phase *p, const struct gm_lives *l)
         uint32_t later, until; /* how often the line calls modules from there on; of that until all was trained */
     } *times = gm_lives_of_stacks(l, sizeof *times);
     uint64_t last = 0;
-    uint32_t later = 0;
+    uint32_t later = 0, before = 0;
     const bool has_modules = gm_lives_has_modules(l);
     if (*l->failed)
         return;
     for (uint32_t s = 0; s < stacks; s++)
         calls[s] = (l->by[s] & GM_BY_MODULE) != 0 ? gm_lives_module_call(l, s, 1) : 0;
-    for (size_t a = l->h->allocation_count; a-- > 0; p->later[a] = later) {
+    for (size_t a = l->h->allocation_count; a-- > 0;) {
         if (!gm_is_made(l->h, a))
             continue;
         const uint32_t e = l->h->born[a] - 1, stack = gm_lives_stack(l, a);
@@ -151,19 +164,21 @@ static void look_ahead(struct phase *p, const struct gm_lives *l)
         else if (is_call)
             later = ++times[calls[stack] % stacks].later;
         last = (l->by[stack] & GM_BY_NOBODY) == 0 ? calls[stack] : last;
+        if (later != before)
+            *l->failed |= !GM_VEC_PUSH(&p->stretches, ((struct stretch){(uint32_t)a, later}));
+        before = later;
     }
-    for (p->end = l->h->allocation_count; p->end > 0 && p->later[p->end - 1] == 0;)
-        p->end--;
+    p->end = p->stretches.n == 0 ? 0 : p->stretches.v[0].allocation + (size_t)1;
 }
 
 /* Whether that may be the end of a phase: before most is reserved, which may be less then; or with some and as many
  * passes to come as there were rounds, which others on the card have to wait for. After training most of what is
  * reserved must be cached, and twice as many passes come, however they are counted: else they are but a look at what
  * was trained. */
-static bool is_in_time(const struct gm_lives *l, const struct phase *p, const struct gm_change *change,
-                       uint32_t highest, bool is_mostly_cached)
+static bool is_in_time(const struct gm_lives *l, struct phase *p, const struct gm_change *change, uint32_t highest,
+                       bool is_mostly_cached)
 {
-    const uint32_t e = change->event, later = p->later[change->allocation], rounds = gm_lives_round(l, e);
+    const uint32_t e = change->event, later = later_of(p, change->allocation), rounds = gm_lives_round(l, e);
     if (e <= highest)
         return later > 0;
     if (p->trained > 0 && e > p->trained)
@@ -222,9 +237,7 @@ static bool is_after_setup(const struct gm_lives *l, uint32_t moment, uint32_t m
 static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_lives *l = c->lives;
-    struct phase p = {.made = gm_lives_of_stacks(l, sizeof *p.made),
-                      .last = gm_lives_of_stacks(l, sizeof *p.last),
-                      .later = gm_lives_scratch(l, l->h->allocation_count + 1, sizeof *p.later)};
+    struct phase p = {.made = gm_lives_of_stacks(l, sizeof *p.made), .last = gm_lives_of_stacks(l, sizeof *p.last)};
     struct gm_set set = {.v = NULL};
     uint64_t cached = 0;
     uint32_t moment = GM_NEVER, stack = 0;
@@ -235,7 +248,7 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
             p.last[gm_lives_stack(l, a)] = l->h->born[a];
     if (p.end > 0)
         moment = end_of_phase(c, &p, &cached, &stack);
-    GM_FREE_ALL(p.made, p.last, p.later);
+    GM_FREE_ALL(p.made, p.last, p.stretches.v);
     if (moment == GM_NEVER || c->has_oom || !is_after_setup(l, moment, stack) || cached < LEAST_CACHED_MIB * GM_MIB ||
         cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
         return;

@@ -603,7 +603,7 @@ static void look_at_phases(struct gm_lives *l, bool has_oom)
     for (size_t a = 0; a < h->allocation_count; a++) {
         if (gm_is_made(h, a))
             l->last_made = h->born[a] - 1;
-        else if (h->freed[a] == GM_NEVER && (h->let_go[a] == GM_NEVER || h->let_go[a] == 0))
+        else if (h->freed[a] == GM_NEVER && (gm_let_go(h, a) == GM_NEVER || gm_let_go(h, a) == 0))
             continue; /* no event is about it */
         if (!l->has_optimizer)
             l->has_optimizer = (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0;
@@ -1401,7 +1401,7 @@ uint32_t gm_lives_freer(const struct gm_lives *l, const struct gm_set *set, unsi
     uint64_t all = 0;
     uint32_t most = 0;
     for (size_t i = 0; bytes != NULL && i < set->n; i++) {
-        const uint32_t a = set->v[i].allocation, freed = l->h->let_go[a];
+        const uint32_t a = set->v[i].allocation, freed = gm_let_go(l->h, a);
         const uint32_t stack = freed == GM_NEVER || freed == 0 || (by == 0 && gm_lives_is_left(l, a)) ||
                                        gm_lives_is_within_backward(l, freed - 1)
                                    ? 0

@@ -161,7 +161,7 @@ static inline uint32_t gm_lives_stack(const struct gm_lives *l, size_t a)
 }
 static inline uint32_t gm_lives_stack_at(const struct gm_lives *l, uint32_t event)
 {
-    return l->same[l->snapshot->events.stack[l->h->first + event].v];
+    return l->same[gm_event_stack(&l->snapshot->events, l->h->first + event).v];
 }
 static inline bool gm_lives_is_role(const struct gm_lives *l, size_t a, enum gm_role role)
 {
@@ -182,7 +182,7 @@ uint64_t gm_lives_sum_at_peak(const struct gm_lives *l, bool (*are)(const struct
 /* Of an event; GM_PHASE_OTHER, too: phases are not known, or it is none of the trace. */
 static inline enum gm_phase gm_lives_phase(const struct gm_lives *l, uint32_t event)
 {
-    return l->phase != NULL && event < l->h->count ? (enum gm_phase)l->phase[event] : GM_PHASE_OTHER;
+    return l->phase != NULL && event < l->h->count ? gm_phase_of(l->phase, event) : GM_PHASE_OTHER;
 }
 /* Whether it was made in a backward pass. */
 static inline bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a)
@@ -193,7 +193,7 @@ static inline bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a)
  * have no stacks nobody knows. */
 static inline bool gm_lives_goes_by_line(const struct gm_lives *l, size_t a)
 {
-    const uint32_t at = l->h->let_go[a];
+    const uint32_t at = gm_let_go(l->h, a);
     const uint32_t stack = at == GM_NEVER || at == 0 ? GM_STACK_EMPTY : gm_lives_stack_at(l, at - 1);
     return stack != gm_lives_stack(l, a) &&
            (l->by[stack] & (GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_FUNCTION | GM_BY_RECOMPUTE)) == 0;

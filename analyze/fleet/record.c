@@ -225,7 +225,7 @@ static bool find_oom(struct gm_fleet_oom *oom, const struct gm_snapshot *snapsho
     if (event == SIZE_MAX)
         return true;
     const bool ok = gm_names_init(&names, snapshot, arena);
-    const char *site = ok ? gm_names_site(&names, snapshot->events.stack[event]) : NULL;
+    const char *site = ok ? gm_names_site(&names, gm_event_stack(&snapshot->events, event)) : NULL;
     *oom = (struct gm_fleet_oom){(int64_t)device,
                                  event - snapshot->traces[device].first,
                                  time_of(snapshot, event),

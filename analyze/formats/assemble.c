@@ -138,14 +138,14 @@ static bool is_run(const uint32_t *refs, uint32_t count)
     return GM_REF_KIND(refs[count - 1]) == kind;
 }
 
-/* Makes a node of refs[0..count); the id goes to *node. */
-static bool add_node(struct gm_assembler *a, const uint32_t *refs, uint32_t count, uint32_t *node)
+/* Makes a node of `count` references, all of them at `refs` or, of a run, the first; the id goes to *node. */
+static bool add_node(struct gm_assembler *a, const uint32_t *refs, uint32_t count, bool is_of_run, uint32_t *node)
 {
     *node = GM_NODE_EMPTY;
     if (count == 0)
         return true;
     struct gm_node n = {.count = count};
-    if (is_run(refs, count)) {
+    if (is_of_run || is_run(refs, count)) {
         n.is_run = true;
         n.run_of = GM_REF_KIND(refs[0]);
         n.first = GM_REF_INDEX(refs[0]);
@@ -164,7 +164,7 @@ static bool add_node(struct gm_assembler *a, const uint32_t *refs, uint32_t coun
  * 0: it is no stack. */
 static uint32_t keep_frames(struct gm_assembler *a, const struct gm_read_value *v)
 {
-    uint32_t *refs = a->list_items.v + GM_OPEN_FIRST(v), count = GM_OPEN_COUNT(v), kept = 0;
+    uint32_t *refs = a->list_items.v + GM_OPEN_FIRST(v), count = GM_OPEN_IS_RUN(v) ? 0 : GM_OPEN_COUNT(v), kept = 0;
     for (uint32_t i = 0; i < count && GM_REF_KIND(refs[i]) != GM_KIND_FRAME; i++)
         if (i > 16) /* long lists are traces and the like: do not walk them for this */
             return 0;
@@ -190,7 +190,7 @@ static enum gm_status seal_list(struct gm_assembler *a, struct gm_read_value *v,
         return GM_OK;
     }
     uint32_t node;
-    if (!add_node(a, refs, count, &node))
+    if (!add_node(a, refs, count, GM_OPEN_IS_RUN(v), &node))
         return gm_no_memory(err);
     v->ref = GM_REF(GM_KIND_LIST, node);
     return GM_OK;
@@ -290,6 +290,24 @@ static enum gm_status seal_above(struct gm_assembler *a, size_t from, uint64_t o
     return GM_OK;
 }
 
+/* Whether the values are events one after the other, from that one on. */
+static bool are_events(const struct gm_read_value *v, size_t count, uint32_t first)
+{
+    size_t i = 0;
+    while (i < count && v[i].ref == first + i)
+        i++;
+    return i == count && GM_REF_KIND(first) == GM_KIND_EVENT;
+}
+
+/* Whether a list is a run with the values above it, of which there are some. */
+static bool stays_run(const struct gm_assembler *a, const struct gm_read_value *list, size_t extra)
+{
+    const uint32_t count = GM_OPEN_COUNT(list);
+    return count == 0             ? are_events(list + 1, extra, list[1].ref)
+           : GM_OPEN_IS_RUN(list) ? are_events(list + 1, extra, a->list_items.v[GM_OPEN_FIRST(list)] + count)
+                                  : false;
+}
+
 /* Adds references to the values above `from` to list_items, which has room. */
 static bool add_refs(struct gm_assembler *a, size_t from)
 {
@@ -316,12 +334,19 @@ enum gm_status gm_assembler_append(struct gm_assembler *a, size_t from, uint64_t
     size_t extra = a->stack.n - from;
     uint32_t count = GM_OPEN_COUNT(list);
     uint32_t first = count == 0 ? (uint32_t)a->list_items.n : GM_OPEN_FIRST(list);
-    a->list_items.n = (size_t)first + count; /* what lies behind belonged to containers that are complete by now */
-    if (a->list_items.n + extra > UINT32_MAX / 2)
+    const bool was_run = GM_OPEN_IS_RUN(list), is_run = extra > 0 && stays_run(a, list, extra);
+    /* what lies behind belonged to containers that are complete by now */
+    a->list_items.n = (size_t)first + (was_run ? 1 : count);
+    if ((size_t)first + count + extra > UINT32_MAX / 2)
         return gm_fail(err, GM_E_LIMIT, offset, "a list of more than %u items", UINT32_MAX / 2);
-    if (!GM_VEC_ROOM(&a->list_items, extra))
+    if (!GM_VEC_ROOM(&a->list_items, is_run ? 1 : was_run ? count + extra : extra))
         return gm_no_memory(err);
-    if (!any_of_kinds(a->stack.v + from, extra, UINT32_C(1) << GM_KIND_NUMBER)) {
+    for (uint32_t i = 1; was_run && !is_run && i < count; i++)
+        a->list_items.v[a->list_items.n++] = a->list_items.v[first] + i;
+    if (is_run) {
+        if (count == 0)
+            a->list_items.v[a->list_items.n++] = list[1].ref;
+    } else if (!any_of_kinds(a->stack.v + from, extra, UINT32_C(1) << GM_KIND_NUMBER)) {
         uint32_t *to = a->list_items.v + a->list_items.n;
         for (size_t i = 0; i < extra; i++)
             to[i] = a->stack.v[from + i].ref;
@@ -329,7 +354,7 @@ enum gm_status gm_assembler_append(struct gm_assembler *a, size_t from, uint64_t
     } else if (!add_refs(a, from)) {
         return gm_no_memory(err);
     }
-    list->bits = GM_OPEN_BITS(first, count + extra);
+    list->bits = GM_OPEN_BITS(first, (count + extra) | (is_run ? GM_OPEN_RUN : 0));
     a->stack.n = from;
     return GM_OK;
 }

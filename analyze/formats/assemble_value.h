@@ -52,9 +52,12 @@ struct gm_read_value {
     uint32_t slot; /* OPEN: memo slot + 1 that stands for this container, 0 if none */
 };
 
-/* The waiting items of an OPEN container: `count` list_items or dict_pairs from `first`. */
+/* The waiting items of an OPEN container: `count` list_items or dict_pairs from `first`; of a list that is a run, which
+ * is events one after the other, only the first of them waits there. */
+#define GM_OPEN_RUN (UINT32_C(1) << 31)
 #define GM_OPEN_FIRST(v) ((uint32_t)((v)->bits >> 32))
-#define GM_OPEN_COUNT(v) ((uint32_t)(v)->bits)
+#define GM_OPEN_COUNT(v) ((uint32_t)(v)->bits & ~GM_OPEN_RUN)
+#define GM_OPEN_IS_RUN(v) (((v)->bits & GM_OPEN_RUN) != 0)
 #define GM_OPEN_BITS(first, count) ((uint64_t)(first) << 32 | (uint32_t)(count))
 
 /* A complete list or dictionary of no known shape: the references node_refs[first ...], or, if is_run, the references

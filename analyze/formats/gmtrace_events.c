@@ -230,8 +230,7 @@ static bool grow_events(struct gm_gmtrace_parts *p, size_t rows)
     n = n < need ? need : n < p->event_count ? n : p->event_count;
     if (!grow_column(&m->events.action, n, sizeof *m->events.action) ||
         !grow_column(&m->events.addr.near, n, sizeof *m->events.addr.near) ||
-        !grow_column(&m->events.size.near, n, sizeof *m->events.size.near) ||
-        !grow_column(&m->events.stack, n, sizeof *m->events.stack) ||
+        !grow_column(&m->events.size.near, n, sizeof *m->events.size.near) || !gm_builder_grow_stacks(m, n) ||
         (p->has_time && !grow_column(&m->events.time_us.near, n, sizeof *m->events.time_us.near)))
         return false;
     for (int i = 0; i < 6; i++)
@@ -241,17 +240,19 @@ static bool grow_events(struct gm_gmtrace_parts *p, size_t rows)
     return true;
 }
 
-static void fill_columns(struct steps *s)
+static bool fill_columns(struct steps *s)
 {
     struct gm_snapshot_memory *m = s->p->m;
     const struct gm_gmtrace_context *contexts = s->state.contexts.v;
     const uint32_t *context = s->context.v;
-    for (size_t i = 0; i < s->rows; i++)
-        m->events.stack[m->events.count + i].v = contexts[context[i]].field[GM_FIELD_STACK];
+    bool ok = true;
+    for (size_t i = 0; ok && i < s->rows; i++)
+        ok = gm_put_stack(m, m->events.count + i, (struct gm_stack_id){contexts[context[i]].field[GM_FIELD_STACK]});
     for (int k = 0; k < 6; k++)
         for (size_t i = 0; s->p->varies[k] && i < s->rows; i++)
             rare_column(m, k)->v[m->events.count + i] = contexts[context[i]].field[k + 1];
     m->events.count += s->rows;
+    return ok;
 }
 
 static enum gm_status read_chunk(struct steps *s)
@@ -272,7 +273,8 @@ static enum gm_status read_chunk(struct steps *s)
     run_steps(s);
     if (s->wrong != NULL)
         return s->wrong[0] == '\0' ? gm_no_memory(p->r.err) : gm_gmtrace_damaged(&p->r, s->wrong);
-    fill_columns(s);
+    if (!fill_columns(s))
+        return gm_no_memory(p->r.err);
     return gm_gmtrace_end(&p->r);
 }
 

@@ -45,7 +45,7 @@ static bool number_of(struct gm_address_map *map, uint64_t key, uint32_t *next, 
 
 static void gather_fields(const struct gm_events *e, size_t row, uint32_t *field)
 {
-    field[GM_FIELD_STACK] = e->stack[row].v;
+    field[GM_FIELD_STACK] = gm_event_stack(e, row).v;
     field[GM_FIELD_STREAM] = gm_rare_at(&e->stream, row);
     field[GM_FIELD_POOL] = gm_rare_at(&e->pool, row);
     field[GM_FIELD_COMPILE_CONTEXT] = gm_rare_at(&e->compile_context, row);

@@ -199,6 +199,7 @@ static void list_events(struct listing *out, const struct gm_events *t)
     list(out, #name, 'I', t->name.v == NULL ? &t->name.all : t->name.v, t->count, t->name.v == NULL ? 0 : 4);
     GM_EVENT_NUMBERS(NUMBER)
     GM_EVENT_COLUMNS(EVENT)
+    list(out, "stack", 'I', t->stack.wide, t->count, sizeof *t->stack.wide);
     GM_EVENT_RARE_COLUMNS(RARE)
 }
 

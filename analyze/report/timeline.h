@@ -271,6 +271,11 @@ enum gm_phase {
     GM_PHASE_DECODE,
     GM_PHASE_COUNT
 };
+/* Of an event of many, which have half a byte each. */
+static inline enum gm_phase gm_phase_of(const uint8_t *phases, size_t event)
+{
+    return (enum gm_phase)(phases[event / 2] >> (event % 2 * 4) & 15);
+}
 const char *gm_phase_name(enum gm_phase phase); /* "forward" */
 
 struct gm_step_row {

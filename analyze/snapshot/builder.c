@@ -256,6 +256,25 @@ static bool grow_rare(struct gm_rare_builder *column, size_t capacity)
     return column->v == NULL || grow_column(&column->v, capacity, sizeof *column->v);
 }
 
+bool gm_builder_widen_stacks(struct gm_snapshot_memory *m)
+{
+    struct gm_stack_id *wide = malloc((m->events.capacity + 1) * sizeof *wide);
+    for (size_t i = 0; wide != NULL && i < m->events.capacity; i++) /* some rows may be there before they are counted */
+        wide[i].v = m->events.narrow_stack[i];
+    if (wide == NULL)
+        return false;
+    free(m->events.narrow_stack);
+    m->events.narrow_stack = NULL;
+    m->events.wide_stack = wide;
+    return true;
+}
+
+bool gm_builder_grow_stacks(struct gm_snapshot_memory *m, size_t capacity)
+{
+    return m->events.wide_stack == NULL ? grow_column(&m->events.narrow_stack, capacity, sizeof(uint16_t))
+                                        : grow_column(&m->events.wide_stack, capacity, sizeof(struct gm_stack_id));
+}
+
 static bool grow_events(struct gm_snapshot_memory *m)
 {
     if (at_limit(m, m->events.count))
@@ -265,7 +284,8 @@ static bool grow_events(struct gm_snapshot_memory *m)
 #define GROW(type, name) grow_column(&m->events.name, capacity, sizeof(type)) &&
 #define GROW_NUMBER(type, name, shift, has_places, absent) grow_column(&m->events.name.near, capacity, 4) &&
 #define GROW_RARE(name) grow_rare(&m->events.name, capacity) &&
-    if (!(GM_EVENT_NUMBERS(GROW_NUMBER) GM_EVENT_COLUMNS(GROW) GM_EVENT_RARE_COLUMNS(GROW_RARE) true))
+    if (!(GM_EVENT_NUMBERS(GROW_NUMBER) GM_EVENT_COLUMNS(GROW) GM_EVENT_RARE_COLUMNS(GROW_RARE)
+              gm_builder_grow_stacks(m, capacity)))
         return false;
     m->events.capacity = capacity;
     return true;
@@ -301,8 +321,9 @@ struct gm_event_row gm_event_row_at(const struct gm_events *events, size_t row)
 #define NUMBER_AT(type, name, shift, has_places, absent) .name = gm_event_##name(events, row),
 #define COLUMN_AT(type, name) .name = events->name[row],
 #define RARE_AT(name) .name = gm_rare_at(&events->name, row),
-    return (struct gm_event_row){GM_EVENT_NUMBERS(NUMBER_AT) GM_EVENT_COLUMNS(COLUMN_AT)
-                                     GM_EVENT_RARE_COLUMNS(RARE_AT)};
+    return (struct gm_event_row){GM_EVENT_NUMBERS(NUMBER_AT) GM_EVENT_COLUMNS(COLUMN_AT).stack =
+                                     gm_event_stack(events, row),
+                                 GM_EVENT_RARE_COLUMNS(RARE_AT)};
 }
 
 bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_row *row)
@@ -315,7 +336,7 @@ bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_ro
 #define PUT_RARE(name) add_rare(m, &m->events.name, row->name) &&
     GM_EVENT_COLUMNS(PUT)
     m->events.any_time |= row->time_us != GM_ABSENT_TIME;
-    if (!(GM_EVENT_NUMBERS(PUT_NUMBER) GM_EVENT_RARE_COLUMNS(PUT_RARE) true))
+    if (!(GM_EVENT_NUMBERS(PUT_NUMBER) GM_EVENT_RARE_COLUMNS(PUT_RARE) gm_put_stack(m, n, row->stack)))
         return false;
     m->events.count = n + 1;
     return true;
@@ -328,7 +349,12 @@ void gm_builder_tell_filling(const struct gm_snapshot_memory *m, struct gm_filli
 #define TELL(type, name) gm_filling_tell(f++, m->events.name, n * sizeof(type), room * sizeof(type));
 #define TELL_NUMBER(type, name, shift, has_places, absent)                                                             \
     gm_filling_tell(f++, m->events.name.near, n * sizeof(uint32_t), room * sizeof(uint32_t));
-    GM_EVENT_NUMBERS(TELL_NUMBER) GM_EVENT_COLUMNS(TELL)
+    GM_EVENT_NUMBERS(TELL_NUMBER)
+    GM_EVENT_COLUMNS(TELL)
+    if (m->events.wide_stack == NULL)
+        TELL(uint16_t, narrow_stack)
+    else
+        TELL(struct gm_stack_id, wide_stack)
 }
 
 /* Puts the rows of the column whose pointer lies at `where` into a new one, in that order. */
@@ -371,7 +397,8 @@ bool gm_builder_permute_events(struct gm_snapshot_memory *m, const uint32_t *ord
     permute_numbers(&m->events.name, (struct gm_number_kind){shift, has_places, (uint64_t)(absent)}, order, count) &&
 #define PERMUTE(type, name) permute(&m->events.name, sizeof(type), order, count) &&
 #define PERMUTE_RARE(name) permute(&m->events.name.v, sizeof(uint32_t), order, count) &&
-    if (!(GM_EVENT_NUMBERS(PERMUTE_NUMBERS) GM_EVENT_COLUMNS(PERMUTE) GM_EVENT_RARE_COLUMNS(PERMUTE_RARE) true))
+    if (!(GM_EVENT_NUMBERS(PERMUTE_NUMBERS) GM_EVENT_COLUMNS(PERMUTE) GM_EVENT_RARE_COLUMNS(PERMUTE_RARE)
+              PERMUTE(uint16_t, narrow_stack) PERMUTE(struct gm_stack_id, wide_stack) true))
         return false;
     m->events.count = count;
     return true;
@@ -417,6 +444,7 @@ uint64_t gm_builder_bytes(const struct gm_snapshot_memory *m)
 #define TABLE_BYTES(type, name) bytes += GM_VEC_BYTES(&m->name);
     GM_EVENT_NUMBERS(NUMBER_BYTES)
     GM_EVENT_COLUMNS(EVENT_BYTES)
+    bytes += m->events.capacity * (m->events.wide_stack == NULL ? sizeof(uint16_t) : sizeof(struct gm_stack_id));
     GM_EVENT_RARE_COLUMNS(RARE_BYTES)
     GM_MEMORY_TABLES(TABLE_BYTES)
     for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++)
@@ -484,6 +512,7 @@ void gm_snapshot_memory_free(struct gm_snapshot_memory *m)
     GM_MEMORY_TABLES(FREE_TABLE)
     GM_EVENT_NUMBERS(FREE_NUMBERS)
     GM_EVENT_COLUMNS(FREE_COLUMN)
+    GM_FREE_ALL(m->events.narrow_stack, m->events.wide_stack);
     GM_EVENT_RARE_COLUMNS(FREE_RARE)
     for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++) {
         GM_FREE_ALL(m->kept[kind].v, m->extras[kind].v);
@@ -539,9 +568,25 @@ static void publish_extras(struct gm_snapshot_memory *m, struct gm_snapshot *sna
 /* Columns without rows are there all the same, so that nobody adds to a null pointer. */
 static const uint64_t no_rows[1];
 
+static void trim_events(struct gm_snapshot_memory *m)
+{
+#define TRIM(type, name) gm_trim(&m->events.name, m->events.count, sizeof(type));
+#define TRIM_NUMBERS(type, name, shift, has_places, absent) gm_trim(&m->events.name.near, m->events.count, 4);
+#define TRIM_RARE(name) gm_trim(&m->events.name.v, m->events.count, sizeof(uint32_t));
+    GM_EVENT_NUMBERS(TRIM_NUMBERS)
+    GM_EVENT_COLUMNS(TRIM)
+    TRIM(uint16_t, narrow_stack)
+    TRIM(struct gm_stack_id, wide_stack)
+    GM_EVENT_RARE_COLUMNS(TRIM_RARE)
+    m->events.capacity = m->events.count;
+}
+
 void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot)
 {
     free_id_sets(m); /* only loading needs them */
+    if (!m->events.any_time)
+        gm_number_free(&m->events.time_us);
+    trim_events(m);
     snapshot->memory = m;
     snapshot->strings = (struct gm_strings){
         .start = m->string_start.v, .bytes = m->string_bytes.v, .count = (uint32_t)(m->string_start.n - 1)};
@@ -559,11 +604,11 @@ void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapsh
 #define SHOW_RARE(name) .name = {.v = m->events.name.v, .all = m->events.name.all},
 #define SHOW_NUMBERS(type, name, shift, has_places, absent)                                                            \
     .name = gm_numbers_of(&m->events.name, (struct gm_number_kind){shift, has_places, (uint64_t)(absent)}),
-    if (!m->events.any_time)
-        gm_number_free(&m->events.time_us);
-    snapshot->events = (struct gm_events){.count = m->events.count,
-                                          GM_EVENT_NUMBERS(SHOW_NUMBERS) GM_EVENT_COLUMNS(SHOW_EVENT)
-                                              GM_EVENT_RARE_COLUMNS(SHOW_RARE)};
+    snapshot->events = (struct gm_events){
+        .count = m->events.count,
+        GM_EVENT_NUMBERS(SHOW_NUMBERS) GM_EVENT_COLUMNS(SHOW_EVENT)
+            .stack = {m->events.wide_stack, m->events.count > 0 ? m->events.narrow_stack : (const void *)no_rows},
+        GM_EVENT_RARE_COLUMNS(SHOW_RARE)};
     snapshot->annotations = m->annotations.v;
     snapshot->annotation_count = m->annotations.n;
     snapshot->warnings = m->warnings.v;
@@ -585,10 +630,18 @@ static bool unpack(struct gm_snapshot_memory *m, struct gm_number_builder *packe
     return true;
 }
 
+static bool unpack_stacks(struct gm_snapshot_memory *m, struct gm_stack_column *stack)
+{
+    const bool ok = m->events.wide_stack != NULL || gm_builder_widen_stacks(m);
+    *stack = (struct gm_stack_column){.wide = m->events.wide_stack};
+    return ok;
+}
+
 bool gm_builder_unpack_events(struct gm_snapshot *snapshot)
 {
     struct gm_snapshot_memory *m = snapshot->memory;
     struct gm_events *e = &snapshot->events;
-    return unpack(m, &m->events.addr, &e->addr) && unpack(m, &m->events.size, &e->size) &&
+    return unpack_stacks(m, &e->stack) && unpack(m, &m->events.addr, &e->addr) &&
+           unpack(m, &m->events.size, &e->size) &&
            (!gm_events_have_times(e) || unpack(m, &m->events.time_us, &e->time_us));
 }

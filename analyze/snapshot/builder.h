@@ -45,6 +45,7 @@ struct gm_event_row { /* one event as the decoder met it; see struct gm_events *
     GM_EVENT_NUMBERS(X)
 #undef X
     GM_EVENT_COLUMNS(GM_FIELD)
+    struct gm_stack_id stack;
     GM_EVENT_RARE_COLUMNS(GM_RARE_FIELD)
 };
 
@@ -110,6 +111,8 @@ struct gm_snapshot_memory {
         GM_EVENT_NUMBERS(X)
 #undef X
         GM_EVENT_COLUMNS(GM_OWN_COLUMN)
+        struct gm_stack_id *wide_stack; /* see struct gm_stack_column */
+        uint16_t *narrow_stack;
         GM_EVENT_RARE_COLUMNS(GM_OWN_RARE_COLUMN)
         bool any_time;
     } events;
@@ -142,6 +145,21 @@ struct gm_pool_id gm_intern_pool(struct gm_snapshot_memory *m, struct gm_pool_ke
 GM_EVENT_NUMBERS(X)
 #undef X
 
+/* Room for the stacks of so many rows; makes them wide. false: no memory. */
+bool gm_builder_grow_stacks(struct gm_snapshot_memory *m, size_t capacity);
+bool gm_builder_widen_stacks(struct gm_snapshot_memory *m);
+/* The same of its stack. */
+static inline bool gm_put_stack(struct gm_snapshot_memory *m, size_t row, struct gm_stack_id stack)
+{
+    if (m->events.wide_stack == NULL && stack.v > UINT16_MAX && !gm_builder_widen_stacks(m))
+        return false;
+    if (m->events.wide_stack == NULL)
+        m->events.narrow_stack[row] = (uint16_t)stack.v;
+    else
+        m->events.wide_stack[row] = stack;
+    return true;
+}
+
 /* A snapshot's event as it would be added. */
 struct gm_event_row gm_event_row_at(const struct gm_events *events, size_t row);
 /* Appends an event; false if there is no memory or no room for another row. */
@@ -150,7 +168,7 @@ bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_ro
 /* The columns that all events fill: how far each is, for a thread that asks for pages. */
 enum {
 #define X(...) +1
-    GM_EVENT_FILLINGS = 0 GM_EVENT_NUMBERS(X) GM_EVENT_COLUMNS(X)
+    GM_EVENT_FILLINGS = 1 GM_EVENT_NUMBERS(X) GM_EVENT_COLUMNS(X)
 #undef X
 };
 void gm_builder_tell_filling(const struct gm_snapshot_memory *m, struct gm_filling filling[GM_EVENT_FILLINGS]);

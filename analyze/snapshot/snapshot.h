@@ -265,10 +265,14 @@ static inline uint32_t gm_rare_at(const struct gm_rare_column *column, size_t ro
     return column->v == NULL ? column->all : column->v[row];
 }
 
+/* Stacks in two bytes each, unless one of them has a larger number. Read it with gm_event_stack. */
+struct gm_stack_column {
+    const struct gm_stack_id *wide; /* NULL: they are `narrow` */
+    const uint16_t *narrow;
+};
+
 /* All devices' events; device d has the rows of traces[d]. */
-#define GM_EVENT_COLUMNS(X)                                                                                            \
-    X(uint8_t, action) /* enum gm_action */                                                                            \
-    X(struct gm_stack_id, stack)
+#define GM_EVENT_COLUMNS(X) X(uint8_t, action) /* enum gm_action */
 /* X(type, name, and what struct gm_number_kind says): read with gm_event_addr, gm_event_size, gm_event_time_us. */
 #define GM_EVENT_NUMBERS(X)                                                                                            \
     X(uint64_t, addr, 9, true, GM_ABSENT)  /* an address; for oom: device_free, the bytes the driver had left */       \
@@ -287,8 +291,13 @@ struct gm_events {
     GM_EVENT_NUMBERS(X)
 #undef X
     GM_EVENT_COLUMNS(GM_COLUMN)
+    struct gm_stack_column stack;
     GM_EVENT_RARE_COLUMNS(GM_RARE_COLUMN)
 };
+static inline struct gm_stack_id gm_event_stack(const struct gm_events *events, size_t row)
+{
+    return events->stack.wide != NULL ? events->stack.wide[row] : (struct gm_stack_id){events->stack.narrow[row]};
+}
 static inline uint64_t gm_event_addr(const struct gm_events *events, size_t row)
 {
     return gm_number_at(&events->addr, row);

@@ -255,7 +255,7 @@ static void put_events(struct work *w, const struct gm_history *h, const struct 
             e->action[row] == GM_ACTION_OTHER ? string(w, gm_rare_at(&e->action_name, row))
                                               : text(gm_action_name((enum gm_action)e->action[row])),
             number(gm_event_addr(e, row)), number(gm_event_size(e, row)), stream(w, gm_rare_at(&e->stream, row)),
-            POOL(w, pool), when(gm_event_time_us(e, row)), id(e->stack[row].v),
+            POOL(w, pool), when(gm_event_time_us(e, row)), id(gm_event_stack(e, row).v),
             string(w, gm_rare_at(&e->compile_context, row)), string(w, gm_rare_at(&e->user_metadata, row)),
             row_index(h == NULL || i >= h->count ? GM_NEVER : h->of_event[i]));
     }
@@ -309,9 +309,9 @@ static void put_allocation(struct work *w, const struct gm_kept_device *k, size_
     const struct gm_kept_step *step = is_born ? step_of(k, event) : NULL;
     PUT(w, integer(h->device), number(a), number(gm_history_address(h, a)), number(gm_requested(h, a)),
         number(h->is_reconstructed ? gm_block_bytes(h, a) : GM_ABSENT), event_before(h->born[a]),
-        event_before(h->let_go[a]), event_before(h->freed[a]), stream(w, gm_history_stream(h, a).v),
+        event_before(gm_let_go(h, a)), event_before(h->freed[a]), stream(w, gm_history_stream(h, a).v),
         id(gm_stack_of(h, a)), text(gm_role_name(k->role[a])), text(gm_category_name(w->of->rules, k->category[a])),
-        text(is_born && k->phase != NULL ? gm_phase_name((enum gm_phase)k->phase[event]) : NULL),
+        text(is_born && k->phase != NULL ? gm_phase_name(gm_phase_of(k->phase, event)) : NULL),
         number(step == NULL ? GM_ABSENT : step->number), row_index(gm_final_block(h, a)));
 }
 

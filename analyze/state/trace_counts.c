@@ -108,7 +108,7 @@ static uint64_t count_outlived(const struct gm_events *e, const struct gm_trace 
     uint32_t failed = 0; /* the stack of an error after which nothing was made or freed so far; 0: there is none */
     bool tries = false;
     for (size_t row = trace->first; row < trace->first + trace->count; row++) {
-        const uint32_t stack = e->stack[row].v;
+        const uint32_t stack = gm_event_stack(e, row).v;
         const bool is_oom = e->action[row] == GM_ACTION_OOM;
         if (!is_of_program(e->action[row]))
             continue;

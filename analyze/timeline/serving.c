@@ -23,7 +23,7 @@ static uint32_t first_moment(const struct gm_trace_pass *pass)
             first = h->born[a];
     }
     for (size_t e = 0; pass->phase != NULL && e < h->count; e++)
-        if (pass->phase[e] == GM_PHASE_BACKWARD || pass->phase[e] == GM_PHASE_OPTIMIZER)
+        if (gm_phase_of(pass->phase, e) == GM_PHASE_BACKWARD || gm_phase_of(pass->phase, e) == GM_PHASE_OPTIMIZER)
             return GM_NEVER;
     return first;
 }

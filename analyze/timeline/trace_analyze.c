@@ -155,7 +155,7 @@ static bool look_at_events(struct gm_trace_pass *pass)
     gm_trace_ask_roles(pass);
     if (pass->options->keep != NULL && !pass->options->has_peaks_only)
         pass->settled = gm_history_settled(&pass->history);
-    return hide(pass) && (pass->options->has_peaks_only || categorize(pass)) && gm_trace_find_steps(pass) &&
+    return hide(pass) && gm_trace_find_steps(pass) && (pass->options->has_peaks_only || categorize(pass)) &&
            (pass->options->is_brief || gm_trace_calls(pass));
 }
 
@@ -174,12 +174,12 @@ static bool look_at_allocations(struct gm_trace_pass *pass)
 static bool conclude(struct gm_trace_pass *pass, struct gm_memory_summary *memory)
 {
     const struct gm_timeline_options *options = pass->options;
-    bool ok = gm_trace_curves(pass) && gm_trace_peak(pass) && (options->has_peaks_only || gm_trace_ooms(pass)) &&
-              gm_trace_reconciliation(pass);
+    bool ok = gm_trace_curves(pass) && (options->is_brief || gm_trace_modules(pass) /* its calls take memory */) &&
+              gm_trace_peak(pass) && (options->has_peaks_only || gm_trace_ooms(pass)) && gm_trace_reconciliation(pass);
     if (!options->is_brief)
-        ok = ok && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_modules(pass) &&
-             gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) &&
-             gm_trace_memory(pass, memory) && gm_trace_serving(pass) && gm_trace_dims(pass) && gm_trace_join(pass);
+        ok = ok && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_fragmentation(pass) &&
+             gm_trace_map(pass) && gm_trace_parts(pass) && gm_trace_memory(pass, memory) && gm_trace_serving(pass) &&
+             gm_trace_dims(pass) && gm_trace_join(pass);
     return ok;
 }
 

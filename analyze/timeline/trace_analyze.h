@@ -50,7 +50,7 @@ struct gm_kept_device {
     struct gm_history history;
     uint16_t *category; /* [history.allocation_count] of the rules */
     uint8_t *role;      /* [history.allocation_count] enum gm_role */
-    uint8_t *phase;     /* [history.count] enum gm_phase of each event; NULL: phases are not known */
+    uint8_t *phase;     /* gm_phase_of each event; NULL: phases are not known */
     struct gm_kept_step {
         uint64_t number;
         uint32_t first, last; /* events */

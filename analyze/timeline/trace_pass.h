@@ -50,9 +50,9 @@ struct gm_trace_pass {
     struct gm_parts *parts;    /* between gm_trace_part_levels and gm_trace_parts */
     struct gm_join *join; /* shared by all devices; NULL: there is no trace of torch.profiler beside the snapshot */
 
-    struct gm_calls *calls;         /* between gm_trace_calls and gm_trace_modules */
-    struct gm_step_work *step_work; /* between gm_trace_find_steps and gm_trace_steps */
-    uint8_t *phase; /* [history.count] enum gm_phase of each event, from steps.c; NULL: phases are not known */
+    struct gm_calls *calls;          /* between gm_trace_calls and gm_trace_modules */
+    struct gm_step_work *step_work;  /* between gm_trace_find_steps and gm_trace_steps */
+    uint8_t *phase;                  /* gm_phase_of each event, from steps.c; NULL: phases are not known */
     struct gm_kept_step *kept_steps; /* if options->keep is set: all steps */
     size_t kept_step_count;
     struct gm_settled settled; /* likewise */
@@ -151,7 +151,7 @@ static inline void gm_sums_apply(struct gm_sums *s, const struct gm_trace_pass *
     default:
         s->requested -= requested;
         s->active -= block;
-        s->allocated -= h->let_go[a] == c->event + 1 ? block : 0;
+        s->allocated -= gm_let_go(h, a) == c->event + 1 ? block : 0;
         return;
     }
 }

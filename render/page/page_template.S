@@ -2,7 +2,7 @@
  *
  * The page as a part of the programs.
  */
-    .section .rodata
+    .section .gm_page,"a",@progbits
     .global gm_page_template
     .global gm_page_template_size
 gm_page_template:

@@ -99,7 +99,7 @@ static bool begin_segment(struct state *s, uint32_t head)
         segment.is_small = s->r->h->pools[b->pool].is_small;
     }
     if (event < s->r->h->count)
-        segment.stack = snapshot->events.stack[s->r->h->first + event].v;
+        segment.stack = gm_event_stack(&snapshot->events, s->r->h->first + event).v;
     else if (event == GM_ORIGIN_UNKNOWN && segment.row != GM_MAP_NONE)
         segment.stack = snapshot->segments.stack[segment.row].v;
     return GM_VEC_PUSH(&s->r->segments, segment);

@@ -128,13 +128,13 @@ static bool put_times_and_stacks(struct gm_regenerated *out, const struct gm_eve
     if (stack == NULL || (has_times && time == NULL))
         return false;
     for (size_t i = 0; i < e->count; i++)
-        stack[i] = recorded->stack[origin[i]];
+        stack[i] = gm_event_stack(recorded, origin[i]);
     for (size_t i = 0; time != NULL && i < e->count; i++)
         time[i] = (uint64_t)gm_event_time_us(recorded, origin[i]);
     for (size_t d = 0; d < r->devices.n; d++)
         if (r->devices.v[d].has_failed_at_start && r->devices.v[d].event_count > 0)
             stack[r->devices.v[d].first_event + r->devices.v[d].event_count - 1].v = r->devices.v[d].failed_stack;
-    e->stack = stack;
+    e->stack = (struct gm_stack_column){.wide = stack};
     e->time_us = (struct gm_number_column){.plain = time};
     return true;
 }

@@ -55,7 +55,7 @@ static void put_live(struct making *m, uint32_t *item, uint32_t a)
     if (gm_requested(m->h, a) == 0)
         return;
     item[a] = put_item(m, item_of(m->h, a, gm_history_stream(m->h, a).v, GM_NEVER));
-    if (m->h->let_go[a] == 0)
+    if (gm_let_go(m->h, a) == 0)
         put(m, GM_DEMAND_LET_GO, item[a], other_unit(m), GM_NEVER);
 }
 
@@ -138,7 +138,7 @@ static void put_change(struct making *m, uint32_t *item, const struct gm_change 
             item[a] = put_item(m, item_of(h, a, stream, c->event));
     } else if (c->kind == GM_CHANGE_FREE && item[a] != GM_NEVER) {
         put(m, GM_DEMAND_FREE, item[a], item[a], c->event);
-    } else if (c->kind == GM_CHANGE_LET_GO && item[a] != GM_NEVER && h->freed[a] != h->let_go[a] + 1) {
+    } else if (c->kind == GM_CHANGE_LET_GO && item[a] != GM_NEVER && h->freed[a] != gm_let_go(h, a) + 1) {
         put(m, GM_DEMAND_LET_GO, item[a], other_unit(m), c->event);
     } else if (m->next_release < m->releases.count && m->releases.v[m->next_release].first == c->event) {
         const struct gm_release_run *run = &m->releases.v[m->next_release++];
@@ -157,7 +157,7 @@ static void put_refused(struct making *m, uint32_t event)
     put_item(m, (struct gm_demand_item){.requested = gm_event_size(e, row),
                                         .stream = gm_rare_at(&e->stream, row),
                                         .pool = number == 0 ? 0 : number - 1,
-                                        .stack = e->stack[row].v,
+                                        .stack = gm_event_stack(e, row).v,
                                         .event = event,
                                         .joined = 1});
 }

@@ -19,7 +19,7 @@ static uint64_t block_bytes(const struct gm_search_device *device, const struct 
 
 static uint32_t end_of(const struct gm_history *h, size_t a, bool until_completed)
 {
-    return !until_completed && h->let_go[a] < h->freed[a] ? h->let_go[a] : h->freed[a];
+    return !until_completed && gm_let_go(h, a) < h->freed[a] ? gm_let_go(h, a) : h->freed[a];
 }
 
 static bool are_sizes_sound(const struct gm_search_device *device, const struct gm_rules *rules)
@@ -108,7 +108,7 @@ bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const st
     refused->request.size =
         is_plain ? refused->size : (refused->size - refused->size / 3) / GM_MIN_BLOCK * GM_MIN_BLOCK;
     refused->needs = refused->in_use + refused->request.size;
-    refused->like = last_of_stack(h, h->snapshot->events.stack[h->first + refused->request.event].v);
+    refused->like = last_of_stack(h, gm_event_stack(&h->snapshot->events, h->first + refused->request.event).v);
     return true;
 }
 

@@ -80,7 +80,7 @@ static uint32_t moment_of(const struct gm_history *h, const struct gm_remedy_cha
 /* The moment after which it is not in use. */
 static uint32_t end_of(const struct gm_history *h, uint32_t a)
 {
-    const uint32_t end = h->let_go[a] < h->freed[a] ? h->let_go[a] : h->freed[a];
+    const uint32_t end = gm_let_go(h, a) < h->freed[a] ? gm_let_go(h, a) : h->freed[a];
     return end <= h->count ? end : (uint32_t)h->count;
 }
 

@@ -196,7 +196,7 @@ bool gm_follow_adopt(struct gm_follow *f, bool use_learnt, uint64_t *learnt)
             size = use_learnt ? size : ruled;
         }
         f->block_of[a] =
-            gm_allocator_adopt_block(f->model, list[i].address, size, gm_requested(h, a), a, h->let_go[a] == 0);
+            gm_allocator_adopt_block(f->model, list[i].address, size, gm_requested(h, a), a, gm_let_go(h, a) == 0);
         ok = !f->model->has_no_memory;
     }
     free(list);

@@ -83,21 +83,22 @@ static bool is_of_request(struct search *search, uint32_t last)
     const struct gm_history *h = search->h;
     const struct gm_events *e = &h->snapshot->events;
     size_t row = h->first + last, end = end_of_waiting(search, last);
-    if (what_it_names(search, e->stack[row]) != NAMES_NOTHING || (search->is_plain && had_room(h, last + 1)))
+    if (what_it_names(search, gm_event_stack(e, row)) != NAMES_NOTHING || (search->is_plain && had_room(h, last + 1)))
         return false;
-    if (end < h->count && e->stack[row].v > GM_STACK_EMPTY && e->stack[row].v == e->stack[h->first + end].v &&
+    if (end < h->count && gm_event_stack(e, row).v > GM_STACK_EMPTY &&
+        gm_event_stack(e, row).v == gm_event_stack(e, h->first + end).v &&
         (ends_request(e->action[h->first + end]) || e->action[h->first + end] == GM_ACTION_ALLOC))
         return true;
     if ((size_t)last + 1 >= h->count || !ends_request(e->action[row + 1]))
         return false;
-    bool has_stacks = e->stack[row].v != 0 && e->stack[row + 1].v != 0;
-    return !has_stacks || e->stack[row].v == e->stack[row + 1].v;
+    bool has_stacks = gm_event_stack(e, row).v != 0 && gm_event_stack(e, row + 1).v != 0;
+    return !has_stacks || gm_event_stack(e, row).v == gm_event_stack(e, row + 1).v;
 }
 
 /* Of a run that is all of one private pool, or not. */
 static void find_cause(struct search *search, struct gm_release_run *run, bool is_of_pool)
 {
-    const struct gm_stack_id stack = search->h->snapshot->events.stack[search->h->first + run->last];
+    const struct gm_stack_id stack = gm_event_stack(&search->h->snapshot->events, search->h->first + run->last);
     const bool is_of = is_of_request(search, run->last);
     run->may_be_mempools = !is_of && search->has_stacks && what_it_names(search, stack) != NAMES_EMPTY_CACHE;
     run->cause = is_of                                ? GM_RELEASE_REQUEST
@@ -118,7 +119,8 @@ static struct gm_release_run run_from(const struct gm_history *h, uint32_t first
     run.pool = gm_history_segment_pool(h, first);
     *is_of_pool = gm_is_private_pool(h, run.pool);
     for (size_t i = first + (size_t)1; i < h->count; i++) {
-        if (!gm_action_is_release(e->action[h->first + i]) || e->stack[h->first + i].v != e->stack[h->first + first].v)
+        if (!gm_action_is_release(e->action[h->first + i]) ||
+            gm_event_stack(e, h->first + i).v != gm_event_stack(e, h->first + first).v)
             break;
         const uint32_t pool = gm_history_segment_pool(h, (uint32_t)i);
         if (*is_of_pool && !gm_is_private_pool(h, pool))

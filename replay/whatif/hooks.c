@@ -34,7 +34,7 @@ void gm_playing_tell_let_go(struct gm_playing *w, uint32_t a, uint32_t block)
     if (hooks == NULL || hooks->let_go == NULL)
         return;
     /* The moment after the next event is the earliest for a free of two events. */
-    bool is_pending = w->h->freed[a] != w->h->let_go[a] + 1;
+    bool is_pending = w->h->freed[a] != gm_let_go(w->h, a) + 1;
     gm_playing_heed(w, hooks->let_go(hooks->self, w->model.origin, w->model.space.blocks.v[block].address, is_pending));
 }
 

@@ -57,7 +57,7 @@ static bool walk(struct items *items, const struct gm_history *h, uint32_t first
             item = item_of(items, c.allocation, ALIVE);
             break;
         case GM_CHANGE_FREE:
-            item = item_of(items, c.allocation, h->let_go[c.allocation] <= first ? PENDING : ALIVE);
+            item = item_of(items, c.allocation, gm_let_go(h, c.allocation) <= first ? PENDING : ALIVE);
             break;
         default:
             continue;
@@ -162,7 +162,7 @@ static bool list_witnesses(struct sides *sides, const struct gm_repeat *repeat, 
     *sides = (struct sides){.v = malloc((n + 1) * sizeof *sides->v)};
     for (uint32_t i = before; sides->v != NULL && i < repeat->first; i++) {
         uint32_t a = h->of_event[i];
-        if (a == GM_NEVER || h->born[a] != i + 1 || h->freed[a] <= repeat->end || h->let_go[a] <= repeat->end)
+        if (a == GM_NEVER || h->born[a] != i + 1 || h->freed[a] <= repeat->end || gm_let_go(h, a) <= repeat->end)
             continue;
         const struct item item = {.allocation = a, .order = (uint32_t)sides->n};
         sides->v[sides->n++] = side_of(h, &item, ALIVE);

@@ -50,7 +50,7 @@ static bool start_from_requests(struct gm_playing *w)
         ok = !w->model.has_no_memory;
         if (ok && (w->follow.block_of[a] = gm_playing_ask(w, a, stream, w->options->hooks)) == GM_SPACE_NONE)
             gm_playing_fail_alloc(w, 0, a, true);
-        else if (ok && h->let_go[a] == 0) {
+        else if (ok && gm_let_go(h, a) == 0) {
             gm_allocator_free_requested(&w->model, w->follow.block_of[a]);
             gm_playing_tell_let_go(w, a, w->follow.block_of[a]);
         }

@@ -55,7 +55,7 @@ static inline void follow_free(struct gm_playing *w, uint32_t a, bool is_complet
 
 void gm_playing_drop(struct gm_playing *w, uint32_t a)
 {
-    if (w->options->repeat == NULL || w->h->let_go[a] > w->options->repeat->end)
+    if (w->options->repeat == NULL || gm_let_go(w->h, a) > w->options->repeat->end)
         follow_free(w, a, false, w->options->hooks);
     follow_free(w, a, true, w->options->hooks);
     w->follow.block_of[a] = GM_SPACE_NONE;
@@ -126,7 +126,7 @@ static void move(struct gm_playing *w)
         w->given_back = m->is_back ? before - w->model.total : 0;
         return;
     }
-    const uint32_t end = w->h->let_go[a] < w->h->freed[a] ? w->h->let_go[a] : w->h->freed[a];
+    const uint32_t end = gm_let_go(w->h, a) < w->h->freed[a] ? gm_let_go(w->h, a) : w->h->freed[a];
     uint32_t *block = &w->follow.block_of[a];
     if (m->is_back && m->moment < w->h->born[a]) { /* it was not made yet */
         if (gm_playing_request(w, a) > 0 && w->away[a] == 0 && *block == GM_SPACE_NONE)

@@ -179,7 +179,7 @@ static inline void put_event_field(struct gm_snapshot_writer *w, const void *tab
         TEXT(COMPILE_CONTEXT, gm_rare_at(&e->compile_context, row));
         TEXT(USER_METADATA, gm_rare_at(&e->user_metadata, row));
         POOL(POOL_ID, gm_rare_at(&e->pool, row));
-        STACK(e->stack[row]);
+        STACK(gm_event_stack(e, row));
         TEXT(CATEGORY, gm_rare_at(&e->category, row));
     default:
         break;
@@ -194,7 +194,7 @@ static void put_trace(struct gm_snapshot_writer *w, const struct gm_trace *trace
     for (size_t i = 0; i < trace->count && w->p.status == GM_OK; i++) {
         const struct gm_extra *extras;
         size_t n = gm_extras_next(&all, trace->first + i, &extras);
-        bool has_frames = events->stack[trace->first + i].v != 0;
+        bool has_frames = gm_event_stack(events, trace->first + i).v != 0;
         gm_put_item(w, i, trace->count);
         gm_pickle_op(&w->p, GM_PUT_EMPTY_DICT);
         gm_put_pairs(w, has_frames ? GM_ORDER_EVENT_WITH_FRAMES : GM_ORDER_EVENT, put_event_field, events,

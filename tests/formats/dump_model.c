@@ -170,7 +170,7 @@ static void dump_event(struct gm_text *t, const struct gm_snapshot *s, size_t i)
     gm_text_add_char(t, ',');
     put_pool(t, s, gm_rare_at(&e->pool, i));
     gm_text_add_char(t, ',');
-    put_stack(t, e->stack[i]);
+    put_stack(t, gm_event_stack(e, i));
     const uint32_t texts[] = {gm_rare_at(&e->compile_context, i), gm_rare_at(&e->user_metadata, i),
                               gm_rare_at(&e->category, i)};
     for (size_t j = 0; j < sizeof texts / sizeof *texts; j++) {

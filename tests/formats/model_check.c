@@ -88,7 +88,7 @@ static const char *check_events(const struct gm_snapshot *s)
     unsigned sum = 0;
     for (size_t i = 0; i < e->count; i++) {
         CHECK(e->action[i] < GM_ACTION_COUNT);
-        CHECK(e->stack[i].v < s->stacks.count);
+        CHECK(gm_event_stack(e, i).v < s->stacks.count);
         CHECK(gm_rare_at(&e->stream, i) == 0 || gm_rare_at(&e->stream, i) < s->stream_count);
         CHECK(gm_rare_at(&e->pool, i) == 0 || gm_rare_at(&e->pool, i) < s->pool_count);
         CHECK(gm_rare_at(&e->compile_context, i) < s->strings.count);

@@ -223,7 +223,7 @@ TEST(snapshot)
     assert_int_equal(gm_event_size(&s.events, 3), 256);
     assert_int_equal(gm_event_time_us(&s.events, 0), 5520305372236);
     size_t depth; /* a step is no frame: its name differs each time */
-    const struct gm_frame_id *frames = gm_stack_frames(&s, s.events.stack[0], &depth);
+    const struct gm_frame_id *frames = gm_stack_frames(&s, gm_event_stack(&s.events, 0), &depth);
     assert_int_equal(depth, 2);
     assert_frame(&s, frames[0], "inner", "??", 0);
     assert_frame(&s, frames[1], "f", "a/b.py", 12);

@@ -3,6 +3,7 @@
  * Odd rows: what the assembler keeps of them and what it says.
  */
 #include "analyze/base/freed.h"
+#include "analyze/base/text.h"
 #include "analyze/formats/load.h"
 #include "tests/unit.h"
 
@@ -88,4 +89,24 @@ TEST(warnings_say_what_happened)
     assert_true(warns(&s, "field 'segment_type' of a segment"));
     assert_true(warns(&s, "unknown state are counted as inactive"));
     gm_snapshot_free(&s);
+}
+
+/* Events that follow each other wait as a run, 1,000 at a time; what comes between them ends it. */
+TEST(what_is_no_event_ends_a_run)
+{
+    enum { COUNT = 3500 };
+    for (int odd = 0; odd <= COUNT; odd += 700) {
+        GM_FREED struct gm_text json = {0};
+        gm_text_add(&json, "{\"segments\":[],\"device_traces\":[[");
+        for (int i = 0; i < COUNT; i++)
+            gm_text_printf(&json, "%s%s{\"action\":\"alloc\",\"addr\":512,\"size\":%d}", i > 0 ? "," : "",
+                           i == odd ? "null,7," : "", i);
+        gm_text_add(&json, "]]}");
+        struct gm_snapshot s = load(json.data);
+        assert_int_equal(s.traces[0].count, COUNT);
+        assert_int_equal(warns(&s, "2 entries of device_traces[0] are no events"), odd < COUNT);
+        for (size_t i = 0; i < COUNT; i++)
+            assert_int_equal(gm_event_size(&s.events, i), i);
+        gm_snapshot_free(&s);
+    }
 }

@@ -70,8 +70,8 @@ static const char *same_events(const struct gm_events *a, const struct gm_events
         return "whether events have times";
     for (size_t i = 0; i < a->count; i++)
         if (gm_event_addr(a, i) != gm_event_addr(b, i) || gm_event_size(a, i) != gm_event_size(b, i) ||
-            gm_event_time_us(a, i) != gm_event_time_us(b, i))
-            return "an address, size or time";
+            gm_event_time_us(a, i) != gm_event_time_us(b, i) || gm_event_stack(a, i).v != gm_event_stack(b, i).v)
+            return "an address, size, time or stack";
     const char *wrong = NULL;
 #define SAME_RARE(name) wrong = wrong != NULL ? wrong : same_rare(&a->name, &b->name, a->count);
     GM_EVENT_RARE_COLUMNS(SAME_RARE)

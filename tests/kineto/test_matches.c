@@ -79,7 +79,7 @@ static void compare_stacks(const char *name, size_t fewest)
         char ours[256], theirs[256];
         const uint32_t memory = p.join->memory_of[row];
         if (memory == GM_PROFILE_NONE || p.snapshot.events.action[row] != GM_ACTION_ALLOC ||
-            !of_snapshot(&p.snapshot, p.snapshot.events.stack[row], ours) ||
+            !of_snapshot(&p.snapshot, gm_event_stack(&p.snapshot.events, row), ours) ||
             !of_trace(p.join->p, p.join->p->memory.v[memory].span, theirs))
             continue;
         all++;

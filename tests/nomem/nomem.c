@@ -2,6 +2,7 @@
 #include "tests/nomem/nomem.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -55,7 +56,8 @@ void *__wrap_calloc(size_t count, size_t size)
 
 void *__wrap_realloc(void *p, size_t size)
 {
-    return fails_now() ? NULL : __real_realloc(p, size);
+    const bool shrinks = p != NULL && size <= malloc_usable_size(p); /* never for want of memory */
+    return !shrinks && fails_now() ? NULL : __real_realloc(p, size);
 }
 
 int __wrap_posix_memalign(void **p, size_t alignment, size_t size)

@@ -98,8 +98,8 @@ TEST(one_life)
     check_event(&s, 6, GM_ACTION_ALLOC, 0x20000, 512);
     assert_int_equal(gm_event_time_us(&s.events, 1), 5);
     assert_int_equal(gm_event_time_us(&s.events, 4), 7);
-    assert_string_equal(frames_of(&s, s.events.stack[1]), "cudaMalloc@CUDA");
-    assert_string_equal(frames_of(&s, s.events.stack[4]), "cudaFree@CUDA");
+    assert_string_equal(frames_of(&s, gm_event_stack(&s.events, 1)), "cudaMalloc@CUDA");
+    assert_string_equal(frames_of(&s, gm_event_stack(&s.events, 4)), "cudaFree@CUDA");
     assert_int_equal(s.segments.count, 1);
     assert_int_equal(s.segments.total_size[0], 512);
     assert_int_equal(s.blocks.count, 1);

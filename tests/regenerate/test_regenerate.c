@@ -84,7 +84,7 @@ static void assert_event(const struct gm_snapshot *s, size_t i, enum gm_action a
     assert_int_equal(gm_event_addr(e, i), addr);
     assert_int_equal(gm_event_size(e, i), size);
     assert_int_equal(gm_event_time_us(e, i), gm_event_time_us(&recorded->events, origin));
-    assert_int_equal(e->stack[i].v, recorded->events.stack[origin].v);
+    assert_int_equal(gm_event_stack(e, i).v, gm_event_stack(&recorded->events, origin).v);
 }
 
 static void assert_block(const struct gm_snapshot *s, size_t i, uint64_t address, uint64_t size, uint64_t requested,
@@ -227,7 +227,7 @@ TEST(out_of_memory_at_start)
     assert_int_equal(s->events.action[0], GM_ACTION_OOM);
     assert_int_equal(gm_event_addr(&s->events, 0), MIB(10));
     assert_int_equal(gm_event_size(&s->events, 0), MIB(12));
-    assert_string_equal(name_of(s, s->events.stack[0], buffer), "before");
+    assert_string_equal(name_of(s, gm_event_stack(&s->events, 0), buffer), "before");
 }
 
 /* Left out: the 10 MiB. The 9 MiB get a segment of 20, whose object the remainder is: the segment shows no stack. */

@@ -173,6 +173,25 @@ TEST(numbers)
     }
 }
 
+/* Two bytes each until one has no room there; a reader of columns has put some of the next rows then. */
+TEST(stacks_beyond_two_bytes)
+{
+    struct gm_snapshot_memory *m = *state;
+    const uint32_t stacks[] = {1, UINT16_MAX, 0, 7, UINT16_MAX + 1};
+    for (size_t i = 0; i < 3; i++)
+        assert_true(gm_builder_add_event(m, &(struct gm_event_row){.stack = {stacks[i]}}));
+    for (size_t i = 3; i < 5; i++) {
+        assert_null(m->events.wide_stack);
+        assert_true(gm_put_stack(m, i, (struct gm_stack_id){stacks[i]}));
+    }
+    assert_null(m->events.narrow_stack);
+    m->events.count = 5;
+    struct gm_snapshot snapshot = {.memory = NULL};
+    gm_builder_publish(m, &snapshot);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(gm_event_stack(&snapshot.events, i).v, stacks[i]);
+}
+
 TEST(warnings_are_said_once_and_bounded)
 {
     struct gm_snapshot_memory *m = *state;

@@ -42,7 +42,7 @@ static void point_tables(void)
                                    .addr = {.plain = fx.e_addr},
                                    .size = {.plain = fx.e_size},
                                    .time_us = {.plain = fx.e_time},
-                                   .stack = fx.e_stack,
+                                   .stack = {.wide = fx.e_stack},
                                    .stream = {fx.e_stream, 0}};
     s->traces = fx.traces;
     s->settings = fx.settings;

@@ -45,7 +45,7 @@ static void print_allocations(const struct gm_trace_pass *pass, const struct gm_
     for (size_t a = 0; a < h->allocation_count; a++) {
         const struct gm_stack_id stack = {gm_stack_of(h, a)};
         printf("%s[%" PRIu64 ",%" PRIu64 ",%u,%" PRId32 ",%" PRId32 ",\"%s\",%u,\"", a == 0 ? "" : ",\n",
-               gm_history_address(h, a), gm_requested(h, a), h->born[a], (int32_t)h->let_go[a], (int32_t)h->freed[a],
+               gm_history_address(h, a), gm_requested(h, a), h->born[a], (int32_t)gm_let_go(h, a), (int32_t)h->freed[a],
                gm_role_name(pass->role[a]), (unsigned)gm_stack_ask(pass->role_stacks, stack));
         print_call(pass->snapshot, calls, calls->of[a]);
         printf("\"]");
@@ -60,8 +60,8 @@ static void print_steps(const struct gm_kept_device *device, const char *source)
 {
     printf("\"phases\":[");
     for (size_t i = 0; device->phase != NULL && i < device->history.count; i++)
-        if (i == 0 || device->phase[i] != device->phase[i - 1])
-            printf("%s[\"%s\",%zu]", i == 0 ? "" : ",", gm_phase_name(device->phase[i]), i);
+        if (i == 0 || gm_phase_of(device->phase, i) != gm_phase_of(device->phase, i - 1))
+            printf("%s[\"%s\",%zu]", i == 0 ? "" : ",", gm_phase_name(gm_phase_of(device->phase, i)), i);
     printf("],\n\"source\":\"%s\",\"steps\":[", source == NULL ? "" : source);
     for (size_t i = 0; i < device->step_count; i++)
         printf("%s{\"first\":%u,\"last\":%u,\"is_partial\":%s}", i == 0 ? "" : ",", device->steps[i].first,

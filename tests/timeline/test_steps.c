@@ -255,11 +255,12 @@ static void check_training(const char *source)
         assert_int_equal(row->end.requested, MIB(800) + MIB(100) + MIB(100));
         assert_false(row->is_partial);
     }
-    assert_int_equal(found.pass.phase[0], GM_PHASE_OTHER);
-    assert_int_equal(found.pass.phase[4], GM_PHASE_FORWARD);  /* the loss */
-    assert_int_equal(found.pass.phase[5], GM_PHASE_BACKWARD); /* its first allocation, and the frees after it */
-    assert_int_equal(found.pass.phase[9], GM_PHASE_BACKWARD);
-    assert_int_equal(found.pass.phase[13], GM_PHASE_OPTIMIZER);
+    assert_int_equal(gm_phase_of(found.pass.phase, 0), GM_PHASE_OTHER);
+    assert_int_equal(gm_phase_of(found.pass.phase, 4), GM_PHASE_FORWARD); /* the loss */
+    assert_int_equal(gm_phase_of(found.pass.phase, 5),
+                     GM_PHASE_BACKWARD); /* its first allocation, and the frees after it */
+    assert_int_equal(gm_phase_of(found.pass.phase, 9), GM_PHASE_BACKWARD);
+    assert_int_equal(gm_phase_of(found.pass.phase, 13), GM_PHASE_OPTIMIZER);
     assert_int_equal(steps->pattern, GM_PATTERN_WARM_UP);
     assert_int_equal(steps->warm_up, 1);
     assert_int_equal(steps->survivor_count, 0);
@@ -282,8 +283,8 @@ TEST(recomputed_in_backward)
         release(g, MIB(50));
     }
     find_steps();
-    assert_int_equal(found.pass.phase[again - 1], GM_PHASE_BACKWARD);
-    assert_int_equal(found.pass.phase[again], GM_PHASE_BACKWARD);
+    assert_int_equal(gm_phase_of(found.pass.phase, again - 1), GM_PHASE_BACKWARD);
+    assert_int_equal(gm_phase_of(found.pass.phase, again), GM_PHASE_BACKWARD);
 }
 
 TEST(optimizer_steps)
@@ -384,11 +385,11 @@ TEST(gradients_without_backward)
     assert_string_equal(steps->source, "repeating allocations");
     assert_int_equal(steps->row_count, 6);
     const uint32_t first = (uint32_t)steps->rows[1].first_event;
-    assert_int_equal(found.pass.phase[first], GM_PHASE_FORWARD); /* the batch */
-    assert_int_equal(found.pass.phase[first + LAYERS], GM_PHASE_FORWARD);
-    assert_int_equal(found.pass.phase[first + 2 + LAYERS], GM_PHASE_BACKWARD);
-    assert_int_equal(found.pass.phase[first + 2 + 4 * LAYERS], GM_PHASE_BACKWARD); /* the hook */
-    assert_int_equal(found.pass.phase[first + 2 + 4 * LAYERS + 3], GM_PHASE_OTHER);
+    assert_int_equal(gm_phase_of(found.pass.phase, first), GM_PHASE_FORWARD); /* the batch */
+    assert_int_equal(gm_phase_of(found.pass.phase, first + LAYERS), GM_PHASE_FORWARD);
+    assert_int_equal(gm_phase_of(found.pass.phase, first + 2 + LAYERS), GM_PHASE_BACKWARD);
+    assert_int_equal(gm_phase_of(found.pass.phase, first + 2 + 4 * LAYERS), GM_PHASE_BACKWARD); /* the hook */
+    assert_int_equal(gm_phase_of(found.pass.phase, first + 2 + 4 * LAYERS + 3), GM_PHASE_OTHER);
 }
 
 /* An optimizer for each of three parameters that steps as soon as the gradient is there: one backward ends one step. */
@@ -624,9 +625,9 @@ TEST(prefill_and_decode)
     assert_string_equal(steps->source, "repeating allocations");
     assert_int_equal(steps->row_count, ROUNDS);
     assert_non_null(found.pass.phase);
-    assert_int_equal(found.pass.phase[0], GM_PHASE_PREFILL);
-    assert_int_equal(found.pass.phase[35], GM_PHASE_PREFILL);
-    assert_int_equal(found.pass.phase[36], GM_PHASE_DECODE);
+    assert_int_equal(gm_phase_of(found.pass.phase, 0), GM_PHASE_PREFILL);
+    assert_int_equal(gm_phase_of(found.pass.phase, 35), GM_PHASE_PREFILL);
+    assert_int_equal(gm_phase_of(found.pass.phase, 36), GM_PHASE_DECODE);
     assert_int_equal(steps->rows[0].phase_peak[GM_PHASE_PREFILL], 64000 * PARTS);
     assert_int_equal(steps->rows[8].phase_peak[GM_PHASE_DECODE], 1008 * PARTS);
 }

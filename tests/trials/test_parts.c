@@ -29,7 +29,7 @@ TEST(parts)
                                  .allocation_count = ALLOCATIONS,
                                  .born = born,
                                  .freed = freed,
-                                 .let_go = freed,
+                                 .wide_let_go = freed,
                                  .of_event = of_event,
                                  .requested = {.near = near, .far = {.v = requested}}};
     assert_true(gm_plan_parts(changes, &count, &h, role));

@@ -52,7 +52,7 @@ static void count_all(struct churn *c, struct gm_fragmentation_history *out)
         if (h->born[a] == 0)
             continue;
         if (before != GM_NEVER && is_churn(c->pass, before))
-            count_one(c, before, h->let_go[before] < h->born[a], out);
+            count_one(c, before, gm_let_go(h, before) < h->born[a], out);
         before = a;
     }
     if (before != GM_NEVER && is_churn(c->pass, before))
@@ -77,7 +77,7 @@ static void collect(struct churn *c, struct lives *lives)
         struct lives *l = &lives[row - 1];
         if (l->seen++ % l->every != 0)
             continue;
-        uint64_t life = gm_time_between(h, h->born[a] - 1, h->let_go[a] - 1);
+        uint64_t life = gm_time_between(h, h->born[a] - 1, gm_let_go(h, a) - 1);
         if (life != GM_REPORT_NONE)
             l->v[l->first + l->n++] = life;
     }
@@ -247,18 +247,18 @@ static bool begins(const struct gm_history *h, uint32_t event)
 static bool may_be_retry(const struct gm_history *h, uint32_t first)
 {
     const struct gm_events *e = &h->snapshot->events;
-    uint32_t stack = e->stack[h->first + first].v;
+    uint32_t stack = gm_event_stack(e, h->first + first).v;
     return first > 0 && stack != 0 && gm_action_is_release(e->action[h->first + first - 1]) &&
-           e->stack[h->first + first - 1].v == stack;
+           gm_event_stack(e, h->first + first - 1).v == stack;
 }
 
 /* The stack of the request, else of the first event; absent if neither has one. */
 static struct gm_stack_id stack_of(const struct gm_history *h, const struct gm_pool_growth *growth)
 {
-    const struct gm_stack_id *stack = h->snapshot->events.stack + h->first;
-    if (growth->request != GM_NEVER && stack[growth->request].v != 0)
-        return stack[growth->request];
-    return stack[growth->first];
+    const struct gm_events *e = &h->snapshot->events;
+    if (growth->request != GM_NEVER && gm_event_stack(e, h->first + growth->request).v != 0)
+        return gm_event_stack(e, h->first + growth->request);
+    return gm_event_stack(e, h->first + growth->first);
 }
 
 /* Which growth it is: the largest are told. */

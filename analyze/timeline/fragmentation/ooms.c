@@ -265,7 +265,7 @@ static bool fill_row(struct gm_trace_pass *pass, struct gm_oom_row *row, const s
                                .device_free = gm_event_addr(e, at) == GM_ABSENT ? GM_REPORT_NONE : gm_event_addr(e, at),
                                .pool = gm_history_pool_name(arena, &wanted),
                                .stream = gm_stream_handle(pass->snapshot, gm_rare_at(&e->stream, at)),
-                               .site = gm_site_or_null(pass, e->stack[at], &ok),
+                               .site = gm_site_or_null(pass, gm_event_stack(e, at), &ok),
                                .levels = {gm_clamp(live->requested), GM_REPORT_NONE, GM_REPORT_NONE, GM_REPORT_NONE},
                                .pending = GM_REPORT_NONE,
                                .largest_hole = GM_REPORT_NONE};

@@ -109,7 +109,7 @@ static void place(struct gm_reconstruction *t, const struct gm_at_address *p, ui
                         false, GM_REPORT_NONE, size);
         return;
     }
-    t->block_of[a] = put(&t->space, at, p, size, h->let_go[a] == 0);
+    t->block_of[a] = put(&t->space, at, p, size, gm_let_go(h, a) == 0);
     t->has_no_memory |= t->block_of[a] == GM_SPACE_NONE;
 }
 
@@ -181,7 +181,7 @@ static bool place_at(struct gm_space *space, const struct gm_history *h, const s
     if (b == NULL || b->use != GM_SPACE_FREE || b->address > p->address || size == 0 ||
         p->address - b->address >= b->size || size > b->size - (p->address - b->address))
         return true;
-    return put(space, at, p, size, h->let_go[p->allocation] <= moment) != GM_SPACE_NONE;
+    return put(space, at, p, size, gm_let_go(h, p->allocation) <= moment) != GM_SPACE_NONE;
 }
 
 bool gm_history_space_at(struct gm_history *h, uint32_t moment, struct gm_space *space)

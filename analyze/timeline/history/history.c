@@ -43,7 +43,7 @@ void gm_history_note(struct gm_history *h, const char *id, const char *what, boo
     d->bytes = gm_sat_add(d->bytes, bytes);
 }
 
-#define ALLOCATION_COLUMNS(X) X(born) X(let_go) X(freed) X(requested.near)
+#define ALLOCATION_COLUMNS(X) X(born) X(wide_let_go) X(freed) X(requested.near)
 #define HAS_FINAL (GM_NEVER - 1) /* in `open`: an allocation whose final block was found; no allocation's number */
 
 static bool reserve(struct pairing *p, size_t need)
@@ -77,7 +77,7 @@ static uint32_t add(struct pairing *p, uint32_t born, uint64_t requested)
         (born == 0 && !add_other(p, (uint32_t)a, 0, GM_NO_BLOCK)))
         return GM_NEVER;
     h->born[a] = born;
-    h->let_go[a] = h->freed[a] = GM_NEVER;
+    h->wide_let_go[a] = h->freed[a] = GM_NEVER;
     h->allocation_count++;
     return (uint32_t)a;
 }
@@ -89,7 +89,7 @@ static bool replace(struct pairing *p, uint32_t event, uint32_t a)
         return false;
     h->replaced[h->replaced_count++] = (struct gm_history_replaced){event, a};
     h->freed[a] = event + 1;
-    h->let_go[a] = h->let_go[a] < event + 1 ? h->let_go[a] : event + 1;
+    h->wide_let_go[a] = h->wide_let_go[a] < event + 1 ? h->wide_let_go[a] : event + 1;
     gm_history_note(h, "free-missing", "allocations ended without a free, when their address was allocated again",
                     false, event, gm_requested(h, a));
     return true;
@@ -99,7 +99,7 @@ static bool replace(struct pairing *p, uint32_t event, uint32_t a)
  * contract's rule can tell (neither freed to completion nor active at the end). */
 static void forget(struct gm_history *h, uint32_t a)
 {
-    h->let_go[a] = h->freed[a] = 0;
+    h->wide_let_go[a] = h->freed[a] = 0;
     gm_history_note(h, "free-never-completed",
                     "frees of blocks older than the trace were neither completed nor are pending in the snapshot",
                     false, GM_REPORT_NONE, gm_requested(h, a));
@@ -132,12 +132,12 @@ static bool pair_free_requested(struct pairing *p, uint32_t i, size_t row)
         a = add(p, 0, gm_event_bytes(e, row));
         if (a == GM_NEVER || !gm_map_put(&p->open, gm_event_addr(e, row), a, &before))
             return false;
-    } else if (h->let_go[a] != GM_NEVER) {
+    } else if (h->wide_let_go[a] != GM_NEVER) {
         gm_history_note(h, "freed-twice", "frees were requested of blocks that were freed already", false, i,
                         gm_event_bytes(e, row));
         return true;
     }
-    h->let_go[a] = i + 1;
+    h->wide_let_go[a] = i + 1;
     h->of_event[i] = a;
     return true;
 }
@@ -152,19 +152,20 @@ static bool pair_free_completed(struct pairing *p, uint32_t i, size_t row, bool 
         if (a == GM_NEVER)
             return false;
         if (!is_both)
-            h->let_go[a] = 0; /* its free was requested before: it was pending at moment 0 */
-    } else if (h->let_go[a] == GM_NEVER && !is_both) {
+            h->wide_let_go[a] = 0; /* its free was requested before: it was pending at moment 0 */
+    } else if (h->wide_let_go[a] == GM_NEVER && !is_both) {
         p->lacks_free_requested |= h->born[a] > 0;
     }
     if (h->born[a] == 0)
         gm_history_note(h, "free-without-alloc", "frees had no alloc in the trace: blocks older than it", true, i,
                         gm_event_bytes(e, row));
-    else if (e->stack[row].v != 0 && e->stack[h->first + h->born[a] - 1].v != 0)
-        ++*(e->stack[row].v == e->stack[h->first + h->born[a] - 1].v ? &p->same_stacks : &p->other_stacks);
+    else if (gm_event_stack(e, row).v != 0 && gm_event_stack(e, h->first + h->born[a] - 1).v != 0)
+        ++*(gm_event_stack(e, row).v == gm_event_stack(e, h->first + h->born[a] - 1).v ? &p->same_stacks
+                                                                                       : &p->other_stacks);
     h->of_event[i] = a;
     h->freed[a] = i + 1;
-    if (h->let_go[a] == GM_NEVER)
-        h->let_go[a] = i + 1;
+    if (h->wide_let_go[a] == GM_NEVER)
+        h->wide_let_go[a] = i + 1;
     return true;
 }
 
@@ -256,15 +257,15 @@ static bool pair_final(struct pairing *p)
             if (a == GM_NEVER)
                 return false;
             if (is_pending)
-                h->let_go[a] = 0;
+                h->wide_let_go[a] = 0;
             other = &h->others[h->other_count - 1];
         } else {
-            if (is_pending && h->let_go[a] == GM_NEVER)
-                h->let_go[a] = (uint32_t)h->count;
-            else if (!is_pending && h->let_go[a] != GM_NEVER)
+            if (is_pending && h->wide_let_go[a] == GM_NEVER)
+                h->wide_let_go[a] = (uint32_t)h->count;
+            else if (!is_pending && h->wide_let_go[a] != GM_NEVER)
                 gm_history_note(h, "freed-but-allocated",
                                 "blocks were freed in the trace but are allocated in the snapshot", false,
-                                h->let_go[a] - 1, gm_requested(h, a));
+                                h->wide_let_go[a] - 1, gm_requested(h, a));
             if (h->born[a] > 0 && !add_other(p, a, 0, GM_NO_BLOCK))
                 return false;
             other = h->born[a] > 0 ? &h->others[h->other_count - 1] : find_other(h, older, a);
@@ -272,7 +273,8 @@ static bool pair_final(struct pairing *p)
                 return false;
         }
         other->final_block = (uint32_t)b;
-        other->stack = h->born[a] > 0 && s->events.stack[h->first + h->born[a] - 1].v != 0 ? 0 : s->blocks.stack[b].v;
+        other->stack =
+            h->born[a] > 0 && gm_event_stack(&s->events, h->first + h->born[a] - 1).v != 0 ? 0 : s->blocks.stack[b].v;
     }
     if (h->other_count > older)
         GM_SORT(h->others, h->other_count, by_allocation);
@@ -301,8 +303,8 @@ static void undo_pending(struct pairing *p)
     if (p->has_free_requested || !p->lacks_free_requested)
         return;
     for (size_t a = 0; a < h->allocation_count; a++)
-        if (h->born[a] == 0 && h->let_go[a] == 0 && h->freed[a] != GM_NEVER)
-            h->let_go[a] = h->freed[a];
+        if (h->born[a] == 0 && h->wide_let_go[a] == 0 && h->freed[a] != GM_NEVER)
+            h->wide_let_go[a] = h->freed[a];
 }
 
 /* Below the recorder's level "all", a free carries the stack of its allocation: then one without an alloc in the trace
@@ -310,14 +312,13 @@ static void undo_pending(struct pairing *p)
 static void take_stacks_of_frees(struct pairing *p)
 {
     struct gm_history *h = p->h;
-    const struct gm_stack_id *stack = h->snapshot->events.stack;
     if (p->same_stacks == 0 || p->other_stacks * 100 > p->same_stacks)
         return;
     for (size_t i = 0; i < h->count; i++) {
         uint32_t a = h->of_event[i];
         struct gm_history_other *other = a == GM_NEVER || h->born[a] > 0 ? NULL : find_other(h, h->other_count, a);
         if (other != NULL && other->stack == 0)
-            other->stack = stack[h->first + i].v;
+            other->stack = gm_event_stack(&h->snapshot->events, h->first + i).v;
     }
 }
 
@@ -343,7 +344,7 @@ static bool pair_events_beside_pages(struct pairing *p)
     const struct gm_history *h = p->h;
     const size_t column = h->allocs * sizeof *h->born;
     struct filled filled = {
-        {(char *)h->of_event, (char *)h->born, (char *)h->let_go, (char *)h->freed, (char *)h->requested.near},
+        {(char *)h->of_event, (char *)h->born, (char *)h->wide_let_go, (char *)h->freed, (char *)h->requested.near},
         {h->count * sizeof *h->of_event, column, column, column, column}};
     pthread_t thread;
     const bool has_thread = h->count >= WORTH_A_THREAD && pthread_create(&thread, NULL, ask_pages, &filled) == 0;
@@ -351,6 +352,28 @@ static bool pair_events_beside_pages(struct pairing *p)
     if (has_thread)
         pthread_join(thread, NULL);
     return ok;
+}
+
+/* A free is completed soon after it is requested, unless other streams use the block. */
+static bool narrow_let_go(struct gm_history *h)
+{
+    uint32_t all = 0;
+    h->waits = malloc(h->allocation_count + 1);
+    for (size_t a = 0; h->waits != NULL && a < h->allocation_count; a++) {
+        const uint32_t waits = h->freed[a] - h->wide_let_go[a]; /* 0, too, where both are never */
+        h->waits[a] = (uint8_t)waits;
+        all |= waits;
+    }
+    if (h->waits == NULL)
+        return false;
+    if (all <= UINT8_MAX) {
+        free(h->wide_let_go);
+        h->wide_let_go = NULL;
+    } else {
+        free(h->waits);
+        h->waits = NULL;
+    }
+    return true;
 }
 
 static bool pair(struct pairing *p)
@@ -367,6 +390,10 @@ static bool pair(struct pairing *p)
     undo_pending(p);
     settle_open(p);
     take_stacks_of_frees(p);
+    if (!narrow_let_go(h))
+        return false;
+#define TRIM(column) gm_trim(&h->column, h->allocation_count, sizeof *h->column);
+    ALLOCATION_COLUMNS(TRIM)
     return true;
 }
 
@@ -396,8 +423,8 @@ void gm_history_free(struct gm_history *h)
 {
     gm_number_free(&h->requested);
     gm_number_free(&h->block);
-    GM_FREE_ALL(h->born, h->let_go, h->freed, h->pool, h->wide_pool, h->others, h->others_of, h->of_event,
-                h->device_events, h->replaced, h->segments, h->final_pool, h->pools, h->pool_of_id);
+    GM_FREE_ALL(h->born, h->freed, h->waits, h->wide_let_go, h->pool, h->wide_pool, h->others, h->others_of,
+                h->of_event, h->device_events, h->replaced, h->segments, h->final_pool, h->pools, h->pool_of_id);
     *h = (struct gm_history){0};
 }
 
@@ -561,7 +588,7 @@ bool gm_history_frees_have_stacks(const struct gm_history *h)
     const struct gm_events *e = &h->snapshot->events;
     for (size_t row = h->first; row < h->first + h->count; row++)
         if (e->action[row] == GM_ACTION_FREE_REQUESTED || e->action[row] == GM_ACTION_FREE_COMPLETED)
-            return e->stack[row].v > GM_STACK_EMPTY;
+            return gm_event_stack(e, row).v > GM_STACK_EMPTY;
     return false;
 }
 

@@ -84,7 +84,9 @@ struct gm_history {
     size_t first, count; /* its events: rows [first, first + count) of snapshot->events; event i is row first + i */
 
     size_t allocation_count;
-    uint32_t *born, *let_go, *freed;    /* moments; born 0: before the trace; GM_NEVER: not in the trace */
+    uint32_t *born, *freed;             /* moments; born 0: before the trace; GM_NEVER: not in the trace */
+    uint8_t *waits;                     /* gm_let_go: moments from there to freed */
+    uint32_t *wide_let_go;              /* itself, while one has no room there; else NULL */
     struct gm_number_builder requested; /* gm_requested */
     struct gm_number_builder block;     /* gm_block_bytes; like the pools the second half's */
     uint8_t *pool;                      /* gm_pool_number */
@@ -182,6 +184,11 @@ static inline uint64_t gm_history_size(const struct gm_number_builder *sizes, si
     const uint32_t near = sizes->near[a];
     return (near & GM_FAR_NUMBER) == 0 ? near : sizes->far.v[near & ~GM_FAR_NUMBER];
 }
+/* From where on it is pending, or its end; GM_NEVER. */
+static inline uint32_t gm_let_go(const struct gm_history *h, size_t a)
+{
+    return h->wide_let_go != NULL ? h->wide_let_go[a] : h->freed[a] - h->waits[a];
+}
 /* Bytes that were asked for. */
 static inline uint64_t gm_requested(const struct gm_history *h, size_t a)
 {
@@ -248,7 +255,7 @@ static inline uint32_t gm_final_block(const struct gm_history *h, size_t a)
 /* The gm_stack_id; absent if only a free is known. */
 static inline uint32_t gm_stack_of(const struct gm_history *h, size_t a)
 {
-    const uint32_t stack = h->born[a] == 0 ? 0 : h->snapshot->events.stack[h->first + h->born[a] - 1].v;
+    const uint32_t stack = h->born[a] == 0 ? 0 : gm_event_stack(&h->snapshot->events, h->first + h->born[a] - 1).v;
     if (stack != 0 || (h->born[a] > 0 && h->freed[a] != GM_NEVER))
         return stack;
     const struct gm_history_other *other = gm_history_other(h, a);
@@ -303,7 +310,7 @@ static inline void gm_sums_hold(struct gm_sums *s, const struct gm_history *h, s
         return;
     s->requested += gm_requested(h, a);
     s->active += gm_block_bytes(h, a);
-    s->allocated += moment < h->let_go[a] ? gm_block_bytes(h, a) : 0;
+    s->allocated += moment < gm_let_go(h, a) ? gm_block_bytes(h, a) : 0;
 }
 
 /* Bytes that the event of a row adds to what is reserved, or takes from it; saturated. */
@@ -361,7 +368,7 @@ static inline bool gm_walk_next(struct gm_walk *w, struct gm_change *c)
     if (action == GM_ACTION_ALLOC) {
         c->kind = a == GM_NEVER ? GM_CHANGE_NONE : GM_CHANGE_ALLOC;
     } else if (action == GM_ACTION_FREE_REQUESTED) {
-        c->kind = a != GM_NEVER && h->let_go[a] == i + 1 && h->freed[a] != i + 1 ? GM_CHANGE_LET_GO : GM_CHANGE_NONE;
+        c->kind = a != GM_NEVER && gm_let_go(h, a) == i + 1 && h->freed[a] != i + 1 ? GM_CHANGE_LET_GO : GM_CHANGE_NONE;
     } else if (gm_action_is_free(action)) {
         c->kind = a != GM_NEVER && h->freed[a] == i + 1 ? GM_CHANGE_FREE : GM_CHANGE_NONE;
     } else if (gm_action_is_growth(action) || gm_action_is_release(action)) {

@@ -478,11 +478,11 @@ static bool tell_phases(struct work *w, const struct device_time *t)
         return rows != NULL;
     uint32_t begin = w->first - 1;
     for (uint32_t i = begin; i < w->last; i++) {
-        if (i + 1 < w->last && w->pass->phase[i + 1] == w->pass->phase[begin])
+        if (i + 1 < w->last && gm_phase_of(w->pass->phase, i + 1) == gm_phase_of(w->pass->phase, begin))
             continue;
         const uint64_t from = gm_history_time(h, begin), to = gm_history_time(h, i + 1 < w->last ? i + 1 : i);
-        if (from != GM_REPORT_NONE && to != GM_REPORT_NONE && w->pass->phase[begin] < GM_PHASE_COUNT)
-            add_time(&sums[w->pass->phase[begin]], t, gm_join_trace_ns(w->join, (int64_t)from),
+        if (from != GM_REPORT_NONE && to != GM_REPORT_NONE && gm_phase_of(w->pass->phase, begin) < GM_PHASE_COUNT)
+            add_time(&sums[gm_phase_of(w->pass->phase, begin)], t, gm_join_trace_ns(w->join, (int64_t)from),
                      gm_join_trace_ns(w->join, (int64_t)to));
         begin = i + 1;
     }

@@ -214,7 +214,7 @@ static void forget(struct tracker *t)
 
 static struct made made_as(const struct gm_history *h, size_t a)
 {
-    return (struct made){gm_stack_of(h, a), gm_requested(h, a), h->let_go[a] == h->born[a] + 1};
+    return (struct made){gm_stack_of(h, a), gm_requested(h, a), gm_let_go(h, a) == h->born[a] + 1};
 }
 
 /* All allocations of the trace, in order. Without `of`: to learn where calls begin. */
@@ -227,7 +227,7 @@ static void walk(struct tracker *t, uint32_t *of)
         if (h->snapshot->events.action[h->first + i] != GM_ACTION_ALLOC || a == GM_NEVER)
             continue;
         const struct made made = made_as(h, a);
-        const size_t n = unfold(t, gm_stack_of(h, a));
+        const size_t n = unfold(t, made.stack);
         const uint32_t call = n == 0 ? 0 : follow(t, n, &made);
         if (of != NULL)
             of[a] = call;
@@ -243,7 +243,7 @@ static void walk_old(struct tracker *t, uint32_t *of)
         if (h->born[a] == 0 && gm_stack_of(h, a) > GM_STACK_EMPTY) {
             const struct made made = made_as(h, a);
             forget(t);
-            of[a] = follow(t, unfold(t, gm_stack_of(h, a)), &made);
+            of[a] = follow(t, unfold(t, made.stack), &made);
         }
     t->is_unordered = false;
 }

@@ -51,7 +51,7 @@ static bool count_size(struct sizes *s, const struct gm_history *h, size_t a)
     if (row == NULL)
         return false;
     row->count++;
-    row->gone += h->let_go[a] == GM_NEVER ? h->count : h->let_go[a];
+    row->gone += gm_let_go(h, a) == GM_NEVER ? h->count : gm_let_go(h, a);
     return true;
 }
 
@@ -133,7 +133,7 @@ static bool claim_firsts(struct gm_role_work *w)
             bool is_first = before == 0 || gm_requested(h, a) < before;
             opened = before > 0 && gm_requested(h, a) > before ? GM_NEVER : is_first && opened == GM_NEVER ? i : opened;
             before = gm_requested(h, a);
-        } else if (h->let_go[a] == i + 1 && opened != GM_NEVER && h->born[a] <= opened &&
+        } else if (gm_let_go(h, a) == i + 1 && opened != GM_NEVER && h->born[a] <= opened &&
                    i - h->born[a] > GM_BRIEF_EVENTS && w->claim[a] == GM_CLAIM_NONE) {
             ok = GM_VEC_PUSH(&firsts, ((struct first){gm_requested(h, a), a}));
         }
@@ -355,7 +355,7 @@ static size_t set_at(const struct gm_history *h, const struct passes *p, const s
     while (to < n && sets[to].bytes == sets[from].bytes &&
            (to == from ||
             p->before[h->born[sets[to].allocation]] - p->before[h->born[sets[to - 1].allocation]] <= APART)) {
-        const uint32_t let_go = h->let_go[sets[to++].allocation];
+        const uint32_t let_go = gm_let_go(h, sets[to++].allocation);
         *until = let_go < *until ? let_go : *until;
     }
     return to;

@@ -30,11 +30,11 @@ struct lives {
 
 static bool part_of_phase(const struct gm_trace_pass *pass, uint32_t event, enum gm_role_part *part)
 {
-    if (pass->phase == NULL || pass->phase[event] == GM_PHASE_OTHER)
+    if (pass->phase == NULL || gm_phase_of(pass->phase, event) == GM_PHASE_OTHER)
         return false;
-    *part = pass->phase[event] == GM_PHASE_BACKWARD    ? GM_PART_BACKWARD
-            : pass->phase[event] == GM_PHASE_OPTIMIZER ? GM_PART_OPTIMIZER
-                                                       : GM_PART_FORWARD;
+    *part = gm_phase_of(pass->phase, event) == GM_PHASE_BACKWARD    ? GM_PART_BACKWARD
+            : gm_phase_of(pass->phase, event) == GM_PHASE_OPTIMIZER ? GM_PART_OPTIMIZER
+                                                                    : GM_PART_FORWARD;
     return true;
 }
 
@@ -79,7 +79,7 @@ static void part_of_alloc(struct lives *l, uint32_t event, enum gm_says says, en
 /* The part in which an event frees allocation a; false: it is only that of the allocation before it. */
 static bool part_of_free(struct lives *l, uint32_t event, uint32_t a, enum gm_role_part *part)
 {
-    uint32_t stack = l->events->stack[l->w->h->first + event].v;
+    uint32_t stack = gm_event_stack(l->events, l->w->h->first + event).v;
     *part = l->part;
     if (stack > GM_STACK_EMPTY && stack != gm_stack_of(l->w->h, a)) {
         if (!part_of_says(gm_stack_ask(l->w->stacks, (struct gm_stack_id){stack}), part))
@@ -96,7 +96,7 @@ static bool frees(const struct lives *l, uint32_t event, uint32_t *a)
     uint8_t action = l->events->action[l->w->h->first + event];
     *a = l->w->h->of_event[event];
     return (action == GM_ACTION_FREE_REQUESTED || gm_action_is_free(action)) && *a != GM_NEVER &&
-           l->w->h->let_go[*a] == event + 1;
+           gm_let_go(l->w->h, *a) == event + 1;
 }
 
 /* The run in backward ends before event `end`. Each event is in one tail at most. If the last allocation stays, it may
@@ -106,7 +106,7 @@ static void mark_tail(struct lives *l, uint32_t end)
 {
     const struct gm_history *h = l->w->h;
     const uint32_t last = h->of_event[l->last_alloc];
-    const uint64_t summed = h->let_go[last] > end ? gm_requested(h, last) : UINT64_MAX;
+    const uint64_t summed = gm_let_go(h, last) > end ? gm_requested(h, last) : UINT64_MAX;
     for (uint32_t i = l->last_alloc + 1; i < end; i++) {
         uint32_t a;
         enum gm_role_part part;
@@ -136,7 +136,7 @@ static bool find_heir(struct lives *l, uint32_t event, uint32_t old, enum gm_rol
     for (unsigned k = 1; k <= RECENT; k++) {
         uint32_t *recent = &l->recent[(l->next_recent - k) % RECENT];
         uint32_t a = *recent;
-        if (a == GM_NEVER || event - (h->born[a] - 1) > HEIR_EVENTS || h->let_go[a] <= event + 1 ||
+        if (a == GM_NEVER || event - (h->born[a] - 1) > HEIR_EVENTS || gm_let_go(h, a) <= event + 1 ||
             gm_requested(h, a) != gm_requested(h, old))
             continue;
         *recent = GM_NEVER;
@@ -200,7 +200,7 @@ static bool is_freed_at_exit(const struct lives *l, size_t a)
 {
     const uint32_t born = l->w->h->born[a];
     const size_t backwards = l->w->backwards.n;
-    const uint32_t end = born == 0 ? l->w->h->let_go[a] : l->w->h->freed[a];
+    const uint32_t end = born == 0 ? gm_let_go(l->w->h, a) : l->w->h->freed[a];
     return end > l->last_of_all && (l->has_training ? backwards >= 2 && born <= l->w->backwards.v[backwards - 2]
                                                     : born <= l->run_start || born + GM_BRIEF_EVENTS <= l->last_of_all);
 }
@@ -215,7 +215,7 @@ static bool walk(struct lives *l)
         if (l->events->action[h->first + i] == GM_ACTION_ALLOC) {
             if (!see_alloc(l, i, a))
                 return false;
-        } else if (h->let_go[a] == i + 1 && !is_freed_at_exit(l, a)) {
+        } else if (gm_let_go(h, a) == i + 1 && !is_freed_at_exit(l, a)) {
             enum gm_role_part part;
             part_of_free(l, i, a, &part);
             gm_life_set(l->w, a, life_of_free(l, i, a, part), h->born[a] == 0 ? part : gm_life_part(l->w, a));
@@ -235,7 +235,7 @@ static void settle_old(struct lives *l, size_t a)
 {
     enum gm_role_part part = GM_PART_FORWARD;
     enum gm_life life = GM_LIFE_OLD;
-    if (l->w->h->let_go[a] != GM_NEVER && !is_freed_at_exit(l, a))
+    if (gm_let_go(l->w->h, a) != GM_NEVER && !is_freed_at_exit(l, a))
         life = GM_LIFE_OLD_FREED;
     else if (gm_role_says(l->w, a) != GM_SAYS_NONE)
         life = part_of_says(gm_role_says(l->w, a), &part) || l->has_training || !l->has_allocs ? GM_LIFE_LASTING
@@ -314,7 +314,7 @@ static bool has_frames(const struct gm_history *h)
 {
     const struct gm_events *e = &h->snapshot->events;
     for (size_t i = h->first; i < h->first + h->count; i++)
-        if (e->action[i] == GM_ACTION_ALLOC && e->stack[i].v > GM_STACK_EMPTY)
+        if (e->action[i] == GM_ACTION_ALLOC && gm_event_stack(e, i).v > GM_STACK_EMPTY)
             return true;
     return false;
 }
@@ -342,10 +342,9 @@ bool gm_role_lives(struct gm_role_work *w)
     for (uint32_t i = 0; i < h->count; i++)
         if (l.events->action[h->first + i] == GM_ACTION_ALLOC) {
             l.last_of_all = i;
-            w->runs[l.events->stack[h->first + i].v] |= l.events->stack[h->first + i].v > GM_STACK_EMPTY &&
-                                                        steps->row_count > 0 && i > steps->rows[0].last_event;
-            w->has_engine |=
-                w->empty_is_backward && gm_is_of_backward(gm_stack_ask(w->stacks, l.events->stack[h->first + i]));
+            const struct gm_stack_id stack = gm_event_stack(l.events, h->first + i);
+            w->runs[stack.v] |= stack.v > GM_STACK_EMPTY && steps->row_count > 0 && i > steps->rows[0].last_event;
+            w->has_engine |= w->empty_is_backward && gm_is_of_backward(gm_stack_ask(w->stacks, stack));
         }
     for (uint32_t i = 0; i < h->count; i++) /* what is freed before the first allocation is freed in its part */
         if (l.events->action[h->first + i] == GM_ACTION_ALLOC && h->of_event[i] != GM_NEVER) {

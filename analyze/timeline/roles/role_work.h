@@ -148,7 +148,7 @@ static inline bool gm_is_after_first_backward(const struct gm_role_work *w, size
 {
     const struct gm_steps *steps = &w->pass->out->steps;
     const uint32_t born = w->h->born[a];
-    return w->pass->phase != NULL && w->pass->phase[born - 1] == GM_PHASE_OTHER && w->backwards.n > 0 &&
+    return w->pass->phase != NULL && gm_phase_of(w->pass->phase, born - 1) == GM_PHASE_OTHER && w->backwards.n > 0 &&
            w->backwards.v[0] < born && steps->row_count > 0 && born <= steps->rows[0].last_event + 1;
 }
 

@@ -42,9 +42,9 @@ static int change_at(const struct stretch *s, uint32_t event)
 {
     const struct gm_history *h = &s->w->pass->history;
     uint32_t a = h->of_event[event];
-    if (a == GM_NEVER || h->born[a] <= s->from || h->let_go[a] > s->end || h->let_go[a] - h->born[a] <= BRIEF)
+    if (a == GM_NEVER || h->born[a] <= s->from || gm_let_go(h, a) > s->end || gm_let_go(h, a) - h->born[a] <= BRIEF)
         return 0;
-    return (h->born[a] == event + 1) - (h->let_go[a] == event + 1);
+    return (h->born[a] == event + 1) - (gm_let_go(h, a) == event + 1);
 }
 
 static int highest(const struct stretch *s)
@@ -274,6 +274,10 @@ bool gm_step_phases(struct gm_step_work *w)
     if (!is_known && !fill_by_sizes(w, phase, &is_known))
         return false;
     if (is_known) {
+        phase[n] = 0;
+        for (size_t i = 0; i < n; i += 2) /* see gm_phase_of */
+            phase[i / 2] = (uint8_t)(phase[i] | phase[i + 1] << 4);
+        gm_trim(&phase, n / 2 + 1, 1);
         w->pass->phase = phase;
         phase = NULL;
     }

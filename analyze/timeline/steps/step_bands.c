@@ -98,15 +98,16 @@ static void add_phases(struct bands *b)
         return;
     size_t until = step_end(pass, 0);
     for (size_t i = 1; i <= n; i++) {
-        if (i < n && i < until && pass->phase[i] == pass->phase[start])
-            continue;
-        if (pass->phase[start] != GM_PHASE_OTHER) {
+        const enum gm_phase now = gm_phase_of(pass->phase, start);
+        while (i < n && i < until && gm_phase_of(pass->phase, i) == now)
+            i++;
+        if (now != GM_PHASE_OTHER) {
             if (b->n - kept == MOST_PHASES) {
                 b->n = kept;
                 return;
             }
-            b->v[b->n++] = (struct gm_band){.name = gm_phase_name(pass->phase[start]),
-                                            .phase = pass->phase[start],
+            b->v[b->n++] = (struct gm_band){.name = gm_phase_name(now),
+                                            .phase = now,
                                             .depth = gm_trace_step_at(pass, start) != GM_NEVER,
                                             .first_event = start,
                                             .last_event = i - 1,

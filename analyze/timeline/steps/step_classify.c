@@ -259,8 +259,8 @@ void gm_stack_classes_learn(struct gm_stack_classes *c, const struct gm_history 
     }
     for (size_t e = 0; backward == 0 && native == 0 && python > 0 && e < h->count;
          e++) /* zero_grad() and step() free, too */
-        backward +=
-            (gm_stack_class(c, h->snapshot->events.stack[h->first + e].v) & GM_STACK_KIND) == GM_STACK_OPTIMIZER;
+        backward += (gm_stack_class(c, gm_event_stack(&h->snapshot->events, h->first + e).v) & GM_STACK_KIND) ==
+                    GM_STACK_OPTIMIZER;
     /* Recorded with Python frames only, a stack of the threads that run backward is there but empty. That it is theirs
      * is believed only if somebody called backward or grad, which shows on the thread that did, or an optimizer runs:
      * backward() of a gradient that is handed over makes nothing there. */

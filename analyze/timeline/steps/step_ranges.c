@@ -85,7 +85,7 @@ static bool from_events(struct gm_step_work *w, struct marks *marks)
     for (; at < end && (at = memchr(at, GM_ACTION_USER_DEFINED, (size_t)(end - at))) != NULL; at++) {
         uint32_t i = (uint32_t)(at - action);
         size_t depth;
-        const struct gm_frame_id *frames = gm_stack_frames(s, s->events.stack[h->first + i], &depth);
+        const struct gm_frame_id *frames = gm_stack_frames(s, gm_event_stack(&s->events, h->first + i), &depth);
         uint8_t stage = depth == 0 ? GM_STAGE_OTHER : stage_of(s, s->frames.name[frames[0].v]);
         if (stage == GM_STAGE_OTHER)
             continue;

@@ -52,7 +52,7 @@ static bool may_be_peak(const struct rows *r, size_t span, const struct gm_chang
 {
     const uint8_t *phase = r->w->pass->phase;
     return c->kind == GM_CHANGE_ALLOC || c->event == r->w->spans.v[span].first ||
-           (phase != NULL && phase[c->event] != phase[c->event - 1]);
+           (phase != NULL && gm_phase_of(phase, c->event) != gm_phase_of(phase, c->event - 1));
 }
 
 /* The state after `event` of a step. */
@@ -61,8 +61,8 @@ static void visit(struct rows *r, size_t span, uint32_t event, const struct gm_s
     struct gm_step_work *w = r->w;
     if (sums->active > r->peak_active)
         r->peak_active = sums->active;
-    if (w->pass->phase != NULL && sums->requested > r->phase_peak[w->pass->phase[event]])
-        r->phase_peak[w->pass->phase[event]] = sums->requested;
+    if (w->pass->phase != NULL && sums->requested > r->phase_peak[gm_phase_of(w->pass->phase, event)])
+        r->phase_peak[gm_phase_of(w->pass->phase, event)] = sums->requested;
     if (sums->requested <= r->peak)
         return;
     r->peak = sums->requested;

@@ -107,7 +107,6 @@ static bool list_allocs(struct gm_step_work *w)
 {
     const struct gm_history *h = &w->pass->history;
     const uint8_t *action = h->snapshot->events.action + h->first;
-    const struct gm_stack_id *stack = h->snapshot->events.stack + h->first;
     size_t n = 0;
     for (size_t i = 0; i < h->count; i++)
         n += action[i] == GM_ACTION_ALLOC;
@@ -119,7 +118,7 @@ static bool list_allocs(struct gm_step_work *w)
     n = 0;
     for (size_t i = 0; i < h->count; i++) { /* without a branch: which events are allocations cannot be foretold */
         event[n] = (uint32_t)i;
-        stacks[n] = stack[i].v;
+        stacks[n] = gm_event_stack(&h->snapshot->events, h->first + i).v;
         n += action[i] == GM_ACTION_ALLOC;
     }
     w->allocs.count = n;
@@ -394,7 +393,7 @@ static size_t piled_up(const struct gm_step_work *w, uint32_t after, uint32_t en
     size_t n = 0;
     for (size_t i = gm_alloc_at(&w->allocs, after + 1); i < w->allocs.count && w->allocs.event[i] <= end; i++) {
         uint32_t a = h->of_event[w->allocs.event[i]];
-        n += a != GM_NEVER && h->let_go[a] != GM_NEVER && h->let_go[a] - h->born[a] > BRIEF;
+        n += a != GM_NEVER && gm_let_go(h, a) != GM_NEVER && gm_let_go(h, a) - h->born[a] > BRIEF;
     }
     return n;
 }
@@ -455,7 +454,6 @@ static uint32_t end_of_backward(struct gm_step_work *w, size_t last)
 {
     const struct gm_history *h = &w->pass->history;
     const struct gm_alloc_list *allocs = &w->allocs;
-    const struct gm_stack_id *stack = h->snapshot->events.stack + h->first;
     size_t burst = last, i = last + 1;
     for (; i < allocs->count && gm_kind_at(w, i) != GM_STACK_FORWARD && !is_of_autograd(w, i); i++)
         burst = gm_kind_at(w, i) == GM_STACK_OPTIMIZER ? i : burst;
@@ -464,9 +462,9 @@ static uint32_t end_of_backward(struct gm_step_work *w, size_t last)
     if (burst > last)
         return end_of_burst(h, allocs->event[last + 1], end, next);
     for (uint32_t e = end + 1; e < next; e++) {
-        const uint32_t a = h->of_event[e];
-        if (a != GM_NEVER && stack[e].v > GM_STACK_EMPTY && stack[e].v != gm_stack_of(h, a) &&
-            (gm_stack_class(&w->classes, stack[e].v) & GM_STACK_KIND) != GM_STACK_BACKWARD)
+        const uint32_t a = h->of_event[e], stack = gm_event_stack(&h->snapshot->events, h->first + e).v;
+        if (a != GM_NEVER && stack > GM_STACK_EMPTY && stack != gm_stack_of(h, a) &&
+            (gm_stack_class(&w->classes, stack) & GM_STACK_KIND) != GM_STACK_BACKWARD)
             break;
         end = e;
     }
@@ -479,7 +477,7 @@ static bool has_forward(struct gm_step_work *w, size_t from, size_t i)
     const struct gm_history *h = &w->pass->history;
     while (++from < i) {
         const uint32_t a = h->of_event[w->allocs.event[from]];
-        if (a != GM_NEVER && h->let_go[a] > w->allocs.event[i] && gm_kind_at(w, from) != GM_STACK_OPTIMIZER)
+        if (a != GM_NEVER && gm_let_go(h, a) > w->allocs.event[i] && gm_kind_at(w, from) != GM_STACK_OPTIMIZER)
             return true;
     }
     return false;
@@ -493,7 +491,7 @@ static bool add_backward(struct gm_step_work *w, size_t first, size_t last, stru
     b.is_followed = b.kind == 0 || is_followed(w, first, last);
     for (size_t i = first; i <= last; i++) {
         const uint32_t a = h->of_event[w->allocs.event[i]];
-        b.kept += a != GM_NEVER && h->let_go[a] > b.end + 1 && is_of_autograd(w, i);
+        b.kept += a != GM_NEVER && gm_let_go(h, a) > b.end + 1 && is_of_autograd(w, i);
     }
     return GM_VEC_PUSH(found, b);
 }
@@ -520,7 +518,7 @@ static bool runs_optimizer(struct gm_step_work *w)
 {
     const struct gm_history *h = &w->pass->history;
     for (size_t i = 0; i < h->count; i++)
-        if ((gm_stack_class(&w->classes, h->snapshot->events.stack[h->first + i].v) & GM_STACK_KIND) ==
+        if ((gm_stack_class(&w->classes, gm_event_stack(&h->snapshot->events, h->first + i).v) & GM_STACK_KIND) ==
             GM_STACK_OPTIMIZER)
             return true;
     return false;
@@ -561,7 +559,7 @@ static bool makes_temporaries(struct gm_step_work *w, const struct ends *bursts)
              k-- > 0 && gm_kind_at(w, k) == GM_STACK_OPTIMIZER;) {
             const uint32_t a = h->of_event[w->allocs.event[k]];
             made++;
-            gone += a != GM_NEVER && h->let_go[a] <= bursts->end[i] + 1;
+            gone += a != GM_NEVER && gm_let_go(h, a) <= bursts->end[i] + 1;
         }
         n += 2 * gone > made;
     }

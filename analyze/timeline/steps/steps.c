@@ -12,9 +12,15 @@ void gm_trace_forget_steps(struct gm_trace_pass *pass)
     if (w == NULL)
         return;
     gm_stack_classes_free(&w->classes);
-    GM_FREE_ALL(w->allocs.event, w->allocs.stack, w->ranges.v, w->idle.v, w->spans.v, w->span_end, w->span_peak,
-                w->span_active, w);
+    GM_FREE_ALL(w->ranges.v, w->idle.v, w->spans.v, w->span_end, w->span_peak, w->span_active, w);
     pass->step_work = NULL;
+}
+
+/* Nothing after the phases looks at them. */
+static void forget_allocs(struct gm_step_work *w)
+{
+    GM_FREE_ALL(w->allocs.event, w->allocs.stack);
+    w->allocs = (struct gm_alloc_list){.count = 0};
 }
 
 bool gm_trace_find_steps(struct gm_trace_pass *pass)
@@ -29,7 +35,9 @@ bool gm_trace_find_steps(struct gm_trace_pass *pass)
     if (!gm_stack_classes_init(&w->classes, pass->snapshot))
         return false;
     gm_stack_classes_learn(&w->classes, &pass->history);
-    return gm_step_ranges(w) && gm_step_spans(w) && gm_step_phases(w);
+    const bool ok = gm_step_ranges(w) && gm_step_spans(w) && gm_step_phases(w);
+    forget_allocs(w);
+    return ok;
 }
 
 /* For those who go on from there: a report lists some of many steps, they need all. */

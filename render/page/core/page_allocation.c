@@ -63,9 +63,9 @@ static void tell_stream(const struct gm_opened *o, struct gm_stream_id stream)
 
 static const char *state_of(const struct gm_history *h, size_t a)
 {
-    return h->freed[a] != GM_NEVER    ? "freed"
-           : h->let_go[a] != GM_NEVER ? "freed, but another stream may still use it"
-                                      : "allocated at the end";
+    return h->freed[a] != GM_NEVER       ? "freed"
+           : gm_let_go(h, a) != GM_NEVER ? "freed, but another stream may still use it"
+                                         : "allocated at the end";
 }
 
 static void tell_life(const struct gm_page_device *d, size_t a)
@@ -156,7 +156,7 @@ const struct gm_page_result *gm_page_event(uint32_t handle, uint32_t device, uin
     const uint32_t a = h->of_event[event];
     const bool is_oom = e->action[row] == GM_ACTION_OOM;
     /* Of what is freed, the stack that tells most is that of its allocation. */
-    const struct gm_stack_id stack = a == GM_NEVER ? e->stack[row] : (struct gm_stack_id){gm_stack_of(h, a)};
+    const struct gm_stack_id stack = a == GM_NEVER ? gm_event_stack(e, row) : (struct gm_stack_id){gm_stack_of(h, a)};
     gm_answer_text("action", gm_action_name(e->action[row]));
     gm_answer_number("bytes", gm_answer_of(gm_event_size(e, row)));
     tell_address(is_oom ? GM_ABSENT : gm_event_addr(e, row));

@@ -82,7 +82,7 @@ const struct gm_page_result *gm_page_events(uint32_t handle, uint32_t device, co
         const uint32_t k = event[i] = list->events[from + i], a = of[i] = d->h->of_event[k];
         const size_t row = d->h->first + k;
         gm_answer_put(&actions, gm_action_name((enum gm_action)e->action[row]));
-        gm_answer_put(&sites, gm_names_site(&o->names, a == GM_NEVER ? e->stack[row]
+        gm_answer_put(&sites, gm_names_site(&o->names, a == GM_NEVER ? gm_event_stack(e, row)
                                                                      : (struct gm_stack_id){gm_stack_of(d->h, a)}));
         bytes[i] = gm_answer_of(gm_event_size(e, row));
         time[i] = gm_page_has_times(d) ? gm_page_place(d, GM_PAGE_BY_TIME, k + 1) : (double)NAN;

@@ -26,7 +26,7 @@ static struct gm_page_sums sums_at_start(const struct gm_history *h)
         if (gm_history_is_active(h, a, 0)) {
             s.requested += gm_requested(h, a);
             s.active += gm_block_bytes(h, a);
-            s.allocated += h->let_go[a] != 0 ? gm_block_bytes(h, a) : 0;
+            s.allocated += gm_let_go(h, a) != 0 ? gm_block_bytes(h, a) : 0;
         }
     return s;
 }
@@ -43,7 +43,7 @@ static inline void apply(struct gm_page_sums *s, const struct gm_history *h, con
     } else if (c->kind == GM_CHANGE_FREE) {
         s->requested -= gm_requested(h, a);
         s->active -= gm_block_bytes(h, a);
-        s->allocated -= h->let_go[a] == c->event + 1 ? gm_block_bytes(h, a) : 0;
+        s->allocated -= gm_let_go(h, a) == c->event + 1 ? gm_block_bytes(h, a) : 0;
     }
 }
 
