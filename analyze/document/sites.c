@@ -108,7 +108,7 @@ static enum gm_frame_worth worth_of(const struct gm_frame_row *frame)
  * the interpreter, the dispatcher, the allocator and of stack capture are never taken. */
 static size_t frames_telling(size_t *index, size_t max, const struct gm_block_row *block)
 {
-    size_t found[GM_WORTH_OWN + 1][GM_FRAMES_MOST], n[GM_WORTH_OWN + 1] = {0}, taken = 0;
+    size_t found[GM_WORTH_OWN + 1][GM_FRAMES_MOST] = {{0}}, n[GM_WORTH_OWN + 1] = {0}, taken = 0;
     for (size_t i = 0; i < block->frame_count && n[GM_WORTH_OWN] < max; i++) {
         const enum gm_frame_worth kind = worth_of(&block->frames[i]);
         if (n[kind] < max)

@@ -314,7 +314,7 @@ static enum gm_status best_of(size_t *fix, uint64_t *peak, struct planning *p, u
 {
     struct gm_trial trials[FIXES_MOST] = {{0}};
     uint32_t sets[FIXES_MOST] = {0};
-    size_t fixes[FIXES_MOST], n = 0, best = 0;
+    size_t fixes[FIXES_MOST] = {0}, n = 0, best = 0;
     for (size_t i = 0; i < p->count; i++) {
         if ((among >> i & 1) == 0)
             continue;
