@@ -573,12 +573,12 @@ static bool may_grow(const struct gm_lives *l, const struct heirs *heirs, size_t
            (l->h->born[a] > 0 && l->role[a] == GM_ROLE_KV_CACHE && l->h->freed[a] <= l->last_made);
 }
 
-/* What is made longer in place of an allocation while that is there: the first that is in place of no other. */
+/* What is made longer in place of an allocation while that is there: the latest that is in place of no other. */
 static uint32_t next_longer(const struct gm_lives *l, const struct heirs *heirs, uint32_t old)
 {
     const struct gm_history *h = l->h;
     const uint64_t bytes = gm_requested(h, old);
-    for (uint32_t e = h->born[old]; e < h->count && e + 1 < h->freed[old]; e++) {
+    for (uint32_t e = (uint32_t)gm_min(h->freed[old], h->count); e-- > h->born[old];) {
         const uint32_t a = gm_made_by(h, e);
         if (a != GM_NEVER && !heirs->is_next[a] && gm_requested(h, a) > bytes && gm_requested(h, a) <= 2 * bytes &&
             is_of_growth(l, heirs, a))
@@ -614,8 +614,8 @@ static void find_heirs(struct heirs *heirs, struct gm_lives *l)
 }
 
 /* Keys and values may be parts of something larger, as of what makes queries, too, until the first longer ones are made
- * of them. Those are there at once then, and it goes when the call that made it is over. */
-static void add_joint(struct gm_lives *l, struct gm_set *set, struct heirs *heirs, uint32_t joint)
+ * of them. Those are there with the first cache then, and it goes when the call that made it is over. */
+static void add_joint(struct gm_lives *l, struct gm_set *set, struct heirs *heirs, uint32_t joint, uint32_t *first)
 {
     const struct gm_history *h = l->h;
     uint64_t left = gm_requested(h, joint);
@@ -628,7 +628,8 @@ static void add_joint(struct gm_lives *l, struct gm_set *set, struct heirs *heir
             continue;
         left -= gm_sat_sub(gm_requested(h, a), step);
         heirs->is_next[a] = true;
-        gm_set_add(set, a, h->born[joint], h->born[joint]);
+        *first = (uint32_t)gm_min(*first, joint);
+        gm_set_add(set, a, h->born[*first] - 1, h->born[*first] - 1);
         parts++;
     }
     if (parts > 0)
@@ -660,7 +661,7 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
             continue;
         if (gm_requested(h, a) >= (is_cat ? heirs.whole[a] : longest)) {
             if (!is_cat)
-                add_joint(l, &set, &heirs, a);
+                add_joint(l, &set, &heirs, a, &first);
             continue;
         }
         gm_set_drop(&set, a);
@@ -669,7 +670,7 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
         set.v[set.n - 1].gone = h->born[next] - 1;
         set.v[set.n - 1].bytes = heirs.whole[next];
         if (!heirs.is_next[a] && !is_cat) { /* what was taken up is not the cache */
-            first = first == GM_NEVER ? a : first;
+            first = (uint32_t)gm_min(first, a);
             gm_set_add(&set, a, h->born[first] - 1, h->born[first] - 1);
         }
     }
