@@ -115,8 +115,7 @@ static bool is_kept_by_pass(const struct gm_lives *l, size_t a)
            (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
 }
 
-/* A module may be a whole step, with losses of its own. */
-static bool is_loss(const struct gm_lives *l, size_t a)
+bool gm_is_loss(const struct gm_lives *l, size_t a)
 {
     return gm_requested(l->h, a) <= GM_LOSS_BYTES &&
            ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 || (gm_lives_by(l, a) & GM_BY_LOSS) != 0);
@@ -135,8 +134,8 @@ static uint32_t anchor_of(const struct gm_lives *l)
         const uint32_t a = gm_made_by(l->h, e), s = a == GM_NEVER ? 0 : gm_lives_stack(l, a);
         if (a == GM_NEVER || gm_lives_is_of_engine(l, a))
             continue;
-        losses += is_loss(l, a);
-        if (is_loss(l, a) || !gm_lives_at_peak(l, a) || !is_kept_by_pass(l, a) || stacks[s].met == losses)
+        losses += gm_is_loss(l, a);
+        if (gm_is_loss(l, a) || !gm_lives_at_peak(l, a) || !is_kept_by_pass(l, a) || stacks[s].met == losses)
             continue;
         stacks[s].met = losses;
         stacks[s].times++;
@@ -158,7 +157,7 @@ static bool may_be_several(const struct gm_lives *l, uint32_t anchor)
         }
     }
     for (uint32_t e = gm_next_made(l->h, first); e < last && losses + 1 < LEAST_PASSES; e = gm_next_made(l->h, e + 1))
-        losses += is_loss(l, gm_made_by(l->h, e)) && !gm_lives_is_of_engine(l, gm_made_by(l->h, e));
+        losses += gm_is_loss(l, gm_made_by(l->h, e)) && !gm_lives_is_of_engine(l, gm_made_by(l->h, e));
     return losses + 1 >= LEAST_PASSES;
 }
 
@@ -204,7 +203,7 @@ static void find_passes(const struct gm_case *c, struct passes *p)
         was_backward |= gm_lives_phase(l, e) == GM_PHASE_BACKWARD;
         if (a == GM_NEVER || gm_lives_is_of_engine(l, a))
             continue;
-        if (is_loss(l, a)) {
+        if (gm_is_loss(l, a)) {
             last = n > 0 && (!has_loss || p->set.n == begun + n) ? gm_lives_stack(l, a) : last;
             has_loss = is_open;
         } else if (is_kept_by_pass(l, a)) {

@@ -353,8 +353,7 @@ static uint32_t number_of(const struct gm_lives *l, const struct gm_set *set)
         }
         if (round == GM_NEVER && is_large && i < set->n && set->v[i].allocation == a)
             round = now;
-        if (round != GM_NEVER && gm_requested(l->h, a) <= GM_LOSS_BYTES && l->kinds[a] >= STALE &&
-            (gm_lives_by(l, a) & GM_BY_MODULE) == 0)
+        if (round != GM_NEVER && gm_is_loss(l, a) && l->kinds[a] >= STALE)
             last = gm_lives_stack(l, a);
     }
     return votes != NULL && votes[most] >= LEAST_STALE ? most : 0;

@@ -19,6 +19,8 @@ struct gm_backward {
     uint32_t from, to;
 };
 
+/* A number that no module makes, or one for losses: a module may be a whole step. */
+bool gm_is_loss(const struct gm_lives *l, size_t a);
 /* Whether it is made in every round to be done with: not what a run keeps by intent. */
 bool gm_is_of_round(const struct gm_lives *l, size_t a);
 /* A graph that is not retained goes with the first backward pass after it, the last tensor first. Returns when the pass

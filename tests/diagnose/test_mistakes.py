@@ -3016,13 +3016,16 @@ class Mistakes(unittest.TestCase):
         """A second view of each batch, after the optimizer's step and before the next round of the loop."""
         view = [*FORWARD[:2], ("<module>", "train.py", 25)]
 
-        def watch(t, r):
+        def watch(t, r, loss=(1 / 1024, [("<module>", "train.py", 26)])):
             for _ in range(4):
                 t.free(t.alloc(24, view))
                 t.alloc(24, view)
-            t.alloc(1 / 1024, [("<module>", "train.py", 26)])
+            t.alloc(*loss)
         kept = train(8, after=watch)
         self.expect(kept, "loss-keeps-graph", 880, 920)  # none is there in the next forward pass
+        criterion = [("cross_entropy", TORCH + "nn/functional.py", 5), ("forward", TORCH + "nn/modules/loss.py", 9), FORWARD[1], ("<module>", "train.py", 26)]
+        kept = train(8, after=lambda t, r: watch(t, r, (4 / MIB, criterion)))  # a module's loss
+        self.expect(kept, "loss-keeps-graph", 880, 920, "train.py:26, which keeps what is made in train.py:25")
 
     def test_kept_graph_beside_one_that_is_used(self):
         """Of a second call of the model, whose input is there before the first one, which is trained."""
