@@ -28,6 +28,7 @@ enum {
     TELLING = 100,      /* parts of the largest of them: smaller ones say nothing of what is between two */
     CONSUMED = 6,       /* parts of its bytes that a backward pass has used: it is none, */
     OF_BRANCH = 2,      /* or of twice as many where another branch of its forward pass was used */
+    MUCH = 10,          /* parts of the peak: what is less may be meant to be there */
     DENSE = 4,          /* one of five that are made is there later, or more */
     SUM_BYTES = 4,      /* of losses; counts of what was right are integers, of eight */
     NO_NUMBER = GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_OPTIMIZER | GM_BY_MODULE |
@@ -862,6 +863,38 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
                             : "a little more is left of every round of the loop, to its end");
 }
 
+/* Made to be done with, in a round before that of the peak, and for no backward pass that came. */
+static bool is_past(const struct gm_lives *l, size_t a)
+{
+    return gm_is_of_round(l, a) && gm_lives_round_of(l, a) < gm_lives_round(l, l->peak) &&
+           !gm_lives_goes_in_backward(l, a);
+}
+
+/* The same, and there two rounds later. */
+static bool is_outlived(const struct gm_lives *l, size_t a)
+{
+    return is_past(l, a) && outlived(l, a) >= 2;
+}
+
+void gm_find_outlived(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    struct spread spread = {.bytes = 0};
+    if (gm_case_found(c, "hooks-keep-features") != NULL /* their graph stays as well */ ||
+        (l->has_oom && !l->has_backward) || !gm_is_share(gm_lives_sum_at_peak(l, is_outlived), l->at_peak, 1. / MUCH))
+        return;
+    GM_FREED uint64_t *bytes = gm_lives_of_stacks(l, sizeof *bytes);
+    for (size_t a = 0; bytes != NULL && a < l->h->allocation_count; a++)
+        if (is_outlived(l, a) || (is_past(l, a) && gm_lives_is_left(l, a)))
+            gm_set_end(&set, a, gm_lives_round_end(l, gm_lives_round_of(l, a)));
+    if (bytes != NULL)
+        spread_out(l, &set, PILED, bytes, &spread);
+    gm_case_accuse(
+        c, l->has_backward && spread.computed > 0 && is_graph(&spread) ? gm_rule_named("loss-keeps-graph") : rule, &set,
+        false, "a past round made it, no backward pass uses it, and it is there two rounds later");
+}
+
 /* ---- the rules --------------------------------------------------------------------------------------------------- */
 
 static void find_kept_graph(struct gm_case *c, const struct gm_rule *rule)
@@ -947,7 +980,7 @@ static const struct gm_rule rules[] = {
              "pass begins with: a fifth of what they made from its first to its last), and backward passes use little "
              "between, or, without such a number, of what that call makes after it. Info: at least 3 forward passes, "
              "each with a loss, are there at the peak, and no backward pass since has used what they made before it, "
-             "but one does later, or none came",
+             "but one does later, or none came. What is left of fewer rounds counts if it is [much](#kept-for-later)",
      .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
     {.id = "tensors-in-a-list",
      .grows = true,

@@ -2,8 +2,7 @@
  *
  * What is larger than its like: one batch, one tensor.
  */
-#include "analyze/diagnose/lives.h"
-#include "analyze/diagnose/rules.h"
+#include "analyze/diagnose/kept.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -271,6 +270,19 @@ static const struct gm_rule rules[] = {
      .means = "The peak is that of one batch, which is much larger than the others.",
      .when = "of at least 4 rounds one, not the first, peaks a quarter above the next one, near which most others are",
      .what_to_do = "Limit the size of a batch (`max_tokens`), not the number of its items"},
+    {.id = "kept-for-later",
+     .title = "What past rounds made is kept",
+     .find_in_lives = gm_find_outlived,
+     .brief = "keep tensor.cpu()",
+     .fix = "Keep tensor.cpu(), or detach() and del what holds it, unless later rounds use it",
+     .snippet = "- self.last = out\n"
+                "+ self.last = out.detach().cpu()",
+     .means = "A variable holds what a single round made, an evaluation as well, while later rounds run.",
+     .when =
+         "a tenth of the peak was made in past rounds, is there two rounds later or to the end, is neither a weight, "
+         "a state, a gradient of one, a cache of keys and values nor data, and no other rule has told it; a graph "
+         "is `loss-keeps-graph`",
+     .what_to_do = "`out.cpu()`, `out.detach()`, or `del` of what holds it"},
     {.id = "giant-tensor",
      .title = "One tensor is too large for the device",
      .unit = " or more",

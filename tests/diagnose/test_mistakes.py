@@ -379,6 +379,31 @@ class Mistakes(unittest.TestCase):
         self.expect_none(trained(3, [64, 64, 48]), "tensors-in-a-list")
         self.expect_none(trained(2, [64] * 2), "tensors-in-a-list")
 
+    def test_one_round_is_kept(self):
+        """An evaluation in the second step of six keeps its graph; a variable has one tensor of it; or only to the next step."""
+        def train_after(evaluation, until=None):
+            kept = []
+
+            def before(t, r):
+                if r == 1:
+                    kept.extend(evaluation(t))
+                if r == until:
+                    t.free(*kept)
+                return []
+            return train(6, before, width=100)
+
+        def layers(t):
+            made = [[("forward", "net.py", 10 + n), ("_call_impl", TORCH + "nn/modules/module.py", 1), ("evaluate", "train.py", 40),
+                     ("<module>", "train.py", 18)] for n in range(4)]
+            return [t.alloc(20, line) for line in made for _ in range(3)] + [t.alloc(4 / MIB, [("evaluate", "train.py", 41), ("<module>", "train.py", 18)])]
+
+        def one(t):
+            return [t.alloc(240, [("sample", "train.py", 50), ("<module>", "train.py", 18)])]
+        self.expect(train_after(layers), "loss-keeps-graph", 230, 250, "train.py:40")
+        self.expect(train_after(one), "kept-for-later", 230, 250, "train.py:50")
+        for evaluation in (layers, one):
+            self.assertFalse({"loss-keeps-graph", "kept-for-later"} & set(diagnosed(train_after(evaluation, until=2))))
+
     def test_functions_in_place_of_modules(self):
         """What they keep for a backward pass, which frees it or not; and what none of them uses."""
         def weights(t):
