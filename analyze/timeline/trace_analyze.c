@@ -159,10 +159,18 @@ static bool look_at_events(struct gm_trace_pass *pass)
            (pass->options->is_brief || gm_trace_calls(pass));
 }
 
-/* What needs only the history, and the window. */
+static bool has_reader(const struct gm_trace_pass *pass)
+{
+    return pass->options->reader != NULL && pass->history.count >= WORTH_A_THREAD;
+}
+
+/* What needs only the history, and the window. The reader, which takes longer than what else is left, begins before
+ * parts are walked. */
 static bool walk_levels(struct gm_trace_pass *pass)
 {
-    return gm_trace_levels(pass) && (pass->options->is_brief || gm_trace_part_levels(pass));
+    const bool ok = gm_trace_levels(pass);
+    pass->is_read = ok && has_reader(pass) && pthread_create(&pass->reader, NULL, let_read, pass) == 0;
+    return ok && (pass->options->is_brief || pass->is_read || gm_trace_part_levels(pass));
 }
 
 static bool look_at_allocations(struct gm_trace_pass *pass)
@@ -177,16 +185,15 @@ static bool conclude(struct gm_trace_pass *pass, struct gm_memory_summary *memor
     bool ok = gm_trace_curves(pass) && (options->is_brief || gm_trace_modules(pass) /* its calls take memory */) &&
               gm_trace_peak(pass) && (options->has_peaks_only || gm_trace_ooms(pass)) && gm_trace_reconciliation(pass);
     if (!options->is_brief)
-        ok = ok && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_fragmentation(pass) &&
-             gm_trace_map(pass) && gm_trace_parts(pass) && gm_trace_memory(pass, memory) && gm_trace_serving(pass) &&
-             gm_trace_dims(pass) && gm_trace_join(pass);
+        ok = ok && (!pass->is_read || gm_trace_part_levels(pass)) && gm_trace_role_reasons(pass) &&
+             gm_trace_flame(pass) && gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) &&
+             gm_trace_memory(pass, memory) && gm_trace_serving(pass) && gm_trace_dims(pass) && gm_trace_join(pass);
     return ok;
 }
 
 static enum gm_status run_passes(struct gm_trace_pass *pass, struct gm_memory_summary *memory, struct gm_error *err)
 {
     const struct gm_timeline_options *options = pass->options;
-    pthread_t reader;
     pass->watch = gm_watch_new(&pass->watcher, &pass->history, pass->snapshot, options->is_brief);
     bool ok = pass->watch != NULL &&
               gm_history_pair(&pass->history, pass->snapshot, (size_t)pass->report->devices[pass->index].device) &&
@@ -196,11 +203,9 @@ static enum gm_status run_passes(struct gm_trace_pass *pass, struct gm_memory_su
         options->follower->begin(options->follower->self, &pass->history);
     ok = ok && gm_trace_begin_curves(pass) &&
          run_both(pass, look_at_allocations, walk_levels, gm_has_window(options) || options->every_event != NULL);
-    const bool is_read = ok && options->reader != NULL && pass->history.count >= WORTH_A_THREAD &&
-                         pthread_create(&reader, NULL, let_read, pass) == 0;
     ok = ok && conclude(pass, memory);
-    if (is_read)
-        pthread_join(reader, NULL);
+    if (pass->is_read)
+        pthread_join(pass->reader, NULL);
     return ok ? GM_OK : gm_no_memory(err);
 }
 

@@ -12,6 +12,8 @@
 #include "analyze/timeline/history/history.h"
 #include "analyze/timeline/trace_analyze.h"
 
+#include <pthread.h>
+
 struct gm_calls; /* modules/module_work.h */
 struct gm_curves;
 struct gm_join; /* join/join_work.h */
@@ -50,6 +52,8 @@ struct gm_trace_pass {
     struct gm_parts *parts;    /* between gm_trace_part_levels and gm_trace_parts */
     struct gm_join *join; /* shared by all devices; NULL: there is no trace of torch.profiler beside the snapshot */
 
+    pthread_t reader; /* while is_read: of options->reader */
+    bool is_read;
     struct gm_calls *calls;          /* between gm_trace_calls and gm_trace_modules */
     struct gm_step_work *step_work;  /* between gm_trace_find_steps and gm_trace_steps */
     uint8_t *phase;                  /* gm_phase_of each event, from steps.c; NULL: phases are not known */

@@ -80,7 +80,7 @@ class Inputs(Case):
         def events(name, count):
             with gzip.open(self.at(name), "wb", 1) as file:
                 file.write(b'{"segments":[],"device_traces":[[' + first + b',{"action":"alloc"}' * count + b"]]}")
-        events("many.json.gz", 5000000)
+        events("many.json.gz", 8000000)
         events("some.json.gz", 20000)
         done = self.run_it("many.json.gz", "snapshot.pickle", code=3)
         self.assert_one_error(done, "many.json.gz", "it needs more than", "of memory, far more than a snapshot of its size; "
