@@ -367,6 +367,24 @@ TEST(activations_of_every_step_are_no_weights)
     expect(MODEL, 0, 0, 0);
 }
 
+/* What the program makes in every step to stay is no data in the first one either. */
+TEST(what_the_program_makes_in_every_step_is_no_data)
+{
+    enum { KEPT = 777 };
+    size_t weights[PARAMETERS], gradients[PARAMETERS];
+    make_all(LOAD, weights);
+    make(KEPT, F("read", "data.py") "," MAIN);
+    for (int step = 0; step < 3; step++) {
+        make(KEPT, F("collect", "train.py") "," MAIN);
+        forward_and_backward(gradients);
+        churn(STEP);
+        drop_all(gradients, F("zero_grad", "/x/torch/optim/optimizer.py") "," MAIN);
+    }
+    finish("0,0");
+    assert_int_equal(at_end("Activation"), 3 * KEPT);
+    assert_int_equal(at_end("Input"), KEPT);
+}
+
 /* zero_grad(set_to_none=False): gradients are older than the trace, too, and none outlives a backward in it. */
 TEST(gradients_kept)
 {

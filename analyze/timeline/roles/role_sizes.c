@@ -123,7 +123,7 @@ static void advance(struct walk *at, const struct gm_role_work *w, uint32_t a)
  * first step. What a model's forward makes stays, too, where the trace ends in its first backward pass. */
 static bool is_trainable(const struct gm_role_work *w, const struct walk *at, uint32_t a, enum gm_says says)
 {
-    return (w->h->born[a] == 0 || (at->backward == 0 && at->optimizer == 0)) && !w->runs[gm_stack_of(w->h, a)] &&
+    return (w->h->born[a] == 0 || (at->backward == 0 && at->optimizer == 0)) && !gm_is_of_rounds(w, a) &&
            gm_life_of(w, a) >= GM_LIFE_LASTING &&
            (says <= GM_SAYS_OTHER || says == GM_SAYS_INPUT ||
             (says == GM_SAYS_FORWARD && (w->backwards.n > 1 || w->optimizers.n > 0)));

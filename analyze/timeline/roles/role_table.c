@@ -116,7 +116,8 @@ static const struct rule rules[] = {
     {GM_ROLE_ACTIVATION, 55, S(FORWARD), OLD_ONES, ANY, ANY, ANY,
      "its stack is in a model's forward, and it is older than the trace"},
     {GM_ROLE_ACTIVATION, 50, S(OTHER) | S(NONE), ANY, C(LEFT), ANY, ANY,
-     "made after the first backward, outside of backward and optimizer, and never freed"},
+     "made after the first backward, or by a line that runs after the first step, outside of backward and optimizer, "
+     "and never freed"},
     {GM_ROLE_ACTIVATION, 60, S(OTHER) | S(NONE), L(LATER), ANY, P(FORWARD), W(TRAINING),
      "made outside of backward and optimizer, freed after one of them"},
     {GM_ROLE_ACTIVATION, 50, S(OTHER) | S(NONE), L(OPEN), ANY, P(FORWARD), W(TRAINING),

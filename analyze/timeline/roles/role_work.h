@@ -88,7 +88,7 @@ enum gm_claim {
     GM_CLAIM_GROWING,   /* of sizes that grow by the same bytes from round to round, or there before these */
     GM_CLAIM_SLOTS,     /* there is no backward; made between the weights and the first forward, to stay */
     GM_CLAIM_COPY,      /* set up like a parameter, twice the size of one, and only an optimizer works with that size */
-    GM_CLAIM_LEFT,      /* made after the first backward by code that tells nothing, never freed */
+    GM_CLAIM_LEFT,      /* made after the first backward, or as what is, by code that tells nothing, never freed */
     GM_CLAIM_PRIVATE,   /* in a private pool, without a stack */
     GM_CLAIM_COUNT
 };
@@ -167,10 +167,10 @@ static inline bool gm_outlived(const struct gm_role_work *w, size_t a)
     return life == GM_LIFE_LATER || life == GM_LIFE_LASTING ||
            (life == GM_LIFE_OPEN && w->h->count - w->h->born[a] >= GM_BRIEF_EVENTS);
 }
-/* Older than the trace, made by a line that goes on to run in it: not of what was set up before. */
+/* Made by a line that goes on to run after the first step: not of what is set up before. */
 static inline bool gm_is_of_rounds(const struct gm_role_work *w, size_t a)
 {
-    return w->h->born[a] == 0 && w->runs[gm_stack_of(w->h, a)];
+    return w->runs[gm_stack_of(w->h, a)] != 0;
 }
 static inline bool gm_is_of_backward(enum gm_says says)
 {
