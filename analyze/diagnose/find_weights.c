@@ -359,7 +359,7 @@ static struct members list_weights(struct gm_case *c, bool is_read)
             (gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
              (gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE) && l->h->born[a] > 0 && l->h->born[a] < read));
         if (((by & GM_BY_LOADING) != 0) == is_read && (is_read || is_weight) && gm_lives_at_peak(l, a) &&
-            gm_requested(l->h, a) >= l->at_peak / 5000)
+            gm_requested(l->h, a) >= l->at_peak / 100000)
             c->failed |=
                 !GM_VEC_PUSH(&found, ((struct member){.bytes = gm_requested(l->h, a), .allocation = (uint32_t)a}));
     }
@@ -403,7 +403,7 @@ enum twice { OF_FILE, SECOND_COPY, OWN_STATES };
 static bool is_state(const struct gm_case *c, const struct members *m, const struct part *part, bool may_be_own)
 {
     const size_t a = m->v[part->from].allocation;
-    return may_be_own ||
+    return may_be_own || ((part->by & GM_BY_LOADING) != 0 && may_be_read_states(c->lives)) ||
            (!gm_lives_is_by_torch(c->lives, a) && gm_lives_is_beside_step(c->lives, gm_lives_stack(c->lives, a)));
 }
 
@@ -874,7 +874,7 @@ static const struct gm_rule rules[] = {
          "of what is trained, too; a third of all weights and without gradients of "
          "their own, unless one copies by its name; in training without code of `torch.optim`, where one does, or a "
          "line of the forward pass runs a second time without keeping anything: else they may be states of an "
-         "optimizer; the later one, but for a line that wraps the model for communication, too; or of what one line "
+         "optimizer, as may be what was read for one that makes none; the later one, but for a line that wraps the model for communication, too; or of what one line "
          "makes while the run goes on, at least nine tenths of the weights, and "
          "keeps through a forward pass and a step",
      .what_to_do = "The average or teacher on the host or in bf16; adapters instead of a reference model"},

@@ -1483,6 +1483,21 @@ class Mistakes(unittest.TestCase):
             t.free(t.alloc(1 / 1024, [("<module>", "serve.py", 13)]), x)
         self.expect_none(t, "checkpoint-beside-model")
 
+    def test_checkpoint_whose_states_the_optimizer_works_with(self):
+        """Momentum is what was read; of the weights small ones, too, are there twice."""
+        read = [("load", TORCH + "serialization.py", 9), ("resume", "train.py", 12), ("<module>", "train.py", 30)]
+        t, sizes = Trace(), [48, 40, 32, 24] + [0.15] * 200
+        for stack in (WEIGHTS, read, read):
+            for mib in sizes:
+                t.alloc(mib, stack)
+        for _ in range(5):
+            hidden = [t.alloc(100, FORWARD) for _ in range(4)]
+            root = t.alloc(1 / 1024, ROOT)
+            gradients = [t.alloc(mib, AUTOGRAD) for mib in reversed(sizes)]
+            t.free(*hidden, root, t.alloc(1 / 1024, STEP), *gradients)
+        self.expect(t, "checkpoint-beside-model", 170, 180, "train.py:12")
+        self.expect_none(t, "second-copy-of-weights")
+
     def test_checkpoint_beside_weights_that_look_like_states(self):
         """Plain tensors are read into, and an average lies in the file, too; states that are made later are no weights."""
         read = [("load", TORCH + "serialization.py", 9), ("resume", "train.py", 12), ("<module>", "train.py", 30)]
