@@ -774,13 +774,16 @@ TEST(nothing_at_all)
     assert_non_null(traced.report.roles);
 }
 
-/* A category says which code made a block, a role what it is for: a name that is both would say two things. */
-TEST(no_name_is_a_category_and_a_role)
+/* A category says which code made a block, a role what it is for: a name or a colour that is both would say two things,
+ * side by side in category_breakdown.png. */
+TEST(no_name_or_color_is_of_a_category_and_a_role)
 {
     struct gm_category_rules *rules = NULL;
     assert_int_equal(gm_category_rules_default(&rules, NULL), GM_OK);
     for (uint32_t category = 0; category < gm_category_count(rules); category++)
-        for (size_t role = 0; role < GM_ROLE_COUNT; role++)
+        for (size_t role = 0; role < GM_ROLE_COUNT; role++) {
             assert_int_not_equal(strcasecmp(gm_category_name(rules, category), gm_role_name(role)), 0);
+            assert_int_not_equal(gm_category_color(rules, category), gm_role_color(role));
+        }
     gm_category_rules_free(rules);
 }

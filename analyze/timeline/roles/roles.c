@@ -92,7 +92,8 @@ void gm_trace_ask_roles(struct gm_trace_pass *pass)
         (void)gm_stack_ask(pass->role_stacks, (struct gm_stack_id){gm_stack_of(&pass->history, a)});
 }
 
-/* Paul Tol's "muted" scheme: told apart with any colour-blindness; its grey is for what is unknown. */
+/* Paul Tol's "muted" scheme: told apart with any colour-blindness; its grey is for what is unknown. No category of
+ * default.categories has one of them. */
 static const struct {
     const char *name;
     uint32_t color;
