@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* ---- segments as rows: what is longer than one goes on in the next, what is much shorter shares one with its
- * neighbours
+ * neighbours, and what would look the same as the next has one for all of them
  */
 
 enum { MAP_MOST_ROWS = 44, MAP_GAP = 4 /* between segments in one row */ };
@@ -28,7 +28,7 @@ struct map_row {
 struct map_rows {
     struct map_row v[MAP_MOST_ROWS];
     size_t n;
-    size_t segments;  /* that are in the rows */
+    size_t segments;  /* of the map that are in the rows */
     uint64_t per_row; /* bytes that a whole row stands for */
 };
 enum {
@@ -52,7 +52,7 @@ static struct map_rows arrange(const struct gm_segment_map *map, uint64_t per_ro
         const uint64_t bytes = map->segments[i].bytes;
         if (bytes == 0)
             continue;
-        if (bytes > per_row / SHARE) {
+        if (bytes > per_row / SHARE || map->segments[i].alike > 0) {
             const uint64_t need = bytes / per_row + (bytes % per_row != 0);
             if (need > most - rows.n)
                 return rows;
@@ -81,6 +81,15 @@ static struct map_rows arrange(const struct gm_segment_map *map, uint64_t per_ro
     return rows;
 }
 
+/* Of the first so many of the map, with those that are alike. */
+static size_t segments_of(const struct gm_segment_map *map, size_t listed)
+{
+    size_t n = listed;
+    for (size_t i = 0; i < listed; i++)
+        n += map->segments[i].alike;
+    return n;
+}
+
 /* The largest scale that shows no fewer segments than the one at which the largest segment is one row. */
 static struct map_rows map_rows_of(const struct gm_segment_map *map, size_t most, double width)
 {
@@ -90,7 +99,10 @@ static struct map_rows map_rows_of(const struct gm_segment_map *map, size_t most
         largest = map->segments[i].bytes > largest ? map->segments[i].bytes : largest;
     if (largest == 0 || most == 0)
         return (struct map_rows){.n = 0};
-    const uint64_t least = map->segment_count > WRAPPED ? map->segments[WRAPPED].bytes : 1;
+    size_t longer = 0;
+    while (longer < map->segment_count && segments_of(map, longer + 1) <= WRAPPED)
+        longer++;
+    const uint64_t least = longer < map->segment_count ? map->segments[longer].bytes : 1;
     struct map_rows best = arrange(map, largest, most, width);
     for (uint64_t part = 2; part <= most; part++) {
         const uint64_t per_row = largest / part + (largest % part != 0);
@@ -196,15 +208,16 @@ struct tally {
     uint64_t others, free, pending, none, total; /* none: in segments, and in no block of the file */
 };
 
-static void count_block(struct tally *t, const struct gm_map_block *block)
+static void count_block(struct tally *t, const struct gm_map_block *block, uint64_t times)
 {
-    t->total = gm_sat_add(t->total, block->bytes);
+    const uint64_t bytes = gm_known_mul(block->bytes, times);
+    t->total = gm_sat_add(t->total, bytes);
     if (block->state == 0) {
-        t->free = gm_sat_add(t->free, block->bytes);
+        t->free = gm_sat_add(t->free, bytes);
         return;
     }
     if (block->state == 2) {
-        t->pending = gm_sat_add(t->pending, block->bytes);
+        t->pending = gm_sat_add(t->pending, bytes);
         return;
     }
     const char *name = gm_name(block->category);
@@ -213,12 +226,12 @@ static void count_block(struct tally *t, const struct gm_map_block *block)
            (t->categories[k].fill.color != block->color || strcmp(t->categories[k].name, name) != 0))
         k++;
     if (k == MOST_CATEGORIES) {
-        t->others = gm_sat_add(t->others, block->bytes);
+        t->others = gm_sat_add(t->others, bytes);
         return;
     }
     if (k == t->n)
         t->categories[t->n++] = (struct gm_piece){name, 0, gm_solid(block->color)};
-    t->categories[k].bytes = gm_sat_add(t->categories[k].bytes, block->bytes);
+    t->categories[k].bytes = gm_sat_add(t->categories[k].bytes, bytes);
 }
 
 GM_ORDERING(largest_first, struct gm_piece, GM_DOWN(bytes) || GM_BY(strcmp(a->name, b->name)));
@@ -280,7 +293,9 @@ static void label_row(struct gm_display *d, const struct gm_segment_map *map, co
     uint64_t used = used_in(segment);
     if (row->count == 1) {
         gm_put_between(d, GM_PAGE_LEFT, bar_x - 76, y, gm_style_note,
-                       gm_display_printf(d, "0x%" PRIx64, segment->address));
+                       segment->alike > 0
+                           ? gm_display_printf(d, "%s segments of", gm_digits_text(d, segment->alike + 1))
+                           : gm_display_printf(d, "0x%" PRIx64, segment->address));
         gm_put_between(d, bar_x - 72, bar_x - 8, y, end, size);
     } else {
         for (size_t i = 1; i < row->count; i++)
@@ -319,8 +334,9 @@ static void note_rest(struct gm_page *page, const struct gm_segment_map *map, co
 {
     uint64_t bytes = map->rest_bytes;
     for (size_t i = rows->segments; i < map->segment_count; i++)
-        bytes = gm_sat_add(bytes, map->segments[i].bytes);
-    const size_t more = map->segment_total > rows->segments ? map->segment_total - rows->segments : 0;
+        bytes = gm_sat_add(bytes, gm_known_mul(map->segments[i].bytes, map->segments[i].alike + 1));
+    const size_t shown = segments_of(map, rows->segments);
+    const size_t more = map->segment_total > shown ? map->segment_total - shown : 0;
     if (more > 0)
         gm_page_note(page, gm_display_printf(page->display, "+ %s more segment%s, none larger than these: %s",
                                              gm_digits_text(page->display, more), more == 1 ? "" : "s",
@@ -339,7 +355,8 @@ static void draw_device(struct gm_page *page, const struct gm_report *report, co
     gm_page_section(page, heading,
                     rows.n == 0
                         ? NULL
-                        : gm_display_printf(d, "%zu of %s, largest first; a whole row is %s", rows.segments,
+                        : gm_display_printf(d, "%s of %s, largest first; a whole row is %s",
+                                            gm_digits_text(d, segments_of(map, rows.segments)),
                                             gm_digits_text(d, map->segment_total), gm_size_text(d, rows.per_row)));
     if (rows.n == 0) {
         gm_page_empty(page, map->segment_total == 0 ? "Nothing was reserved at the end." : "No segment has any bytes.");
@@ -356,9 +373,10 @@ static void draw_device(struct gm_page *page, const struct gm_report *report, co
         page->y += pitch;
     }
     for (size_t i = 0; i < rows.segments; i++) {
-        const uint64_t before = tally->total, bytes = map->segments[i].bytes;
-        for (size_t b = 0; b < map->segments[i].block_count; b++)
-            count_block(tally, &map->segments[i].blocks[b]);
+        const struct gm_map_segment *segment = &map->segments[i];
+        const uint64_t before = tally->total, bytes = gm_known_mul(segment->bytes, segment->alike + 1);
+        for (size_t b = 0; b < segment->block_count; b++)
+            count_block(tally, &segment->blocks[b], segment->alike + 1);
         const uint64_t gap = bytes - gm_min(bytes, tally->total - before);
         tally->none = gm_sat_add(tally->none, gap);
         tally->total = gm_sat_add(tally->total, gap);

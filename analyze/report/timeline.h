@@ -439,11 +439,12 @@ struct gm_map_segment {
     uint32_t stream_number;
     const struct gm_map_block *blocks;
     size_t block_count;
+    size_t alike; /* how many more have its size, pool, stream and blocks like these; they are not listed */
 };
 struct gm_segment_map {
     const struct gm_map_segment *segments; /* the largest, by bytes, then address */
     size_t segment_count, segment_total;
-    uint64_t rest_bytes; /* of those not listed */
+    uint64_t rest_bytes; /* of those neither listed nor alike */
 };
 
 enum gm_serving_part {

@@ -197,7 +197,8 @@ static void random_map(struct gm_report *r, struct gm_segment_map *map, uint64_t
                                        random_name(r, seed),
                                        (uint32_t)(next_random(seed) % 3),
                                        b,
-                                       blocks};
+                                       blocks,
+                                       next_random(seed) % 9 == 0 ? (size_t)random_bytes(seed) : 0};
     }
     *map = (struct gm_segment_map){v, n, n + next_random(seed) % 2 * random_bytes(seed) % 9, random_bytes(seed)};
 }

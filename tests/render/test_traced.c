@@ -308,7 +308,7 @@ TEST(map)
                                                  {10 * GM_MIB, 20 * GM_MIB, 0, 0, NULL},
                                                  {30 * GM_MIB, 2 * GM_MIB, 2, 0x112233, "A"},
                                                  {32 * GM_MIB, 32 * GM_MIB, 1, 0x445566, "B"}};
-    const struct gm_map_segment segment = {0x7f0000, 64 * GM_MIB, "large", 0, blocks, 4};
+    const struct gm_map_segment segment = {0x7f0000, 64 * GM_MIB, "large", 0, blocks, 4, 0};
     const struct gm_display *d = map_of(&segment, 1, 3);
     /* 44 rows of 64 MiB / 44 each, 480 units wide */
     const double per_unit = 64.0 * (double)GM_MIB / 44 / 480;
@@ -323,7 +323,7 @@ TEST(map)
     assert_non_null(find_text(d, "68.8%"));
     assert_non_null(find_text(d, "+ 2 more segments, none larger than these: 7.00 MiB"));
     assert_null(find_text(d, "In no block of the file"));
-    const struct gm_map_segment torn = {0x7f0000, 64 * GM_MIB, "large", 0, blocks, 3};
+    const struct gm_map_segment torn = {0x7f0000, 64 * GM_MIB, "large", 0, blocks, 3, 0};
     assert_non_null(find_text(map_of(&torn, 1, 1), "In no block of the file"));
 }
 
@@ -334,17 +334,34 @@ TEST(map_of_many)
     static struct gm_map_segment segments[N];
     static const struct gm_map_block block = {0, 2 * GM_MIB, 1, 0x112233, "A"};
     for (size_t i = 0; i < N; i++)
-        segments[i] = (struct gm_map_segment){i * 2 * GM_MIB, 2 * GM_MIB, "small", 0, &block, 1};
+        segments[i] = (struct gm_map_segment){i * 2 * GM_MIB, 2 * GM_MIB, "small", 0, &block, 1, 0};
     const struct gm_display *d = map_of(segments, N, N);
     assert_non_null(find_text(d, "44 of 3,000, largest first; a whole row is 2.00 MiB"));
     /* 2956 * 2 MiB, and the 7 MiB of those that the report does not list */
     assert_non_null(find_text(d, "+ 2,956 more segments, none larger than these: 5.78 GiB"));
     static const struct gm_map_block large = {0, 200 * GM_MIB, 1, 0x445566, "B"};
-    segments[0] = (struct gm_map_segment){0, 200 * GM_MIB, "large", 0, &large, 1};
+    segments[0] = (struct gm_map_segment){0, 200 * GM_MIB, "large", 0, &large, 1, 0};
     d = map_of(segments, 101, 101);
     assert_non_null(find_part(d, "101 of 101"));
     assert_non_null(find_part(d, " segments of 2.00 MiB"));
     assert_null(find_part(d, "more segments"));
+}
+
+/* Segments that would look the same have one row; their bytes count. */
+TEST(map_of_alike)
+{
+    static const struct gm_map_block full = {0, 86 * GM_MIB, 1, 0x112233, "A"},
+                                     other = {0, 86 * GM_MIB, 1, 0x445566, "B"};
+    const struct gm_map_segment segments[] = {{0x7f0000, 86 * GM_MIB, "large", 0, &full, 1, 33},
+                                              {0x7f1000, 86 * GM_MIB, "large", 0, &other, 1, 0}};
+    const struct gm_display *d = map_of(segments, 2, 40);
+    assert_non_null(find_text(d, "34 segments of"));
+    assert_non_null(find_text(d, "0x7f1000"));
+    assert_null(find_text(d, "0x7f0000"));
+    assert_non_null(find_part(d, "35 of 40"));
+    assert_non_null(find_text(d, "+ 5 more segments, none larger than these: 7.00 MiB"));
+    assert_non_null(find_text(d, "2.86 GiB"));
+    assert_non_null(find_part(d, "a whole row is 86.00 MiB")); /* and not split, to show one in more detail */
 }
 
 /* A hundred thousand blocks in one segment are no more rectangles than pixels, and none is lost altogether. */
@@ -355,7 +372,7 @@ TEST(map_of_small_blocks)
     assert_non_null(blocks);
     for (size_t i = 0; i < N; i++)
         blocks[i] = (struct gm_map_block){i * 512, 512, i % 3 != 0, i % 3 == 0 ? 0 : 0x112233, i % 3 == 0 ? NULL : "A"};
-    const struct gm_map_segment segment = {0, N * 512, "small", 0, blocks, N};
+    const struct gm_map_segment segment = {0, N * 512, "small", 0, blocks, N, 0};
     const struct gm_display *d = map_of(&segment, 1, 1);
     assert_true(d->items.n < 44 * 961 + 500);
     assert_non_null(find_text(d, "66.7%"));

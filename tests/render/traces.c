@@ -332,7 +332,8 @@ static void make_segment(struct maker *m, struct gm_map_segment *s, uint64_t byt
                                                       : "large",
                                  i % 11 == 7 ? 3 : 0,
                                  blocks,
-                                 n};
+                                 n,
+                                 i % 7 == 6 ? i : 0};
 }
 
 static void make_map(struct maker *m, struct gm_device_timeline *t)

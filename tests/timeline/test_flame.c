@@ -218,6 +218,25 @@ TEST(map_keeps_blocks)
     assert_int_equal(map->segments[1].bytes, 480);
 }
 
+/* Segments that would look the same are listed once, the first; of another block there is another. */
+TEST(map_counts_alike)
+{
+    GM_FREED struct gm_text segments = {0};
+    for (int i = 0; i < 70; i++)
+        gm_text_printf(&segments,
+                       "%s{\"device\":0,\"address\":%d,\"total_size\":4096,\"segment_type\":\"%s\","
+                       "\"blocks\":[{\"size\":%d,\"state\":\"inactive\"}]}",
+                       i > 0 ? "," : "", (i + 1) * 4096, i < 60 ? "large" : "small", i < 50 && i != 9 ? 4096 : 2048);
+    map_of(segments.data);
+    const struct gm_segment_map *map = &traced.report.timelines[0].map;
+    assert_int_equal(map->segment_count, 3);
+    assert_int_equal(map->segments[0].alike, 48);
+    assert_int_equal(map->segments[1].address, 10 * 4096);
+    assert_int_equal(map->segments[1].alike, 10);
+    assert_int_equal(map->segments[2].alike, 9);
+    assert_int_equal(map->rest_bytes, 0);
+}
+
 /* 30,000 blocks in a segment: fewer rows, the same sums by state and category, large blocks where they were. */
 TEST(map_simplifies)
 {

@@ -104,7 +104,7 @@ static bool simplify(struct map *m, size_t first, size_t count, uint64_t smalles
     return ok && put_pixel(m);
 }
 
-static bool add_blocks(struct map *m, size_t segment, struct gm_map_segment *out)
+static bool collect_blocks(struct map *m, size_t segment)
 {
     const struct gm_segments *g = &m->pass->snapshot->segments;
     size_t first = g->block_first[segment], count = g->block_count[segment];
@@ -115,9 +115,17 @@ static bool add_blocks(struct map *m, size_t segment, struct gm_map_segment *out
         ok = simplify(m, first, count, g->total_size[segment] / BLOCKS_MOST + 1);
     for (size_t i = first; ok && count <= BLOCKS_MOST && i < first + count; i++)
         ok = put(m, block_of(m, i, category_of(m, i)), false);
-    out->blocks = gm_arena_array(&m->pass->report->arena, m->blocks.v, m->blocks.n, sizeof *out->blocks);
-    out->block_count = m->blocks.n;
-    return ok && out->blocks != NULL;
+    return ok;
+}
+
+/* Whether the segment whose blocks were just collected would be drawn as the other of its size. */
+static bool is_alike(const struct map *m, const struct gm_map_segment *a, const struct gm_map_segment *b)
+{
+    bool is = a->stream_number == b->stream_number && strcmp(a->pool, b->pool) == 0 && m->blocks.n == b->block_count;
+    for (size_t i = 0; is && i < m->blocks.n; i++)
+        is = m->blocks.v[i].bytes == b->blocks[i].bytes && m->blocks.v[i].state == b->blocks[i].state &&
+             m->blocks.v[i].category == b->blocks[i].category;
+    return is;
 }
 
 static uint32_t stream_number(const struct gm_device_report *device, int64_t stream)
@@ -128,26 +136,42 @@ static uint32_t stream_number(const struct gm_device_report *device, int64_t str
     return 0;
 }
 
+/* The next of the list, unless it is like one there. */
+static bool list_segment(struct map *m, const struct ranked *ranked, struct gm_map_segment *segments, size_t *n)
+{
+    const struct gm_snapshot *s = m->pass->snapshot;
+    struct gm_arena *arena = &m->pass->report->arena;
+    const int64_t stream = gm_stream_handle(s, s->segments.stream[ranked->segment].v);
+    struct gm_map_segment next = {.address = ranked->address,
+                                  .bytes = ranked->bytes,
+                                  .pool = gm_pool_name(arena, s, ranked->segment),
+                                  .stream_number = stream_number(&m->pass->report->devices[m->pass->index], stream)};
+    if (next.pool == NULL || !collect_blocks(m, ranked->segment))
+        return false;
+    for (size_t i = *n; i > 0 && segments[i - 1].bytes == next.bytes; i--)
+        if (is_alike(m, &next, &segments[i - 1])) {
+            segments[i - 1].alike++;
+            return true;
+        }
+    next.blocks = gm_arena_array(arena, m->blocks.v, m->blocks.n, sizeof *next.blocks);
+    next.block_count = m->blocks.n;
+    segments[(*n)++] = next;
+    return next.blocks != NULL;
+}
+
 static bool publish(struct map *m, const struct ranked *ranked, size_t count)
 {
     struct gm_trace_pass *pass = m->pass;
-    const struct gm_snapshot *s = pass->snapshot;
-    size_t shown = count < SEGMENTS_MOST ? count : SEGMENTS_MOST;
-    struct gm_map_segment *segments = gm_arena_calloc(&pass->report->arena, shown, sizeof *segments);
+    struct gm_map_segment *segments =
+        gm_arena_calloc(&pass->report->arena, gm_min(count, SEGMENTS_MOST), sizeof *segments);
     uint64_t rest = 0;
-    for (size_t i = 0; segments != NULL && i < shown; i++) {
-        struct gm_map_segment *out = &segments[i];
-        uint32_t stream = s->segments.stream[ranked[i].segment].v;
-        out->address = ranked[i].address;
-        out->bytes = ranked[i].bytes;
-        out->pool = gm_pool_name(&pass->report->arena, s, ranked[i].segment);
-        out->stream_number = stream_number(&pass->report->devices[pass->index], gm_stream_handle(s, stream));
-        if (out->pool == NULL || !add_blocks(m, ranked[i].segment, out))
+    size_t i = 0, n = 0;
+    for (; segments != NULL && i < count && n < SEGMENTS_MOST; i++)
+        if (!list_segment(m, &ranked[i], segments, &n))
             return false;
-    }
-    for (size_t i = shown; i < count; i++)
+    for (; i < count; i++)
         rest = gm_sat_add(rest, ranked[i].bytes);
-    pass->out->map = (struct gm_segment_map){segments, segments == NULL ? 0 : shown, count, rest};
+    pass->out->map = (struct gm_segment_map){segments, n, count, rest};
     return segments != NULL;
 }
 
