@@ -87,9 +87,10 @@ enum gm_status gm_replay_make_plan(struct gm_replay_run *run, struct gm_error *e
     GM_TRY(gm_gpu_choose(&task.card, note, "--plan", run->options->plan, err));
     GM_TRY(gm_ignore_ask(&run->ignore, &run->report, err));
     GM_TRY(gm_diagnose(&run->report, &run->snapshot, &run->kept, err));
-    gm_ignore_count(&run->ignore, &run->report);
     atomic_store(&run->progress.stage, GM_REPLAY_PLANNING);
-    return gm_card_plan_make(&task, err);
+    const enum gm_status status = gm_card_plan_make(&task, err);
+    gm_ignore_count(&run->ignore, &run->report);
+    return status;
 }
 
 enum gm_status gm_replay_try(const struct gm_replay_run *run, const struct gm_replay_device *device,

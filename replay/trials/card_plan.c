@@ -188,6 +188,26 @@ static void add_mistakes(struct planning *p)
     }
 }
 
+/* Whether somebody does not want a setting: no finding that it mends; where the diagnosis has no replay to find one,
+ * what the rule leaves out is the setting. */
+static bool is_ignored(struct gm_report *report)
+{
+    static const char *const mended[] = {"variable-shapes", "replayed-settings"};
+    struct gm_diagnosis *diagnosis = &report->diagnosis;
+    bool is = false;
+    for (size_t k = 0; k < sizeof mended / sizeof *mended; k++) {
+        for (size_t i = 0; i < diagnosis->ignored_count; i++)
+            is |= strcmp(diagnosis->ignored[i].id, mended[k]) == 0;
+        for (size_t i = 0; i < diagnosis->ignore_rule_count && report->advice == NULL; i++) {
+            struct gm_ignore_rule *rule = &diagnosis->ignore_rules[i];
+            const bool falls = rule->site == NULL && strcmp(rule->id, mended[k]) == 0;
+            rule->findings += falls;
+            is |= falls;
+        }
+    }
+    return is;
+}
+
 /* The one of the first candidates that needs least. */
 static enum gm_status add_settings(struct planning *p, struct gm_error *err)
 {
@@ -502,7 +522,8 @@ enum gm_status gm_card_plan_make(const struct gm_plan_task *task, struct gm_erro
     if (p.plan->ended == NULL)
         return gm_no_memory(err);
     if (events <= task->most_events) {
-        status = add_settings(&p, err);
+        if (!is_ignored(task->report))
+            status = add_settings(&p, err);
         if (status == GM_OK)
             add_mistakes(&p);
         for (size_t i = 0; status == GM_OK && i < KINDS; i++)

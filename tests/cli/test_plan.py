@@ -74,6 +74,16 @@ class Plan(Case):
         self.assertRegex(plan["steps"][-1]["fix"], r"^the cache goes back \d+ times?$")
         self.assertFalse(any("devices" in (step["costs"] or "") for step in plan["steps"]))
 
+    def test_ignored(self):
+        """The setting that would mend what is ignored is no fix of a plan."""
+        plan, lines, _, _ = self.planned("rtx-4060", DEMO, "--ignore", "variable-shapes")
+        self.assertNotIn("expandable", lines["Plan"] + json.dumps(plan))
+        for rule in ("variable-shapes", "replayed-settings"):
+            done = subprocess.run([os.environ["GMREPLAY"], "--plan", "rtx-4060", "--ignore", rule, DEMO], check=False,
+                                  capture_output=True, timeout=300)
+            self.assertNotIn(b"expandable_segments:True  ", done.stdout)
+            self.assertNotIn(b"nothing fell under", done.stderr)
+
     def test_recorded_out_of_memory(self):
         """The card that it ran out of memory on is too small as it is, whatever was served before; what was recorded is
         said, the request that was refused is asked for again, and the end is not known on a larger one, either."""
