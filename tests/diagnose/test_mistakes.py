@@ -399,8 +399,8 @@ class Mistakes(unittest.TestCase):
 
         def one(t):
             return [t.alloc(240, [("sample", "train.py", 50), ("<module>", "train.py", 18)])]
-        self.expect(train_after(layers), "loss-keeps-graph", 230, 250, "train.py:40")
-        self.expect(train_after(one), "kept-for-later", 230, 250, "train.py:50")
+        self.expect(train_after(layers), "loss-keeps-graph", 225, 250, "train.py:40")
+        self.expect(train_after(one), "kept-for-later", 225, 250, "train.py:50")
         for evaluation in (layers, one):
             self.assertFalse({"loss-keeps-graph", "kept-for-later"} & set(diagnosed(train_after(evaluation, until=2))))
 
