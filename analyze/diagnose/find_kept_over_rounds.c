@@ -44,7 +44,7 @@ struct gm_habit {
     uint32_t round, first, successor; /* while they are walked backwards: the first of the round, of the next one, */
     uint32_t second;                  /* and of the one after that */
     uint32_t left, left_round;        /* rounds of which something is there to the end */
-    uint64_t size;                    /* of each; GM_ABSENT: they differ, or not all are */
+    uint64_t now, size;               /* bytes of that: of the round so far; of each round. GM_ABSENT: they differ */
 };
 
 static bool is_made(const struct gm_lives *l, size_t a)
@@ -81,17 +81,24 @@ static bool is_stale(const struct gm_history *h, size_t a, const struct gm_habit
            (rounds == 1 || (rounds == 2 && h->freed[a] < habit->second && habit->second != GM_NEVER));
 }
 
-/* Of a few rounds, each of which trains, a leak is what all leave alike, to the end; not the numbers for each row that
- * a layer makes beside it. */
+static void end_left(struct gm_habit *habit)
+{
+    if (habit->left > 0)
+        habit->size = habit->left == 1 || habit->size == habit->now ? habit->now : GM_ABSENT;
+    habit->now = 0;
+}
+
+/* Of a few rounds, each of which trains, a leak is what all leave alike, to the end. */
 static void note_left(const struct gm_lives *l, size_t a, uint32_t round, struct gm_habit *habit)
 {
-    if (gm_requested(l->h, a) < l->at_peak / 1000 && !gm_lives_is_left(l, a))
+    if (!gm_lives_is_left(l, a))
         return;
-    const bool is_alike =
-        gm_lives_is_left(l, a) && (habit->left == 0 ? habit->size == 0 : habit->size == gm_requested(l->h, a));
-    habit->size = is_alike ? gm_requested(l->h, a) : GM_ABSENT;
-    habit->left += habit->left_round != round;
-    habit->left_round = round;
+    if (habit->left == 0 || habit->left_round != round) {
+        end_left(habit);
+        habit->left++;
+        habit->left_round = round;
+    }
+    habit->now += gm_requested(l->h, a);
 }
 
 static bool do_all_train(const struct gm_lives *l)
@@ -141,9 +148,11 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
         }
     }
     if (kinds != NULL && l->rounds.n >= LEAST_ROUNDS && do_all_train(l))
-        for (size_t s = 0; s < l->snapshot->stacks.count; s++)
+        for (size_t s = 0; s < l->snapshot->stacks.count; s++) {
+            end_left(&habits[s]);
             if (habits[s].size != GM_ABSENT && habits[s].left >= l->rounds.n && habits[s].piled < LEAST_ROUNDS)
                 habits[s].piled = LEAST_ROUNDS;
+        }
     return kinds;
 }
 

@@ -404,6 +404,18 @@ class Mistakes(unittest.TestCase):
         for evaluation in (layers, one):
             self.assertFalse({"loss-keeps-graph", "kept-for-later"} & set(diagnosed(train_after(evaluation, until=2))))
 
+    def test_leak_of_three_steps_beside_what_its_line_is_done_with(self):
+        """As images that are cast and masks, which are left. They need not be of one size, but all rounds leave as much."""
+        def trained(sizes):
+            stack = [("<module>", "train.py", 19)]
+
+            def step(t, r):
+                t.free(*[t.alloc(32, STEP) for _ in range(4)])
+            return train(4, lambda t, r: [t.alloc(24, stack)] + ([t.alloc(size, stack) for size in sizes[r]] and []), after=step)
+        self.expect(trained([[60]] * 4), "tensors-in-a-list", 170, 190, "train.py:19")
+        self.expect(trained([[40, 20]] * 4), "tensors-in-a-list", 150, 190, "train.py:19")
+        self.expect_none(trained([[40, 20]] * 3 + [[40]]), "tensors-in-a-list")
+
     def test_functions_in_place_of_modules(self):
         """What they keep for a backward pass, which frees it or not; and what none of them uses."""
         def weights(t):
