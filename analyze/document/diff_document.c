@@ -57,6 +57,13 @@ static void say_failures(struct gm_doc *d, const struct gm_comparison *c)
             gm_doc_say(d, GM_SAY_WARNING, GM_MD, NULL, "Damaged, only a part of it was read: " GM_QUOTED, c->labels[i]);
 }
 
+static void say_doubts(struct gm_doc *d, const struct gm_comparison *c)
+{
+    for (size_t i = 0; i < c->run_count && i < FAILURES; i++)
+        if (c->runs[i]->doubt_count > 0)
+            gm_doc_say(d, GM_SAY_MARK, GM_READ, "DOUBTFUL", "%s: %s", gm_diff_run_name(d, i), c->runs[i]->doubts[0]);
+}
+
 /* ---- the first lines --------------------------------------------------------------------------------------------- */
 
 static void say_gate(struct gm_doc *d, const struct gm_comparison *c)
@@ -90,6 +97,7 @@ static void say_head(struct gm_doc *d, const struct gm_comparison *c, bool is_co
                c->pair_count > 1 && !is_comment ? GM_MD | GM_JSON : GM_ALL, "headline", "%s.",
                gm_diff_verdict(d, c, &c->pairs[0]));
     say_failures(d, c);
+    say_doubts(d, c);
     if (is_comment)
         gm_doc_say(d, GM_SAY, GM_MD, NULL, "Base " GM_QUOTED ", new " GM_QUOTED "%s.", c->labels[0], c->labels[1],
                    c->run_count > 2 ? gm_doc_printf(d, ", and %zu more", c->run_count - 2) : "");
@@ -348,6 +356,13 @@ void gm_diff_summary(struct gm_text *out, const struct gm_comparison *c, const c
 {
     add_label(out, "Base");
     gm_columns_wrap(out, c->labels[0], LABEL);
+    for (size_t i = 0; i < c->run_count && i < FAILURES; i++)
+        if (c->runs[i]->doubt_count > 0) {
+            GM_FREED struct gm_text line = {0};
+            gm_text_printf(&line, "%s: %s", c->labels[i], c->runs[i]->doubts[0]);
+            add_label(out, "DOUBTFUL");
+            gm_columns_wrap(out, line.data == NULL ? "" : line.data, LABEL);
+        }
     for (size_t i = 0; i < c->pair_count; i++)
         add_pair(out, c, &c->pairs[i]);
     for (size_t i = 0; i < c->series_count; i++)

@@ -64,6 +64,7 @@ static void add_run(const struct gm_cell_of *cell)
     gm_json_string(&d->json, "name", c->labels[at - c->runs]);
     gm_json_null(&d->json, "error");
     GM_FIELDS(d, columns, run, NULL);
+    GM_LIST(d, "doubts", GM_TEXT, run->doubts, run->doubt_count);
     gm_json_peaks(d, "peaks", run->has_trace ? run->peaks : NULL);
     gm_doc_nested(d, "devices", add_device, GM_NESTED_ROWS(run->devices, run->device_count), run);
     gm_json_slices(d, "categories", run->categories.v, run->categories.n, run->totals.allocated);

@@ -106,6 +106,8 @@ struct gm_summary {
     size_t fact_count;
     const char *const *warnings;
     size_t warning_count;
+    const char *const *doubts; /* as of struct gm_diagnosis */
+    size_t doubt_count;
 };
 
 void gm_summary_free(struct gm_summary *summary);

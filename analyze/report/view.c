@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/view.h"
 
+#include "analyze/base/size.h"
+#include "analyze/report/numbers.h"
+
+#include <inttypes.h>
 #include <string.h>
 
 bool gm_view_of(struct gm_view *view, const struct gm_report *report, size_t i)
@@ -102,4 +106,61 @@ const char *gm_view_reason(const struct gm_view *view)
 {
     const char *reason = view->timeline->reconciliation.reason;
     return reason != NULL ? reason : "the trace was not reconstructed";
+}
+
+/* ---- how far the figures can be believed ------------------------------------------------------------------------ */
+
+enum { MATTERS = 100 /* a contradiction of less than a hundredth of the peak is for the books only */ };
+
+static uint64_t magnitude(int64_t v)
+{
+    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
+/* By how much more was live at the peak than reserved then; 0: no more, or not known. */
+static uint64_t excess(const struct gm_view *v)
+{
+    struct gm_levels l = v->is_reconstructed ? v->timeline->peak_active.levels : gm_view_peak(v).levels;
+    uint64_t more = gm_less(v->is_reconstructed ? l.active : l.requested, l.reserved);
+    bool has_segments = v->is_reconstructed || l.reserved > 0;
+    return more == GM_REPORT_NONE || !has_segments ? 0 : more;
+}
+
+static void add_residual(struct gm_text *out, const char *kind, int64_t residual)
+{
+    char s[GM_NUMBER_TEXT];
+    if (residual != 0)
+        gm_text_printf(out, "; at its end %s %s bytes are %s than in the snapshot",
+                       gm_bytes_format(s, magnitude(residual)), kind, residual > 0 ? "more" : "less");
+}
+
+bool gm_view_doubt(struct gm_text *out, const struct gm_view *v, bool with_device)
+{
+    const struct gm_reconciliation *b = &v->timeline->reconciliation;
+    const struct gm_trace_counts *t = &v->device->trace;
+    char s[GM_NUMBER_TEXT];
+    uint64_t least = v->peak->requested / MATTERS, more = excess(v);
+    uint64_t worst = v->is_reconstructed ? magnitude(b->worst_residual) : 0;
+    int64_t active = v->is_reconstructed ? b->residual_active : 0;
+    int64_t reserved = v->is_reconstructed ? b->residual_reserved : 0;
+    if (more <= least && worst <= least && magnitude(active) <= least && magnitude(reserved) <= least)
+        return false;
+    gm_text_add(out, "The trace");
+    if (with_device)
+        gm_text_printf(out, " of device %" PRId64, v->device->device);
+    gm_text_add(out, " contradicts the snapshot or itself");
+    if (more > 0)
+        gm_text_printf(out, "; at its peak %s more is %s than reserved", gm_bytes_format(s, more),
+                       v->is_reconstructed ? "active" : "requested");
+    add_residual(out, "active", active);
+    add_residual(out, "reserved", reserved);
+    if (worst > 0)
+        gm_text_printf(out, "; blocks overlap by up to %s", gm_bytes_format(s, worst));
+    gm_text_add(out, ". ");
+    if (t->allocs == 0 && t->frees > 0)
+        gm_text_add(out, "It has no allocations, only frees: were they left out when it was recorded? ");
+    else if (t->allocs > 0 && t->frees == 0)
+        gm_text_add(out, "It has allocations, but no completed frees: were they left out when it was recorded? ");
+    gm_text_add(out, "What is told of its peaks may be wrong by as much.");
+    return true;
 }

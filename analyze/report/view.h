@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "analyze/base/text.h"
 #include "analyze/report/report.h"
 
 #include <stdbool.h>
@@ -41,5 +42,8 @@ uint64_t gm_view_peak_reserved(const struct gm_view *view);
 const struct gm_step_row *gm_view_step(const struct gm_view *view, uint64_t event);
 /* The phase that an event is in; GM_PHASE_OTHER if that is not known. */
 enum gm_phase gm_view_phase(const struct gm_view *view, uint64_t event);
+/* Why the trace of the device cannot be trusted, as one or two sentences. false, and nothing appended: there is no
+ * reason to tell above the peak. */
+bool gm_view_doubt(struct gm_text *out, const struct gm_view *view, bool with_device);
 /* Why block bytes are not known. */
 const char *gm_view_reason(const struct gm_view *view);

@@ -148,6 +148,19 @@ class Files(Diff):
         self.assertEqual(found["settings"], [{"group": "setting", "key": "PYTORCH_CUDA_ALLOC_CONF", "base": "",
                                               "new": "max_split_size_mb:200"}])
 
+    def test_doubtful(self):
+        """A run whose trace contradicts its snapshot is marked wherever its figures stand."""
+        base, new = self.pair()
+        self.assertNotIn(b"DOUBTFUL", self.diff("--no-charts", base, new).stdout)
+        snapshot = made(60)
+        snapshot["device_traces"][0] += [{"action": "alloc", "addr": 1 << 40, "size": 64 * MIB, "stream": 0, "frames": []}]
+        write(new, snapshot)
+        told = self.diff("--no-charts", base, new).stdout.decode()
+        self.assertEqual(told.count("DOUBTFUL"), 1)
+        self.assertRegex(told, r"DOUBTFUL new: The trace\s+contradicts")
+        for name in TEXTS - PAGE:
+            self.assertIn("contradicts the snapshot" if name == "diff.json" else "DOUBTFUL", self.file(name))
+
     def test_swapped(self):
         base, new = self.pair()
         one, two = self.numbers(base, new), self.numbers(new, base)
