@@ -163,14 +163,20 @@ static void find_large_blocks(struct gm_case *c, const struct gm_rule *rule)
     else
         gm_text_printf(&t, "%" PRIu64 " cached blocks of over 100 MiB hold %s, the largest %s. They serve", blocks, a,
                        gm_size_format(b, f->largest_inactive));
-    gm_text_printf(&t,
-                   " again when a request of about %s size comes on the same stream; if none does, "
-                   "torch.cuda.empty_cache() after the peak gives back what lies in no segment with a live block (it "
-                   "would return %s now).",
-                   blocks == 1 ? "its" : "their", gm_size_format(b, f->empty_cache));
+    gm_text_printf(&t, " again when a request of about %s size comes on the same stream",
+                   blocks == 1 ? "its" : "their");
+    const bool is_told = cache_is_large(&c->report->totals); /* what goes back, and that it is much */
+    if (is_told)
+        gm_text_add(&t, ".");
+    else
+        gm_text_printf(
+            &t,
+            "; if none does, torch.cuda.empty_cache() after the peak gives back what lies in no segment with "
+            "a live block (it would return %s now).",
+            gm_size_format(b, f->empty_cache));
     gm_case_put_wreckage(c, &t);
     struct gm_finding *added = add_of_end(c, rule, f->unused_over_100mib.bytes, &t, true);
-    if (!cache_is_large(&c->report->totals) && !is_poor(&c->report->totals)) /* all of what is cached is no warning */
+    if (is_told || !is_poor(&c->report->totals)) /* all of what is cached is no warning, or has one */
         added->severity = GM_INFO;
 }
 
@@ -254,8 +260,8 @@ static const struct gm_rule rules[] = {
     {.id = "large-unused-blocks",
      .title = "Large blocks are unused",
      .find = find_large_blocks,
-     .severity = "info where a trace was looked at, after an error, or where all that is cached is no warning; else "
-                 "warning",
+     .severity = "info where a trace was looked at, after an error, or where `large-cache` tells of all that is cached "
+                 "or that is no warning; else warning",
      .when = "any inactive block of over 100 MiB",
      .what_to_do = "Look for the step that needed such a block once; `torch.cuda.empty_cache()` after it"},
     {.id = "allocator-efficiency",

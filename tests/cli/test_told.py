@@ -235,12 +235,14 @@ class Told(Case):
         self.assertNotIn("in use;", found["large-cache"]["detail"])
 
     def test_part_is_no_more_severe_than_the_whole(self):
-        """A cached block of 300 MiB is a warning where all that is cached is one: beside 600 MiB, not beside 6,000."""
-        for live, severity in ((600, "warning"), (6000, "info")):
-            snapshot = without_trace(run_of([(300, OTHER, True), (live, STEP, False)]))
-            found = self.findings(snapshot)
+        """A cached block is a warning where all that is cached is one that does not say so itself: 600 MiB beside 6,000,
+        not 300; beside 600 large-cache says what empty_cache() returns."""
+        for size, live, severities in ((300, 600, ("info", "warning")), (300, 6000, ("info", "info")),
+                                       (600, 6000, ("warning", "warning"))):
+            found = self.findings(without_trace(run_of([(size, OTHER, True), (live, STEP, False)])))
             whole = found.get("large-cache", found.get("allocator-efficiency"))
-            self.assertEqual((found["large-unused-blocks"]["severity"], whole["severity"]), (severity, severity))
+            self.assertEqual((found["large-unused-blocks"]["severity"], whole["severity"]), severities)
+            self.assertEqual("empty_cache()" in found["large-unused-blocks"]["detail"], "large-cache" not in found)
 
     def test_uneven_devices(self):
         heavy = [(3000, STEP, False), (3000, OTHER, False)]
