@@ -213,6 +213,11 @@ void gm_doc_title(struct gm_doc *doc, const char *title, const char *name);
 void gm_doc_open(struct gm_doc *doc, const char *key, const char *title);
 void gm_doc_fold(struct gm_doc *doc, const char *key, const char *title);
 void gm_doc_close(struct gm_doc *doc);
+/* Whether the section that is open is folded itself. */
+static inline bool gm_doc_is_folded(const struct gm_doc *doc)
+{
+    return doc->depth > 0 && doc->sections[doc->depth - 1].is_folded;
+}
 
 /* A sentence. key: a string in JSON (NULL: not in JSON), or a name for people. `forms` are the forms that are told; a
  * key counts where GM_JSON is among them. */

@@ -303,17 +303,21 @@ void gm_section_peak_sites(struct gm_doc *d, const struct gm_view *v)
     }
     gm_doc_tell(d, "Without: how high the peak would be, wherever it would be then, if nothing of that row were ever "
                    "allocated.");
-    say_groups(d, &sites);
-    if (p->groups != NULL)
-        say_groups(d, &groups);
-    gm_doc_fold(d, NULL, "Call sites at the peak, with stacks");
+    const bool is_folded = gm_doc_is_folded(d); /* the brief ones would stand right above these */
+    if (!is_folded) {
+        say_groups(d, &sites);
+        if (p->groups != NULL)
+            say_groups(d, &groups);
+        gm_doc_fold(d, NULL, "Call sites at the peak, with stacks");
+    }
     gm_doc_tell(d, "Requested bytes live at the peak of %s bytes.", gm_doc_count(d, whole));
     sites.most = groups.most = SITES;
     sites.is_brief = groups.is_brief = false;
     say_groups(d, &sites);
-    if (p->group_count > BRIEF + 1)
+    if (p->group_count > (is_folded ? 0 : BRIEF + 1))
         say_groups(d, &groups);
-    gm_doc_close(d);
+    if (!is_folded)
+        gm_doc_close(d);
 }
 
 /* ---- other peaks, and what would lower this one ------------------------------------------------------------------ */

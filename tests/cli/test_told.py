@@ -3,6 +3,7 @@
 """What an engineer is told first, in cases made by hand: the summary's width, findings of the whole, and that nothing is
 said of a peak or a history that the file does not have."""
 import os
+import re
 import unicodedata
 
 from harness import MIB, Allocator, Case, Clock, Recorded, Run, frame, main, write
@@ -243,6 +244,14 @@ class Told(Case):
             whole = found.get("large-cache", found.get("allocator-efficiency"))
             self.assertEqual((found["large-unused-blocks"]["severity"], whole["severity"]), severities)
             self.assertEqual("empty_cache()" in found["large-unused-blocks"]["detail"], "large-cache" not in found)
+
+    def test_sites_of_another_device_are_told_once(self):
+        """In the appendix the table in full needs no brief one right above it."""
+        sizes = [(size, frames, False) for size in (100, 200) for frames in (STEP, OTHER)]
+        self.run_it("--no-charts", write(self.at("s.pickle"), run_of(sizes, sizes + sizes)))
+        with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
+            sections = re.findall(r"(?m)^CALL SITES AT THE PEAK.*\n-+\n((?:(?!^-+$).*\n)*)", file.read())
+        self.assertEqual([section.count("Mostly") for section in sections], [1, 1])
 
     def test_uneven_devices(self):
         heavy = [(3000, STEP, False), (3000, OTHER, False)]
