@@ -413,7 +413,7 @@ class Mistakes(unittest.TestCase):
                 t.free(*[t.alloc(32, STEP) for _ in range(4)])
             return train(4, lambda t, r: [t.alloc(24, stack)] + ([t.alloc(size, stack) for size in sizes[r]] and []), after=step)
         self.expect(trained([[60]] * 4), "tensors-in-a-list", 170, 190, "train.py:19")
-        self.expect(trained([[40, 20]] * 4), "tensors-in-a-list", 150, 190, "train.py:19")
+        self.expect(trained([[40, 20]] * 4), "tensors-in-a-list", 150, 240, "train.py:19")
         self.expect_none(trained([[40, 20]] * 3 + [[40]]), "tensors-in-a-list")
 
     def test_functions_in_place_of_modules(self):
