@@ -792,18 +792,18 @@ static const struct gm_rule rules[] = {
                 "+ with torch.inference_mode():\n"
                 "+     out = model(x)",
      .means = "A forward pass whose result is only looked at keeps all that a backward pass would need.",
-     .when =
-         "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
-         "each are freed at once, not by one layer after the other; not lists of the sizes of weights, nor what no "
-         "module made, where there are some, nor what two lines made for many later passes to read, nor while an "
-         "eighth of the layers with a weight give up what they read (until it goes; not counted where none of 8 "
-         "layers or "
-         "more of its own pass does, and it has as many tensors, a quarter of that pass), nor, without modules or "
-         "training, less than half of what is made in between; in training most of what "
-         "that forward pass kept, and the next backward pass, if one came, freed others; with what the same "
-         "lines made and nobody frees, before the last backward pass, if there is one; or at least 3 forward "
-         "passes of a run that trains are there at the peak, as where they wait for one backward pass, and none ever "
-         "uses them",
+     .when = "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
+             "each are freed at once, not by one layer after the other; not lists of the sizes of weights, nor what no "
+             "module made, where there are some, nor what two lines made for many later passes to read, nor while an "
+             "eighth of the layers with a weight give up what they read (until it goes; not counted where none of 8 "
+             "layers or "
+             "more of its own pass does, and it has as many tensors, a quarter of that pass), nor, without modules or "
+             "training, less than half of what is made in between; in training most of what "
+             "that forward pass kept, and the next backward pass, if one came, freed others; with what the same "
+             "lines made and nobody frees, before the last backward pass, if there is one; or, of calls of a "
+             "model of whose making no backward pass gives up anything, at least 12 tensors of 2 or more, in at most 2 "
+             "rounds, "
+             "are there at the peak, if each keeps a third or more of what it makes, of several lines",
      .what_to_do = "`with torch.inference_mode():`"},
     {.id = "forward-only",
      .title = "Activations are kept, and the trace ends before a backward pass",

@@ -243,35 +243,6 @@ static struct passes several_passes(const struct gm_case *c)
     return passes;
 }
 
-static bool may_be_unused(const struct gm_lives *l, size_t a)
-{
-    return is_kept_by_pass(l, a) && !gm_lives_goes_in_backward(l, a) && !gm_lives_is_cut_off(l, a);
-}
-
-void gm_unused_passes(struct gm_case *c, struct gm_set *set)
-{
-    const struct gm_lives *l = c->lives;
-    bool is_used = false;
-    size_t n = 0;
-    *set = (struct gm_set){.v = NULL};
-    if (l->has_oom || !gm_case_may_accuse(c, may_be_unused))
-        return;
-    *set = several_passes(c).set;
-    for (size_t i = 0, next; i < set->n; i = next) {
-        bool is_walked = false; /* by a backward pass: a variable may hold what that has used, too */
-        for (next = i; next < set->n && set->v[next].gone == set->v[i].gone; next++)
-            is_walked |= gm_lives_goes_in_backward(l, set->v[next].allocation);
-        for (size_t k = i; k < next; k++) {
-            const uint32_t a = set->v[k].allocation;
-            is_used |= !may_be_unused(l, a) && gm_lives_at_peak(l, a);
-            set->v[n] = set->v[k];
-            set->v[n].gone = gm_lives_after_others(l, a, 2);
-            n += may_be_unused(l, a) && !is_walked;
-        }
-    }
-    set->n = is_used ? 0 : n;
-}
-
 /* Whether a backward pass uses most of what passes keep at the peak: else a list has what their layers made. */
 static bool do_wait(const struct gm_lives *l, const struct gm_set *set)
 {
@@ -326,25 +297,52 @@ static bool may_be_held(const struct gm_lives *l, size_t a)
            !is_used_up(l, l->h->freed[a]);
 }
 
-static bool is_there_later(const struct gm_lives *l, size_t a, uint32_t from)
+/* The event at which so many large ones have been made since the end of a call; GM_NEVER: there are fewer. */
+static uint32_t later_than(const struct gm_lives *l, uint32_t end)
 {
-    uint32_t n = 0;
-    for (uint32_t e = from; e < l->h->count && e < l->h->freed[a] && n < LATER; e++) {
-        const uint32_t other = gm_made_by(l->h, e);
-        n += other != GM_NEVER && gm_requested(l->h, other) >= l->at_peak / 1000;
+    uint32_t n = 0, e = gm_next_made(l->h, end);
+    for (; e < l->h->count; e = gm_next_made(l->h, e + 1)) {
+        n += gm_requested(l->h, gm_made_by(l->h, e)) >= l->at_peak / 1000;
+        if (n == LATER)
+            return e;
     }
-    return n == LATER;
+    return GM_NEVER;
 }
 
-/* Of a call of a model, which makes [from, to): what is held of lines that make several such. A graph holds most, and a
+/* A call of a model, which makes [from, to). */
+struct call {
+    uint32_t from, to, later; /* later_than(l, to); 0 before the first */
+};
+
+static bool next_call(const struct gm_lives *l, struct call *call)
+{
+    uint64_t key = 0;
+    bool has_large = call->later == 0; /* since the last one; else what is later is the same */
+    for (uint32_t e = gm_next_made(l->h, call->to); e < l->h->count || key != 0; e = gm_next_made(l->h, e + 1)) {
+        const bool is_backward = e < l->h->count && gm_lives_is_of_backward(l, gm_made_by(l->h, e));
+        const uint64_t now =
+            is_backward || e >= l->h->count ? 0 : gm_lives_module_call(l, gm_lives_stack(l, gm_made_by(l->h, e)), 1);
+        call->to = e;
+        if (key != 0 && now != key) {
+            call->later = has_large ? later_than(l, e) : call->later;
+            return true;
+        }
+        has_large |= e < l->h->count && gm_requested(l->h, gm_made_by(l->h, e)) >= l->at_peak / 1000;
+        call->from = key == 0 ? e : call->from;
+        key = now;
+    }
+    return false;
+}
+
+/* Of a call of a model: what is held of lines that make several such. A graph holds most, and a
  * backward pass gives up what is made beside. `of_stack` is all 0 before and after. */
-static void add_layers(struct gm_set *set, const struct gm_lives *l, uint32_t from, uint32_t to, uint32_t *of_stack)
+static void add_layers(struct gm_set *set, const struct gm_lives *l, const struct call *call, uint32_t *of_stack)
 {
     uint32_t held = 0, passing = 0, used = 0;
     for (int pass = 0; pass < 3; pass++)
-        for (uint32_t e = gm_next_made(l->h, from); e < to; e = gm_next_made(l->h, e + 1)) {
+        for (uint32_t e = gm_next_made(l->h, call->from); e < call->to; e = gm_next_made(l->h, e + 1)) {
             const uint32_t a = gm_made_by(l->h, e);
-            const bool is_held = may_be_held(l, a) && is_there_later(l, a, to);
+            const bool is_held = may_be_held(l, a) && l->h->freed[a] > call->later;
             uint32_t *n = &of_stack[gm_lives_stack(l, a)];
             *n = pass == 2 ? 0 : *n + (pass == 0 && is_held);
             held += pass == 0 && is_held;
@@ -358,22 +356,91 @@ static void add_layers(struct gm_set *set, const struct gm_lives *l, uint32_t fr
 void gm_kept_layers(struct gm_case *c, struct gm_set *set)
 {
     const struct gm_lives *l = c->lives;
+    struct call call = {.to = 0};
     if (!gm_case_may_accuse(c, may_be_held))
         return;
     GM_FREED uint32_t *of_stack = gm_lives_of_stacks(l, sizeof *of_stack);
-    uint64_t key = 0; /* of the call that is open; 0: none is */
-    uint32_t from = 0;
-    for (uint32_t e = gm_next_made(l->h, 0); of_stack != NULL && e <= l->h->count; e = gm_next_made(l->h, e + 1)) {
-        const uint32_t a = e < l->h->count ? gm_made_by(l->h, e) : GM_NEVER;
-        const bool is_over = a == GM_NEVER || gm_lives_is_of_backward(l, a);
-        const uint64_t now = is_over ? 0 : gm_lives_module_call(l, gm_lives_stack(l, a), 1);
-        if (now != key && key != 0)
-            add_layers(set, l, from, e, of_stack);
-        from = now != key ? e : from;
-        key = now;
-        if (a == GM_NEVER)
-            break;
+    while (of_stack != NULL && next_call(l, &call))
+        add_layers(set, l, &call, of_stack);
+}
+
+/* ---- graphs that no backward pass uses --------------------------------------------------------------------------- */
+
+enum {
+    LEAST_UNUSED = 12, /* tensors at the peak, */
+    LEAST_CALLS = 2,   /* of so many calls */
+    MOST_ROUNDS = 2    /* in so many rounds: else they pile up */
+};
+
+static bool may_be_unused(const struct gm_lives *l, size_t a)
+{
+    return is_kept_by_pass(l, a) && !gm_lives_goes_in_backward(l, a) && !gm_lives_is_cut_off(l, a);
+}
+
+/* Whether no other call comes before the next backward pass, which has begun with its output then. */
+static bool is_before_backward(const struct gm_lives *l, const struct call *call)
+{
+    for (uint32_t e = gm_next_made(l->h, call->to); e < l->h->count; e = gm_next_made(l->h, e + 1)) {
+        const uint32_t a = gm_made_by(l->h, e);
+        if (gm_lives_is_of_backward(l, a) || gm_lives_module_call(l, gm_lives_stack(l, a), 1) != 0)
+            return gm_lives_is_of_backward(l, a);
     }
+    return false;
+}
+
+/* What a call of a model made and a graph keeps long after it: a third of it, of several lines.
+ * Returns how many are there at the peak. */
+static size_t add_unused(struct gm_set *set, const struct gm_lives *l, const struct call *call)
+{
+    const size_t before = set->n;
+    size_t kept = 0, passing = 0, at_peak = 0;
+    uint32_t stack = GM_NEVER; /* of the first */
+    bool are_several = false;
+    for (uint32_t e = gm_next_made(l->h, call->from); e < call->to; e = gm_next_made(l->h, e + 1)) {
+        const uint32_t a = gm_made_by(l->h, e);
+        const bool is_large = gm_requested(l->h, a) >= l->at_peak / INPUT_PART;
+        const bool is_kept = may_be_unused(l, a) && (gm_lives_is_left(l, a) || l->h->freed[a] > call->later);
+        kept += is_large && is_kept;
+        passing += is_large && !is_kept && gm_is_of_round(l, a) && l->h->freed[a] > e + 1 + GM_WORKSPACE_EVENTS;
+        at_peak += is_large && is_kept && gm_lives_at_peak(l, a);
+        if (!is_kept)
+            continue;
+        stack = stack == GM_NEVER ? gm_lives_stack(l, a) : stack;
+        are_several |= gm_lives_stack(l, a) != stack;
+        gm_set_end(set, a, gm_lives_after_others(l, a, 2));
+    }
+    set->n = !are_several || kept < LEAST_OF_PASS || 2 * kept < passing ? before : set->n;
+    return set->n > before ? at_peak : 0;
+}
+
+void gm_unused_passes(struct gm_case *c, struct gm_set *set)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set unfreed = {.v = NULL};
+    struct call call = {.to = 0};
+    size_t at_peak = 0, calls = 0, rounds = 0;
+    uint32_t round = GM_NEVER;
+    *set = (struct gm_set){.v = NULL};
+    if (!l->has_backward || l->has_oom || !gm_case_may_accuse(c, may_be_unused))
+        return;
+    GM_FREED bool *are = gm_calls_without_graph(l);
+    while (are != NULL && next_call(l, &call)) {
+        const uint32_t a = gm_made_by(l->h, call.from), now = gm_lives_round_of(l, a);
+        const bool may_be = are[gm_lives_stack(l, a)] && !is_before_backward(l, &call);
+        const size_t n = may_be ? add_unused(set, l, &call) : 0;
+        if (n == 0)
+            continue;
+        at_peak += n;
+        calls++;
+        rounds += now != round;
+        round = now;
+    }
+    const bool are_enough = at_peak >= LEAST_UNUSED && calls >= LEAST_CALLS && rounds <= MOST_ROUNDS;
+    if (are_enough)
+        collect_unfreed(c, &unfreed);
+    if (!are_enough || unfreed.n > 0)
+        set->n = 0;
+    gm_case_free_set(c, &unfreed);
 }
 
 /* ---- lists of one round ------------------------------------------------------------------------------------------ */

@@ -29,7 +29,7 @@ uint32_t gm_go_with_backward(struct gm_case *c, struct gm_set *set);
 
 /* Losses of several batches are added up before one backward pass: a choice, as they may hang together. */
 void gm_find_sum(struct gm_case *c, const struct gm_rule *rule);
-/* The same, if no backward pass ever uses what those keep that are there at the peak. */
+/* Graphs of calls of a model of which no backward pass ever uses any: of a few that are there at the peak. */
 void gm_unused_passes(struct gm_case *c, struct gm_set *set);
 /* find_inference.c: those, and graphs that no backward pass uses and that go at once. */
 void gm_unused_graphs(struct gm_case *c, struct gm_set *set);

@@ -3028,6 +3028,19 @@ class Mistakes(unittest.TestCase):
         self.expect(rollouts(True), "loss-keeps-graph", 400, 560, "train.py:31")
         self.expect_none(rollouts(True), "no-inference-mode")
 
+    def test_graphs_of_an_evaluation_while_training_goes_on(self):
+        """A loss of two batches is added up, and a variable has the sum to the end: what a round leaves is no pile."""
+        layers = [[("forward", "net.py", 10 + n)] + FORWARD[1:2] + [("<module>", "train.py", 40)] for n in range(6)]
+
+        def trained(is_graph):
+            def evaluate(t, r):
+                for _ in range(2 if r == 1 else 0):
+                    made = [t.alloc(24, stack) for stack in layers]
+                    t.free(t.alloc(4 / MIB, [("<module>", "train.py", 41)]), *([] if is_graph else made))
+            return train(4, after=evaluate)
+        self.expect(trained(True), "no-inference-mode", 260, 330, "net.py:10, from train.py:40")
+        self.expect_none(trained(False), "no-inference-mode")
+
     def test_graphs_of_tasks_that_wait_for_one_backward_pass(self):
         """Each task has gradients of its own on the way, and a module is the whole step; what waits is no list. Where the gradients use the same graph, it waits for nothing."""
         meta = [("_call_impl", TORCH + "nn/modules/module.py", 1), ("<module>", "train.py", 20)]
