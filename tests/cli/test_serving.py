@@ -67,6 +67,20 @@ class Serving(Case):
         for key in ("growth_bytes_per_step", "bytes_per_token", "capacity_bytes", "room_bytes", "more_tokens"):
             self.assertIsNone(ledger[key], key)
 
+    def test_cut_off_on_another_device(self):
+        """What passes of the first round read may be keys and values; not where the program ran out of memory in it, on
+        whatever device."""
+        server = Server()
+        server.forward(1024)
+        for _ in range(8):
+            server.alloc(16 * MIB, ("tables", "serve.py", 9))
+        for n in range(40):
+            server.forward(1024 + n)
+        snapshot = server.snapshot()
+        self.assertIsNotNone(self.ledger(snapshot))
+        snapshot["device_traces"].append([{"action": "oom", "addr": 0, "size": MIB, "stream": 0, "frames": []}])
+        self.assertIsNone(self.ledger(snapshot))
+
     def test_next_to_no_cache(self):
         server = Server()
         server.alloc(MIB, ("allocate_kv_cache", "kv_cache.py", 12))

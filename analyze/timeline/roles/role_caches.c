@@ -426,12 +426,20 @@ static bool claim_served(struct gm_role_work *w)
     return ok;
 }
 
+/* Whether the program ran out of memory in its first round, on whatever device: all of them stop there. */
+static bool is_cut(const struct gm_role_work *w)
+{
+    uint64_t ooms = 0;
+    for (size_t d = 0; d < w->pass->report->device_count; d++)
+        ooms = gm_sat_add(ooms, w->pass->report->devices[d].trace.ooms);
+    return is_of_first_round(w) && ooms > 0;
+}
+
 bool gm_role_caches(struct gm_role_work *w)
 {
     if (w->world != GM_WORLD_INFERENCE)
         return true;
-    const bool was_cut = is_of_first_round(w) && w->pass->report->devices[w->pass->index].trace.ooms > 0;
-    if (!claim_series(w) || !claim_firsts(w) || !claim_early(w) || (!was_cut && !claim_served(w)))
+    if (!claim_series(w) || !claim_firsts(w) || !claim_early(w) || (!is_cut(w) && !claim_served(w)))
         return false;
     claim_pool(w);
     return true;
