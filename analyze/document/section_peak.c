@@ -6,6 +6,7 @@
 #include "analyze/document/sections.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { BRIEF = 6 /* rows of what is read first */, DEVICES = 8 };
 enum { LIFETIMES = 20, SITES = 20, STACKS = 5, FRAMES = 3 };
@@ -251,7 +252,12 @@ static void say_groups(struct gm_doc *d, const struct groups *g)
     feet[1].bytes = gm_less(g->whole, sum);
     const bool has_rest = g->count > 0 && (g->total > shown || feet[0].bytes > 0);
     const bool is_lacking = g->count > 0 && feet[1].bytes != GM_REPORT_NONE && feet[1].bytes != 0;
-    GM_TABLE(d, group_columns, g->rows, shown, .title = g->by == NULL ? NULL : gm_doc_printf(d, "By %s", g->by),
+    enum { COLUMNS = sizeof group_columns / sizeof *group_columns };
+    struct gm_column columns[COLUMNS];
+    memcpy(columns, group_columns, sizeof columns);
+    for (size_t i = 0; g->by != NULL && strcmp(g->by, "file") == 0 && i < COLUMNS; i++)
+        columns[i].unit = columns[i].unit == GM_SITE ? GM_PATH : columns[i].unit; /* its end says most */
+    GM_TABLE(d, columns, g->rows, shown, .title = g->by == NULL ? NULL : gm_doc_printf(d, "By %s", g->by),
              .in = GM_READ, GM_FEET_OF(feet, has_rest, is_lacking), .of = g);
 }
 

@@ -253,6 +253,15 @@ class Told(Case):
             sections = re.findall(r"(?m)^CALL SITES AT THE PEAK.*\n-+\n((?:(?!^-+$).*\n)*)", file.read())
         self.assertEqual([section.count("Mostly") for section in sections], [1, 1])
 
+    def test_files_are_told_by_their_ends(self):
+        """Of files in one long folder the beginnings were all that --group file showed."""
+        folder = "/home/somebody/a_folder_of_many_letters/and_another/"
+        sizes = [(size, [frame("step", folder + name, 3)], False) for size, name in ((100, "one.py"), (200, "two.py"))]
+        self.run_it("--no-charts", "--group", "file", write(self.at("s.pickle"), run_of(sizes)))
+        with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
+            table = file.read().split("By file\n")[1]
+        self.assertRegex(table, r"/two\.py\n.*/one\.py\n")
+
     def test_uneven_devices(self):
         heavy = [(3000, STEP, False), (3000, OTHER, False)]
         found = self.findings(run_of([(1000, STEP, False)], heavy))["uneven-devices"]
