@@ -252,10 +252,12 @@ static size_t list_trials(struct gm_trial trials[2 * GM_ADVICE_SETTINGS], const 
     if (list == NULL || gm_candidates_make_few(list, recorded, &ignored) != GM_OK)
         return 0;
     const size_t count = 1 + list->count;
-    for (size_t i = 0; i < (is_limited ? 2 : 1) * count; i++)
-        trials[i] = (struct gm_trial){.conf = i % count == 0 ? *recorded : list->rows[i % count - 1].conf,
+    for (size_t i = 0; i < (is_limited ? 2 : 1) * count; i++) {
+        const size_t setting = i < count ? i : i - count;
+        trials[i] = (struct gm_trial){.conf = setting == 0 ? *recorded : list->rows[setting - 1].conf,
                                       .capacity = UINT64_MAX,
                                       .is_of_device = i >= count};
+    }
     return count;
 }
 
