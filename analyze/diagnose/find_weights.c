@@ -874,7 +874,8 @@ static const struct gm_rule rules[] = {
          "of what is trained, too; a third of all weights and without gradients of "
          "their own, unless one copies by its name; in training without code of `torch.optim`, where one does, or a "
          "line of the forward pass runs a second time without keeping anything: else they may be states of an "
-         "optimizer, as may be what was read for one that makes none; the later one, but for a line that wraps the model for communication, too; or of what one line "
+         "optimizer, as may be what was read for one that makes none; the later one, but for a line that wraps the "
+         "model for communication, too; or of what one line "
          "makes while the run goes on, at least nine tenths of the weights, and "
          "keeps through a forward pass and a step",
      .what_to_do = "The average or teacher on the host or in bf16; adapters instead of a reference model"},
