@@ -122,7 +122,7 @@ static const char *card_of_oom(const struct gm_report *report)
 static void follow(void *judged, const struct gm_history *history)
 {
     struct gm_judged *of = judged;
-    gm_advice_follow(&of->followed, history, of->threads);
+    gm_advice_follow(&of->followed, history, of->most_events, of->threads);
 }
 
 static void wait_for_followed(void *judged)
@@ -144,7 +144,6 @@ enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot
     if (status == GM_OK && snapshot->profile != NULL)
         status = gm_profile_analyze(report, snapshot->profile, card == NULL ? 0 : card->total, err);
     const struct gm_history_follower follower = {follow, wait_for_followed, judged};
-    judged->followed.most = judged->most_events;
     if (status == GM_OK && !is_partial)
         options.keep = &judged->kept;
     if (!is_partial && judged->threads > 1) {

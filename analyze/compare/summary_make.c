@@ -220,22 +220,6 @@ static bool describe_source(struct gm_summary_work *work, const char *name)
     return ok;
 }
 
-static bool tell_doubts(struct gm_summary_work *work)
-{
-    const struct gm_report *report = &work->report;
-    struct gm_summary *s = work->summary;
-    const char **doubts = gm_arena_calloc(&s->arena, report->device_count + 1, sizeof *doubts);
-    bool ok = doubts != NULL;
-    struct gm_view v;
-    s->doubts = doubts;
-    for (size_t d = 0; ok && d < report->device_count; d++) {
-        struct gm_text why = {0};
-        if (gm_view_of(&v, report, d) && gm_view_doubt(&why, &v, report->device_count > 1))
-            ok = (doubts[s->doubt_count++] = gm_text_take(&why, &s->arena)) != NULL;
-    }
-    return ok;
-}
-
 static void sum_peaks(struct gm_summary *s)
 {
     for (int level = 0; level < GM_LEVEL_COUNT; level++) {
@@ -250,7 +234,9 @@ static void sum_peaks(struct gm_summary *s)
 
 static bool fill(struct gm_summary_work *work, const char *name)
 {
-    if (!describe_source(work, name) || !tell_doubts(work))
+    struct gm_summary *s = work->summary;
+    s->doubts = gm_view_doubts(&work->report, &s->arena, &s->doubt_count);
+    if (!describe_source(work, name) || s->doubts == NULL)
         return false;
     for (size_t d = 0; d < work->summary->device_count; d++) {
         if (!fill_device(work, d))

@@ -352,10 +352,8 @@ static void add_small(const struct gm_lives *l, struct gm_set *set, const struct
  * has used it. */
 static void add_last(const struct gm_lives *l, struct gm_set *set, const struct large *large)
 {
-    GM_FREED bool *is_of_graph = gm_lives_of_stacks(l, sizeof *is_of_graph);
+    GM_FREED bool *is_of_graph = gm_set_stacks(l, set);
     uint32_t walked = (uint32_t)l->h->count;
-    for (size_t i = 0; is_of_graph != NULL && i < set->n; i++)
-        is_of_graph[gm_lives_stack(l, set->v[i].allocation)] = true;
     while (l->has_backward && walked > 0 && !is_backward(l, walked - 1))
         walked--;
     for (uint32_t i = 0; i + USED_FOR < large->n && l->h->born[large->v[i]] <= walked; i++) {

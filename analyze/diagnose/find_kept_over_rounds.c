@@ -281,15 +281,17 @@ static bool is_graph(const struct spread *spread)
             (spread->stacks >= GRAPH_STACKS || spread->most_blocks >= GRAPH_ALIKE * (size_t)spread->most_rounds));
 }
 
-static void spread_out(const struct gm_lives *l, const struct gm_set *set, uint8_t kind, uint64_t *bytes,
-                       struct spread *spread)
+static void spread_out(const struct gm_lives *l, const struct gm_set *set, uint8_t kind, struct spread *spread)
 {
+    GM_FREED uint64_t *bytes = gm_lives_of_stacks(l, sizeof *bytes);
     const struct gm_history *h = l->h;
     uint32_t most = 0;
     uint64_t largest = 0; /* of that stack */
     uint32_t round = GM_NEVER;
     *spread = (struct spread){.blocks = 0};
     const bool is_trained = kind == PILED && l->has_backward;
+    if (bytes == NULL)
+        return;
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
         bytes[gm_lives_stack(l, a)] += gm_requested(h, a);
@@ -415,9 +417,8 @@ static enum shape collect(const struct gm_lives *l, const uint8_t *kinds, const 
                           struct gm_set *set)
 {
     const struct gm_history *h = l->h;
-    GM_FREED uint64_t *bytes = gm_lives_of_stacks(l, sizeof *bytes);
-    struct spread spread = {.bytes = 0};
-    for (size_t a = 0; bytes != NULL && a < h->allocation_count; a++) {
+    struct spread spread;
+    for (size_t a = 0; a < h->allocation_count; a++) {
         const struct gm_habit *habit = &habits[gm_lives_stack(l, a)];
         const bool is_piled = habit->piled >= LEAST_ROUNDS, is_last = kinds[a] == LEFT && h->freed[a] == GM_NEVER;
         if (kind == STALE ? (kinds[a] == STALE || is_last) && habit->stale >= LEAST_STALE && !is_piled
@@ -425,7 +426,7 @@ static enum shape collect(const struct gm_lives *l, const uint8_t *kinds, const 
             gm_set_end(set, a, gm_lives_round_end(l, gm_lives_round(l, h->born[a])));
     }
     if (set->n > 0)
-        spread_out(l, set, kind, bytes, &spread);
+        spread_out(l, set, kind, &spread);
     return set->n == 0 ? SINGLE : shape_of(l, set, &spread, kinds, kind);
 }
 
@@ -475,20 +476,11 @@ static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *s
     return shape;
 }
 
-/* [gm_stack_id] The stacks of a set. NULL: no memory. */
-static bool *stacks_of(const struct gm_lives *l, const struct gm_set *set)
-{
-    bool *are = gm_lives_of_stacks(l, sizeof *are);
-    for (size_t i = 0; are != NULL && i < set->n; i++)
-        are[gm_lives_stack(l, set->v[i].allocation)] = true;
-    return are;
-}
-
 /* Those of the rounds before the trace: what is there to the end of what the same stacks made; where nobody knows who
  * did, of their sizes, if it is nothing else. They would have gone with their rounds. */
 static void add_older(const struct gm_lives *l, struct gm_set *set)
 {
-    GM_FREED bool *is_of_set = stacks_of(l, set);
+    GM_FREED bool *is_of_set = gm_set_stacks(l, set);
     GM_FREED struct gm_sizes sizes = {.v = NULL};
     gm_sizes_of_set(&sizes, l, set);
     for (size_t a = 0; is_of_set != NULL && a < l->h->allocation_count; a++) {
@@ -504,8 +496,8 @@ static void add_older(const struct gm_lives *l, struct gm_set *set)
  * end: it is collected, too, and would go when its round has used it. */
 static void add_elsewhere(struct gm_lives *l, struct gm_set *set)
 {
-    GM_FREED bool *is_of_set = stacks_of(l, set);
-    GM_FREED bool *is_of_lines = stacks_of(l, set);
+    GM_FREED bool *is_of_set = gm_set_stacks(l, set);
+    GM_FREED bool *is_of_lines = gm_set_stacks(l, set);
     if (is_of_set == NULL || is_of_lines == NULL)
         return;
     gm_lives_mark_lines(l, is_of_lines);
@@ -889,16 +881,14 @@ void gm_find_outlived(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
-    struct spread spread = {.bytes = 0};
+    struct spread spread;
     if (gm_case_found(c, "hooks-keep-features") != NULL /* their graph stays as well */ ||
         (l->has_oom && !l->has_backward) || !gm_is_share(gm_lives_sum_at_peak(l, is_outlived), l->at_peak, 1. / MUCH))
         return;
-    GM_FREED uint64_t *bytes = gm_lives_of_stacks(l, sizeof *bytes);
-    for (size_t a = 0; bytes != NULL && a < l->h->allocation_count; a++)
+    for (size_t a = 0; a < l->h->allocation_count; a++)
         if (is_outlived(l, a) || (is_past(l, a) && gm_lives_is_left(l, a)))
             gm_set_end(&set, a, gm_lives_round_end(l, gm_lives_round_of(l, a)));
-    if (bytes != NULL)
-        spread_out(l, &set, PILED, bytes, &spread);
+    spread_out(l, &set, PILED, &spread);
     gm_case_accuse(
         c, l->has_backward && spread.computed > 0 && is_graph(&spread) ? gm_rule_named("loss-keeps-graph") : rule, &set,
         false, "a past round made it, no backward pass uses it, and it is there two rounds later");

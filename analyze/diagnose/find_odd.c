@@ -164,8 +164,9 @@ static bool collect_giants(const struct gm_lives *l, struct gm_set *set, struct 
                 gm_set_shrink(set, a, bytes / PIECES);
             continue;
         }
-        alive -= h->freed[a] == e + 1 && bytes >= size / OF_GIANT;
-        if (h->born[a] != e + 1 || (bytes < size / OF_GIANT && alive == 0))
+        const bool is_giant = bytes >= size / OF_GIANT;
+        alive -= h->freed[a] == e + 1 && is_giant;
+        if (h->born[a] != e + 1 || (!is_giant && alive == 0))
             continue;
         begun = alive == 0 ? a : begun;
         in_row = alive == 0 ? 1 : in_row + 1;
@@ -177,7 +178,7 @@ static bool collect_giants(const struct gm_lives *l, struct gm_set *set, struct 
             last == gm_lives_stack(l, g->largest) && (gm_lives_round(l, h->born[a]) > 0 || l->rounds.n == 0);
         g->in_round += last == gm_lives_stack(l, g->largest) && (last != before || in_row == 1) &&
                        gm_lives_round(l, h->born[a]) == gm_lives_round(l, l->peak);
-        alive += bytes >= size / OF_GIANT;
+        alive += is_giant;
         gm_set_shrink(set, a, bytes / PIECES);
     }
     return size > 0 && !has_others && g->at_once <= MOST_AT_ONCE && (!g->is_in_rounds || g->in_round <= MOST_IN_CALL) &&

@@ -51,8 +51,8 @@ bool gm_goes_on(struct gm_case *c);
 /* In training, what several layers made in a round that a backward pass has used, and that is there later: what piles
  * up would go with the graph, which may need it. */
 void gm_kept_features(struct gm_case *c, struct gm_set *set);
-/* The rest of what is there at the peak and that rounds before it made, if it is much. */
-void gm_find_outlived(struct gm_case *c, const struct gm_rule *rule);
 /* The same of what several layers made in a call of a model, that no graph holds, and that is there long after the
  * call. */
 void gm_kept_layers(struct gm_case *c, struct gm_set *set);
+/* The rest of what is there at the peak and that rounds before it made, if it is much. */
+void gm_find_outlived(struct gm_case *c, const struct gm_rule *rule);

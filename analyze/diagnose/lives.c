@@ -868,6 +868,14 @@ uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned othe
     return e;
 }
 
+bool *gm_set_stacks(const struct gm_lives *l, const struct gm_set *set)
+{
+    bool *are = gm_lives_of_stacks(l, sizeof *are);
+    for (size_t i = 0; are != NULL && i < set->n; i++)
+        are[gm_lives_stack(l, set->v[i].allocation)] = true;
+    return are;
+}
+
 uint64_t gm_set_at_peak(const struct gm_lives *l, const struct gm_set *set)
 {
     uint64_t bytes = 0;

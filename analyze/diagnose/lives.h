@@ -342,6 +342,8 @@ void gm_set_shrink(struct gm_set *set, size_t a, uint64_t bytes);
 void gm_set_add_cut_off(const struct gm_lives *l, struct gm_set *set);
 /* What those of it that are there at the peak hold then. */
 uint64_t gm_set_at_peak(const struct gm_lives *l, const struct gm_set *set);
+/* [gm_stack_id] The stacks that made it; the caller frees them. NULL: no memory. */
+bool *gm_set_stacks(const struct gm_lives *l, const struct gm_set *set);
 
 /* Who is to be blamed for a set. */
 struct gm_blame {

@@ -19,14 +19,7 @@ static enum gm_reliability reliability_of(const struct gm_report *report)
 void gm_reliability_tell(struct gm_case *c)
 {
     struct gm_report *report = c->report;
-    const char **doubts = gm_arena_calloc(&report->arena, report->device_count + 1, sizeof *doubts);
-    struct gm_view v;
-    c->failed |= doubts == NULL;
-    report->diagnosis.doubts = doubts;
-    for (size_t i = 0; doubts != NULL && i < report->device_count; i++) {
-        struct gm_text why = {0};
-        if (gm_view_of(&v, report, i) && gm_view_doubt(&why, &v, report->device_count > 1))
-            doubts[report->diagnosis.doubt_count++] = gm_case_take(c, &why);
-    }
+    report->diagnosis.doubts = gm_view_doubts(report, &report->arena, &report->diagnosis.doubt_count);
+    c->failed |= report->diagnosis.doubts == NULL;
     report->diagnosis.reliability = reliability_of(report);
 }

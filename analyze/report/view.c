@@ -2,6 +2,7 @@
 #include "analyze/report/view.h"
 
 #include "analyze/base/size.h"
+#include "analyze/base/text.h"
 #include "analyze/report/numbers.h"
 
 #include <inttypes.h>
@@ -134,7 +135,8 @@ static void add_residual(struct gm_text *out, const char *kind, int64_t residual
                        gm_bytes_format(s, magnitude(residual)), kind, residual > 0 ? "more" : "less");
 }
 
-bool gm_view_doubt(struct gm_text *out, const struct gm_view *v, bool with_device)
+/* false, and nothing appended: there is no reason to tell above the peak. */
+static bool add_doubt(struct gm_text *out, const struct gm_view *v, bool with_device)
 {
     const struct gm_reconciliation *b = &v->timeline->reconciliation;
     const struct gm_trace_counts *t = &v->device->trace;
@@ -163,4 +165,20 @@ bool gm_view_doubt(struct gm_text *out, const struct gm_view *v, bool with_devic
         gm_text_add(out, "It has allocations, but no completed frees: were they left out when it was recorded? ");
     gm_text_add(out, "What is told of its peaks may be wrong by as much.");
     return true;
+}
+
+const char *const *gm_view_doubts(const struct gm_report *report, struct gm_arena *arena, size_t *count)
+{
+    const char **doubts = gm_arena_calloc(arena, report->device_count + 1, sizeof *doubts);
+    struct gm_view v;
+    *count = 0;
+    for (size_t i = 0; doubts != NULL && i < report->device_count; i++) {
+        struct gm_text why = {0};
+        if (!gm_view_of(&v, report, i) || !add_doubt(&why, &v, report->device_count > 1))
+            continue;
+        doubts[*count] = gm_text_take(&why, arena);
+        if (doubts[(*count)++] == NULL)
+            return NULL;
+    }
+    return doubts;
 }

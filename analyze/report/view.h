@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "analyze/base/text.h"
+#include "analyze/base/arena.h"
 #include "analyze/report/report.h"
 
 #include <stdbool.h>
@@ -42,8 +42,8 @@ uint64_t gm_view_peak_reserved(const struct gm_view *view);
 const struct gm_step_row *gm_view_step(const struct gm_view *view, uint64_t event);
 /* The phase that an event is in; GM_PHASE_OTHER if that is not known. */
 enum gm_phase gm_view_phase(const struct gm_view *view, uint64_t event);
-/* Why the trace of the device cannot be trusted, as one or two sentences. false, and nothing appended: there is no
- * reason to tell above the peak. */
-bool gm_view_doubt(struct gm_text *out, const struct gm_view *view, bool with_device);
+/* Why the traces of devices cannot be trusted, one or two sentences for each of which there is a reason to tell above
+ * the peak: `count` of them, in `arena`. NULL: no memory. */
+const char *const *gm_view_doubts(const struct gm_report *report, struct gm_arena *arena, size_t *count);
 /* Why block bytes are not known. */
 const char *gm_view_reason(const struct gm_view *view);

@@ -305,11 +305,11 @@ static void *follow_ahead(void *followed)
     return NULL;
 }
 
-void gm_advice_follow(struct gm_followed *f, const struct gm_history *history, unsigned threads)
+void gm_advice_follow(struct gm_followed *f, const struct gm_history *history, uint64_t most, unsigned threads)
 {
     const uint64_t recorded = (uint64_t)history->stats.reserved_bytes[GM_STAT_ALL].peak;
     const uint64_t requested = (uint64_t)history->stats.requested_bytes[GM_STAT_ALL].peak;
-    if (f->is_there || history->count > f->most ||
+    if (f->is_there || history->count > most ||
         gm_sat_sub(recorded, requested) < threshold_of(recorded)) /* then nobody will ask */
         return;
     f->history = *history;

@@ -38,13 +38,12 @@ enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, uint64
 enum { GM_ADVICE_SETTINGS = 1 + GM_CANDIDATES_FEW }; /* the recorded ones, and those that are tried */
 
 /* What following a history shows, and how other settings come out, found in a thread of its own before there is a
- * report. Zero-initialise, and set `most`. */
+ * report. Zero-initialise. */
 struct gm_followed {
     bool is_there; /* it was begun */
     pthread_t thread;
     bool has_thread;
     unsigned threads;          /* for replays */
-    uint64_t most;             /* events: a longer history is not followed */
     struct gm_history history; /* a copy: all that it points to is another's */
     struct gm_conf conf;
     enum gm_status status;
@@ -56,7 +55,7 @@ struct gm_followed {
 };
 /* Begins, in up to `threads` threads, if the history is worth it; of several devices with the first one. It must be
  * reconstructed, and all of it stay as it is, but for its place, until gm_followed_wait, which may be called twice. */
-void gm_advice_follow(struct gm_followed *followed, const struct gm_history *history, unsigned threads);
+void gm_advice_follow(struct gm_followed *followed, const struct gm_history *history, uint64_t most, unsigned threads);
 void gm_followed_wait(struct gm_followed *followed);
 
 /* Replays, in up to `threads` threads (0: 1), which change nothing of it; then the verdict is final. `kept` are the

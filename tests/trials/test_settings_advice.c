@@ -30,12 +30,12 @@ static const struct gm_settings_advice *judge(void)
 {
     struct gm_kept_device device = {.step_count = 0};
     struct gm_kept kept = {&device, 1};
-    struct gm_followed followed = {.most = GM_ADVICE_EVENTS};
+    struct gm_followed followed = {.is_there = false};
     const struct gm_watcher watcher = {.see = see_nothing, .counts = true};
     struct gm_error err = {0};
     begin(false, true);
     assert_int_equal(gm_history_build(&device.history, &traced.snapshot, 0, &watcher, &err), GM_OK);
-    gm_advice_follow(&followed, &device.history, 2);
+    gm_advice_follow(&followed, &device.history, GM_ADVICE_EVENTS, 2);
     gm_followed_wait(&followed);
     assert_true(followed.is_there); /* whatever is replayed */
     assert_int_equal(followed.status, GM_OK);

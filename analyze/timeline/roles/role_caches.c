@@ -429,10 +429,7 @@ static bool claim_served(struct gm_role_work *w)
 /* Whether the program ran out of memory in its first round, on whatever device: all of them stop there. */
 static bool is_cut(const struct gm_role_work *w)
 {
-    uint64_t ooms = 0;
-    for (size_t d = 0; d < w->pass->report->device_count; d++)
-        ooms = gm_sat_add(ooms, w->pass->report->devices[d].trace.ooms);
-    return is_of_first_round(w) && ooms > 0;
+    return is_of_first_round(w) && w->pass->report->evidence.ooms > 0;
 }
 
 bool gm_role_caches(struct gm_role_work *w)
