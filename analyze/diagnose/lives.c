@@ -329,10 +329,26 @@ static bool is_of_layers(const struct gm_lives *l, const struct loop_back *v, si
     return others > own;
 }
 
+/* Whether no backward pass comes any more, and nothing large that one of its passes made is there after the next. */
+static bool is_evaluation(const struct gm_lives *l, const struct loop_back *v, size_t n)
+{
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const uint32_t born = l->h->born[a];
+        size_t at = 0;
+        if (born <= v[0].event)
+            continue;
+        GM_BISECT(at, n, i, v[i].event < born);
+        if (gm_lives_is_of_backward(l, a) ||
+            (at + 1 < n && l->h->freed[a] > v[at + 1].event + 1 && gm_requested(l->h, a) >= l->at_peak / 1000))
+            return false;
+    }
+    return true;
+}
+
 /* Loops from the outside in; one that lies inside another that was taken is part of its rounds, as in those that are
- * known already, and layers are no rounds. One that is over before the second step sets the run up, and one that begins
- * after the last does not. */
-static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struct gm_kept_device *kept)
+ * known already, and layers are no rounds. One that is over before the second step sets the run up. `is_later`: those
+ * that begin after the last step, of an evaluation that collects nothing. */
+static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struct gm_kept_device *kept, bool is_later)
 {
     const size_t steps = kept->step_count;
     const uint32_t after = steps > ROUNDS_LEAST ? kept->steps[1].first : 0;
@@ -356,12 +372,13 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struc
         bool is_inside = end - i < ROUNDS_LEAST;
         for (size_t k = 0; k < count && !is_inside; k++)
             is_inside = taken[k].first <= last && first <= taken[k].last;
-        if (is_inside || last < after || first > before)
+        if (is_inside || last < after || (first > before) != is_later)
             continue;
         taken[count].first = first;
         taken[count++].last = last;
-        const bool are_layers = is_of_layers(l, &found->v[i], end - i);
-        for (size_t k = i; !are_layers && k < end; k++)
+        const bool are_rounds =
+            is_later ? is_evaluation(l, &found->v[i], end - i) : !is_of_layers(l, &found->v[i], end - i);
+        for (size_t k = i; are_rounds && k < end; k++)
             if (!GM_VEC_PUSH(&l->rounds, found->v[k].event))
                 return false;
     }
@@ -512,17 +529,19 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
     bool ok = (has_steps && !is_by_period) || find_rounds_of_line(l, true, false);
     const size_t of_line = l->rounds.n;
     if (ok)
-        ok = find_loop_backs(l, &found) && take_loops(l, &found, kept) && (of_line > 0 || add_first_passes(l));
+        ok = find_loop_backs(l, &found) && take_loops(l, &found, kept, false) && (of_line > 0 || add_first_passes(l));
     if (has_steps && !is_by_period && !are_as_many(l->rounds.n, kept->step_count))
         l->rounds.n = 0; /* another loop */
     for (int is_by_bytes = 0; ok && is_by_bytes < 2 && !has_steps && l->rounds.n == 0; is_by_bytes++)
         ok = find_rounds_of_line(l, false, is_by_bytes != 0);
-    if (!ok || !has_steps || l->rounds.n > ROUNDS_LEAST)
+    if (!ok || !has_steps)
         return ok;
-    l->rounds.n = 0;
-    for (size_t i = 0; ok && i < kept->step_count; i++)
-        ok = GM_VEC_PUSH(&l->rounds, kept->steps[i].first);
-    return ok;
+    if (l->rounds.n <= ROUNDS_LEAST) {
+        l->rounds.n = 0;
+        for (size_t i = 0; ok && i < kept->step_count; i++)
+            ok = GM_VEC_PUSH(&l->rounds, kept->steps[i].first);
+    }
+    return ok && (is_by_period || take_loops(l, &found, kept, true));
 }
 
 /* Allocations are in the order of birth: dealt out to their stacks they stay in it. */
