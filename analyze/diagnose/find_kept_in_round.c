@@ -447,11 +447,10 @@ void gm_unused_passes(struct gm_case *c, struct gm_set *set)
 
 enum { LEAST_IN_LIST = 8 };
 
-/* What a line outside of modules makes and leaves, while a model works between one and the next:
- * `last` of them, as a number, and what the model has made by then. */
+/* What a line outside of modules makes and leaves, while a model works between one and the next: when the next one is
+ * made, of those and of all, as is seen from behind. */
 struct collected {
-    uint32_t last, blocks, at_peak, worked;
-    uint64_t work;
+    uint32_t next, next_of_all, blocks, at_peak, worked;
 };
 
 /* What a model works on before the first step looks like data that are set up. */
@@ -469,29 +468,30 @@ void gm_find_collected(struct gm_case *c, const struct gm_rule *rule)
     if (!gm_case_may_accuse(c, may_be_held))
         return;
     GM_FREED struct collected *stacks = gm_lives_of_stacks(l, sizeof *stacks);
-    uint64_t work = 0;
+    uint32_t works = GM_NEVER; /* when the model works next */
     if (stacks == NULL)
         return;
-    for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count; e = gm_next_made(l->h, e + 1)) {
-        const uint32_t a = gm_made_by(l->h, e);
-        const bool is_of_module = (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
-        work += is_of_module;
-        if (!may_be_listed(l, a))
+    for (uint32_t e = (uint32_t)l->h->count; e > 0; e--) {
+        const uint32_t a = gm_made_by(l->h, e - 1);
+        if (a == GM_NEVER)
+            continue;
+        works = (gm_lives_by(l, a) & GM_BY_MODULE) != 0 ? e : works;
+        if (!may_be_listed(l, a) || (works != GM_NEVER && l->h->freed[a] < works))
             continue;
         struct collected *s = &stacks[gm_lives_stack(l, a)];
-        s->worked += s->blocks > 0 && work - is_of_module > s->work;
-        s->work = work;
+        s->worked += works < s->next;
         s->at_peak += gm_lives_at_peak(l, a);
         s->blocks++;
+        s->next = e;
     }
     for (uint32_t e = (uint32_t)l->h->count; e > 0; e--) {
-        const uint32_t a = l->h->of_event[e - 1];
-        struct collected *s = a == GM_NEVER || l->h->born[a] != e ? NULL : &stacks[gm_lives_stack(l, a)];
+        const uint32_t a = gm_made_by(l->h, e - 1);
+        struct collected *s = a == GM_NEVER ? NULL : &stacks[gm_lives_stack(l, a)];
         if (s == NULL || s->at_peak < LEAST_IN_LIST || s->worked + 1 < s->blocks || !may_be_listed(l, a))
             continue;
-        if (s->last > 0 && s->last < l->h->freed[a])
-            gm_set_end(&set, a, s->last);
-        s->last = e;
+        if (s->next_of_all > 0 && s->next_of_all < l->h->freed[a])
+            gm_set_end(&set, a, s->next_of_all);
+        s->next_of_all = e;
     }
     gm_case_accuse(c, rule, &set, false,
                    "one is left each time that the model has worked in a round, and all are there at the peak, so "

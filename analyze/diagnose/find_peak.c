@@ -343,7 +343,7 @@ static uint64_t after_moving(const struct gm_lives *l, uint64_t peak, uint64_t o
         }
         before += gm_requested(l->h, a);
     }
-    return beginning == 0 ? (peak + other) / 2 : best;
+    return best == peak ? (peak + other) / 2 : best; /* in smaller parts, if none of those helps */
 }
 
 /* Makes everything else so much smaller. What has a segment of its own stays a multiple of its grain, so that no more
@@ -452,6 +452,8 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
         (c->has_oom && !is_out)) /* where memory ran out, less was in use */
         return;
     const char *site = gm_case_site_with_most(c, most), *same = same_line(c, site, most, least);
+    const char *dealt = dealt_at(c, most, least);
+    const bool is_batch = same[0] != '\0' && dealt == NULL; /* the same code on each */
     struct gm_finding *f = gm_case_say(
         c, rule, GM_WARNING, peak - mean,
         "The peak of requested bytes was %s on device %" PRId64 " and %s on device %" PRId64
@@ -459,14 +461,13 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
         "that they take.",
         gm_size_format(size[0], peak), devices[most].device, gm_size_format(size[1], peaks[least].requested),
         devices[least].device, n, gm_size_format(size[2], mean), same, devices[most].device,
-        is_out ? "ran out of memory" : "runs out of memory first", same[0] != '\0' ? "batch" : "batch, or the layers,");
+        is_out ? "ran out of memory" : "runs out of memory first", is_batch ? "batch" : "batch, or the layers,");
     gm_case_is_mistake(f, rule, NULL);
-    if (same[0] != '\0') { /* the same code on each: parts of a batch */
+    if (is_batch) {
         f->fix = "Give each device as much work: parts of equal size in tokens, nodes or pixels, not in items";
         f->snippet = "- parts = batch.chunk(devices)\n"
                      "+ parts = equal_work(batch, devices)  # by tokens or nodes";
     }
-    const char *dealt = dealt_at(c, most, least);
     f->site = dealt != NULL ? dealt : site;
     put_even(c, f, most, least, mean, n == 2 && has_other_weights(c, most, least), dealt != NULL);
 }

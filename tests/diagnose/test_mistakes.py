@@ -536,6 +536,26 @@ class Mistakes(unittest.TestCase):
         self.expect(rollout(True), "tensors-in-a-list", 50, 120, "train.py:18")
         self.expect(rollout(False), "slow-leak", 90, 120, "train.py:18")
 
+    def test_list_of_casts_of_what_the_same_line_copied(self):
+        """Before the steps that read them; the copies of bytes go before the model works."""
+        def trained(keeps):
+            t, frames = Trace(), [("prepare", "train.py", 11), ("collect", "train.py", 16), ("<module>", "train.py", 19)]
+            t.alloc(8, WEIGHTS)
+            for _ in range(2):
+                rolled = []
+                for _ in range(12):
+                    raw = t.alloc(10, frames)
+                    t.free(t.alloc(1, [("prepare", "train.py", 10), *frames[1:]]))
+                    rolled.append(t.alloc(40, frames))
+                    t.free(raw)
+                    t.free(*[t.alloc(4, [*FORWARD[:-1], ("collect", "train.py", 17), frames[-1]]) for _ in range(2)])
+                    t.free(*([] if keeps else [rolled.pop()]))
+                train(12, width=4, size=1, weights=2, t=t)
+                t.free(*rolled)
+            return t
+        self.expect(trained(True), "tensors-in-a-list", 420, 480, "train.py:11")
+        self.expect_none(trained(False), "tensors-in-a-list")
+
     def test_stale_tensor_that_is_made_after_the_step(self):
         """Rounds are those of the loop, though weights were moved to the device one by one before it: steps end in its midst."""
         probs = [("softmax", TORCH + "functional.py", 2), ("<module>", "train.py", 25)]
@@ -4071,7 +4091,7 @@ class Mistakes(unittest.TestCase):
                 traces.append(t.snapshot())
             return both_of(traces)
 
-        def cut(*layers):
+        def cut(*layers, stems=0, work=1):
             """Layers of 240 MiB, which are on one device as a whole; a table that another line made is on the first."""
             traces = []
             for n in layers:
@@ -4081,7 +4101,8 @@ class Mistakes(unittest.TestCase):
                 for _ in range(2 * n):
                     t.alloc(20, WEIGHTS)
                 for _ in range(5):
-                    made = [t.alloc(size, [("forward", "net.py", line)] + FORWARD[1:]) for _ in range(n) for size, line in ((120, 10), (60, 11), (20, 12))]
+                    made = [t.alloc(1, [("forward", "net.py", 9)] + FORWARD[1:]) for _ in range(stems)]
+                    made += [t.alloc(size * (1 if traces else work), [("forward", "net.py", line)] + FORWARD[1:]) for _ in range(n) for size, line in ((120, 10), (60, 11), (20, 12))]
                     t.alloc(1 / 1024, ROOT)
                     for block in reversed(made):
                         t.free(t.alloc(1 / 16, AUTOGRAD), block)
@@ -4116,13 +4137,15 @@ class Mistakes(unittest.TestCase):
         self.expect(moved(), "uneven-devices", 150, 260, "train.py:8")
         self.expect(tables(), "uneven-devices", 380, 450, "net.py:7")
         self.expect(cut(6, 3), "uneven-devices", 180, 340, "train.py:5")  # whole layers; half of what they differ by is 405 MiB
+        self.expect(cut(6, 3, stems=3), "uneven-devices", 180, 340, "train.py:5")  # that is no layer
+        self.assertIn("first, rest = layers", diagnosed(cut(6, 3))["uneven-devices"]["snippet"])
         self.expect(split(600, 10, held=[1]), "uneven-devices", 580, 610, "train.py:5")  # the other one is small, but works
         self.expect(split(1000, 10, held=[0.2]), "uneven-devices", 190, 240, "train.py:5")  # nobody splits that tensor
         self.expect(split(100, 100, on_first=(300, 500)), "uneven-devices", 798, 802, "gather.py:4")  # both lines go
         self.expect(split(1000, 10, held=[1, 1]), "uneven-devices", 1400, 1600, "train.py:5")  # who dealt the layers out
         self.expect(split(1000, 10, held=[1, 1], of_layer=(0.4, 0.6)), "uneven-devices", 1400, 1650, "train.py:5")  # not one of its lines
         self.expect_none(split(1000, 900), "uneven-devices")
-        self.assertIn("equal_work", diagnosed(split(1000, 10, held=[0.2]))["uneven-devices"]["snippet"])  # one line runs on both
+        self.assertIn("equal_work", diagnosed(cut(10, 10, work=3))["uneven-devices"]["snippet"])  # one line runs on both, of as many weights
 
     def test_graph_that_no_backward_pass_uses(self):
         teacher = [[(name, "teach.py", 10 + n)] + FORWARD[1:] for n, name in enumerate(("conv", "norm", "act"))]
