@@ -734,9 +734,8 @@ static bool are_data(const struct gm_lives *l, const struct members *m, const st
         same = i > part->from && m->v[i].bytes == m->v[i - 1].bytes ? same + 1 : 1;
         most = same > most ? same : most;
     }
-    return trained < part->bytes / STATES && (large > part->bytes / 2 || (n >= FEW && largest <= part->bytes / 2 &&
-                                                                          gm_is_share(part->bytes, l->at_peak, 0.1) &&
-                                                                          !are_of_layers(l, most, part->last)));
+    return trained < part->bytes / STATES &&
+           (large > part->bytes / 2 || (n >= FEW && largest <= part->bytes / 2 && !are_of_layers(l, most, part->last)));
 }
 
 /* Where nothing is trained: one tensor, not fields that take turns, from before the first round, half of the peak, but
@@ -893,7 +892,7 @@ static const struct gm_rule rules[] = {
      .severity = "warning, or info where nothing is trained",
      .when = "in training, what a line makes before the first backward pass and in no later round, in no module, is "
              "never freed, and holds 5 % of the peak, less than an eighth of it with gradients of its sizes in that "
-             "round: larger tensors than all that a round makes and gives up, or, with 10 %, at least 4 of which none "
+             "round: larger tensors than all that a round makes and gives up, or at least 4 of which none "
              "holds half, not some of a size for each layer, nor weights, as their stack says, that are older than the "
              "trace; not one as large as all weights, and no more of them than lookups in tables by a "
              "function alone. Info: where nothing is trained, one tensor that a line makes before the first of 3 "

@@ -1691,7 +1691,8 @@ class Mistakes(unittest.TestCase):
             return train(5, t=t)
         self.expect(with_list(7, [20]), "data-set-on-gpu", 140, 140, "train.py:6")
         self.expect(with_list(1, [60]), "data-set-on-gpu", 50, 70, "train.py:6")  # 7 % of the peak
-        self.expect_none(with_list(7, [8]), "data-set-on-gpu")  # many small ones of as much may be what each step needs
+        self.expect(with_list(7, [8]), "data-set-on-gpu", 50, 80)  # as much, and smaller than what a round makes
+        self.expect_none(with_list(7, [4]), "data-set-on-gpu")
         self.expect(with_list(14, [20] * 13 + [32]), "data-set-on-gpu", 292, 292)  # one by chance of a weight's size
         self.expect_none(with_list(8, [20]), "data-set-on-gpu")  # two for each of four layers: they may be weights
         self.expect_none(with_list(8, [32]), "data-set-on-gpu")  # states of weights
