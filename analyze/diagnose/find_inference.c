@@ -126,13 +126,13 @@ static bool is_in_row(const struct gm_lives *l, size_t a)
 /* What a group of the set [from, set->n) is among what was made from its first to its last member, and what happened
  * until it went. */
 struct group {
-    uint32_t n, passing;      /* members; of the large ones */
-    uint32_t later;           /* made after its last member and given up before it: by who uses it again and again */
-    uint32_t consumed;        /* large ones that the first backward pass after its first member frees, */
-    uint32_t own;             /* and all of them, of those made from the first to the last */
-    uint32_t of_list;         /* of the sizes of weights, in a row: of updates, sums or copies of them */
-    uint32_t of_modules;      /* members */
-    uint32_t lines;           /* different stacks that made it: at most FEW_LINES + 1 are told apart */
+    uint32_t n, passing; /* members; of the large ones */
+    uint32_t later;      /* made after its last member and given up before it: by who uses it again and again */
+    uint32_t consumed;   /* large ones made before the first backward pass after its first member, which frees them, */
+    uint32_t own;        /* and all of them, of those made from the first to the last */
+    uint32_t of_list;    /* of the sizes of weights, in a row: of updates, sums or copies of them */
+    uint32_t of_modules; /* members */
+    uint32_t lines;      /* different stacks that made it: at most FEW_LINES + 1 are told apart */
     uint32_t layers, used_up; /* layers with a weight that ran until it went; those that read what went then: a graph
                                  keeps it for the weight's gradient */
     bool has_backward;        /* there is one */
@@ -164,6 +164,7 @@ static void look_after(struct group *found, const struct gm_lives *l, uint32_t f
 {
     const struct gm_history *h = l->h;
     bool is_first = true; /* of backward passes */
+    uint32_t begun = 0;   /* it */
     for (uint32_t e = first; e < end; e++) {
         const uint32_t a = h->of_event[e];
         const bool goes = a != GM_NEVER && h->freed[a] == e + 1;
@@ -171,10 +172,11 @@ static void look_after(struct group *found, const struct gm_lives *l, uint32_t f
             gm_lives_phase(l, e) == GM_PHASE_FORWARD ||
             (!gm_lives_has_modules(l) && !is_backward(l, e) && gm_made_by(h, e) != GM_NEVER && is_of_forward(l, a));
         is_first = is_first && !(found->has_backward && is_over);
+        begun = is_backward(l, e) && !found->has_backward ? e : begun;
         found->has_backward |= is_backward(l, e);
         found->later += goes && h->born[a] > last;
-        found->consumed +=
-            goes && is_first && is_backward(l, e) && is_of_forward(l, a) && gm_requested(h, a) >= l->at_peak / 1000;
+        found->consumed += goes && is_first && is_backward(l, e) && h->born[a] <= begun && is_of_forward(l, a) &&
+                           gm_requested(h, a) >= l->at_peak / 1000;
     }
 }
 
@@ -243,12 +245,13 @@ static struct group look_at_group(const struct gm_lives *l, const struct large *
 }
 
 /* Not a list of copies of weights, nor what no module made where there are some, nor what few lines made for many later
- * passes to read; in training most of what that forward pass kept, and no backward pass has used it: none came, or the
- * next one frees others. A graph that a backward pass has used and did not free is another mistake. */
+ * passes to read, unless it is a graph for sure; in training most of what that forward pass kept, and no backward pass
+ * has used it: none came, or the next one frees others. A graph that a backward pass has used and did not free is
+ * another mistake. */
 static bool is_graph(const struct gm_lives *l, const struct group *g)
 {
     if (2 * g->of_list > g->n || (g->of_modules == 0 && gm_lives_has_modules(l)) ||
-        (g->lines <= FEW_LINES && g->later >= GRAPH_PARTS * g->n))
+        (g->lines <= FEW_LINES && !g->is_sure && g->later >= GRAPH_PARTS * g->n))
         return false;
     return !l->has_backward || (g->lines > 1 && g->own * GRAPH_PARTS < g->n && g->n * GRAPH_PARTS >= g->passing &&
                                 (!g->has_backward || g->consumed >= AT_ONCE));
@@ -792,10 +795,9 @@ static const struct gm_rule rules[] = {
      .means = "A forward pass whose result is only looked at keeps all that a backward pass would need.",
      .when = "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
              "each are freed at once, not by one layer after the other; not lists of the sizes of weights, nor what no "
-             "module made, where there are some, nor what two lines made for many later passes to read, nor while an "
-             "eighth of the layers with a weight give up what they read (until it goes; not counted where none of 8 "
-             "layers or "
-             "more of its own pass does, and it has as many tensors, a quarter of that pass), nor, without modules or "
+             "module made, where there are some, nor, unless none of 8 layers or more of its own pass gives up what it "
+             "read, and it has as many tensors, a quarter of that pass: what two lines made for many later passes to "
+             "read, or while an eighth of the layers with a weight give up what they read; nor, without modules or "
              "training, less than half of what is made in between; in training most of what "
              "that forward pass kept, and the next backward pass, if one came, freed others; with what the same "
              "lines made and nobody frees, before the last backward pass, if there is one; or, of calls of a "

@@ -4178,6 +4178,46 @@ class Mistakes(unittest.TestCase):
             return made
         self.expect_none(train(5, retained, weights=8, size=8), "no-inference-mode")
 
+    def test_graph_of_a_first_pass(self):
+        """It sets layers up, and goes when the pass of the first step is over, in which much that is small comes and goes."""
+        conv = [("forward", TORCH + "nn/modules/conv.py", 5), FORWARD[1], ("forward", "net.py", 11), *FORWARD[1:]]
+
+        def first(is_graph, small=20):
+            t, held = Trace(), []
+            t.alloc(64, WEIGHTS)
+            for r in range(5):
+                made = []
+                for _ in range(12):
+                    made += [t.alloc(20, conv), t.alloc(20, FORWARD)]
+                    t.free(*[t.alloc(1 / 64, FORWARD) for _ in range(small)], *(made[:-1] if not is_graph and r == 0 else []))
+                    made = made[-1:] if not is_graph and r == 0 else made
+                t.free(*held)
+                held = made if r == 0 else []
+                for block in reversed(made if r else []):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+                if r:
+                    t.free(t.alloc(64, AUTOGRAD), t.alloc(1 / 1024, STEP))
+            return t
+        self.expect(first(True), "no-inference-mode", 400, 480, "net.py:11")
+        self.expect_none(first(False), "no-inference-mode")
+
+    def test_retained_graph_of_which_a_part_is_computed_again(self):
+        """The backward pass lets go of what it has computed itself, and of nothing that the forward pass kept."""
+        inside = [("checkpoint", TORCH + "utils/checkpoint.py", 9), ("backward", TORCH + "autograd/function.py", 8)]
+        t, held = Trace(), []
+        t.alloc(64, WEIGHTS)
+        for _ in range(6):
+            made = [t.alloc(24, [(name, "net.py", 10 + n % 3)] + FORWARD[1:]) for n, name in enumerate(["conv", "norm", "act"] * 4)]
+            t.free(*held)
+            root = t.alloc(1 / 1024, ROOT)
+            for _ in range(3):
+                again = [t.alloc(24, [("forward", "net.py", 20), FORWARD[1], *inside]) for _ in range(2)]
+                t.free(t.alloc(1, AUTOGRAD), *again)
+            t.free(t.alloc(64, AUTOGRAD), t.alloc(1 / 1024, STEP), root)
+            held = made
+        self.expect(t, "retain-graph", 250, 300, "train.py:22")
+        self.expect_none(t, "no-inference-mode")
+
     def test_trace_that_ends_in_the_middle(self):
         """What lives at its end goes later, as that of the rounds before did, though the peak is in the last one."""
         copies = [("_multi_tensor_adam", TORCH + "optim/adam.py", 30), *STEP[1:]]
