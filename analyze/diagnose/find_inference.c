@@ -319,7 +319,7 @@ static struct sure collect_groups(const struct gm_lives *l, struct gm_set *set, 
         }
         is_inside = (is_inside || set->n > before) && (e == l->h->count || !is_made_outside(l, e));
     }
-    if (inside * 2 >= groups)
+    if (inside * 2 >= groups && 2 * sure.kept < set->n)
         set->n = 0;
     return sure;
 }

@@ -4328,6 +4328,25 @@ class Mistakes(unittest.TestCase):
         self.expect_none(segmented(False), "no-inference-mode")
 
         def answers(words, inside=FORWARD[1:]):
+        def attending(is_graph):
+            """Heads that go where their layer's function returns are no graph, and there are more of them than of graphs."""
+            linear = [("forward", TORCH + "nn/modules/linear.py", 5), FORWARD[1]]
+            t = Trace()
+            t.alloc(64, WEIGHTS)
+            for _ in range(2):
+                made = [t.alloc(8, [("main", "serve.py", 30)])]
+                for _ in range(8):
+                    heads = [t.alloc(8, [*linear, ("forward", "net.py", line), *FORWARD[1:]]) for line in (11, 12, 13, 14)]
+                    made += [t.alloc(16, [("forward", "net.py", line), *FORWARD[1:]]) for line in range(15, 23)]
+                    t.free(*heads)
+                    if not is_graph:
+                        t.free(*made[:-1])
+                        del made[:-1]
+                t.free(*made)
+            return t
+        self.expect(attending(True), "no-inference-mode", 800, 1024, "train.py:20")
+        self.expect_none(attending(False), "no-inference-mode")
+
             """Keys and values of what a decoder looks at, word by word."""
             t = Trace()
             t.alloc(64, WEIGHTS)
