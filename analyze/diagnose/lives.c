@@ -92,6 +92,17 @@ static unsigned told_by_file(const char *path)
            ((gm_file_kind(path) & GM_FILE_IS_TORCH) != 0 ? GM_BY_TORCH : 0u);
 }
 
+/* An operator that PyTorch has in Python (x ** 3, 1 - x): whoever writes it makes what it makes. */
+static bool is_operator(struct gm_lives *l, size_t frame)
+{
+    char file[GM_NAME_MOST + 1];
+    const struct gm_frames *frames = &l->snapshot->frames;
+    const char *name = string_of(&l->names, frames->name[frame]);
+    return (strcmp(name, "wrapped") == 0 || strncmp(name, "__r", 3) == 0) &&
+           strstr(gm_path_with_slashes(file, sizeof file, string_of(&l->names, frames->filename[frame])),
+                  "torch/_tensor.py") != NULL;
+}
+
 /* What files tell is worked out once for each. */
 static bool read_frames(struct gm_lives *l)
 {
@@ -105,7 +116,8 @@ static bool read_frames(struct gm_lives *l)
         if (*of == 0)
             *of = told_by_file(string_of(&l->names, frames->filename[f]));
         l->frame_by[f] = (*of & ~(unsigned)(IS_ASKED | IS_PYTHON)) |
-                         told_by(string_of(&l->names, frames->name[f]), (*of & IS_PYTHON) != 0, false);
+                         told_by(string_of(&l->names, frames->name[f]), (*of & IS_PYTHON) != 0, false) |
+                         (is_operator(l, f) ? GM_BY_NOBODY : 0u);
     }
     return true;
 }

@@ -3831,7 +3831,7 @@ class Mistakes(unittest.TestCase):
 
     def test_function_written_by_hand(self):
         """It keeps three results beside its own; what it is called with must be kept then, if nothing does."""
-        def run(keeps_input, is_product=False, file="act.py"):
+        def run(keeps_input, is_product=False, file="act.py", operator=()):
             held = []
 
             def at(line, name="forward"):
@@ -3842,7 +3842,7 @@ class Mistakes(unittest.TestCase):
                 for _ in range(6):
                     x = t.alloc(32, [("block", "net.py", 9), *FORWARD])
                     t.free(t.alloc(32, at(24)))
-                    parts = [t.alloc(32, at(line)) for line in (24, 24, 25)]
+                    parts = [t.alloc(32, at(24)), t.alloc(32, [*operator, *at(24)]), t.alloc(32, at(25))]
                     y = t.alloc(32, at(25))
                     t.free(*([] if keeps_input else [x]))
                     held.append((parts, [y] + [x] * keeps_input))
@@ -3856,6 +3856,7 @@ class Mistakes(unittest.TestCase):
             return train(5, forward, backward, weights=4, size=8, width=1)
         self.expect(run(True), "unfused-elementwise", 540, 600, "act.py:2")
         self.expect(run(False), "unfused-elementwise", 350, 400, "act.py:2")
+        self.expect(run(True, operator=[("wrapped", TORCH + "_tensor.py", 39)]), "unfused-elementwise", 540, 600, "act.py:2")  # x ** 3
         self.expect_none(run(True, is_product=True), "unfused-elementwise")
         choices = diagnosed(run(True, file="/usr/lib/python3/dist-packages/transformers/activations.py"))
         self.assertTrue(choices["unfused-elementwise"]["is_choice"])
@@ -4327,7 +4328,6 @@ class Mistakes(unittest.TestCase):
         self.expect_none(segmented(True), "hooks-keep-features")
         self.expect_none(segmented(False), "no-inference-mode")
 
-        def answers(words, inside=FORWARD[1:]):
         def attending(is_graph):
             """Heads that go where their layer's function returns are no graph, and there are more of them than of graphs."""
             linear = [("forward", TORCH + "nn/modules/linear.py", 5), FORWARD[1]]
@@ -4347,6 +4347,7 @@ class Mistakes(unittest.TestCase):
         self.expect(attending(True), "no-inference-mode", 800, 1024, "train.py:20")
         self.expect_none(attending(False), "no-inference-mode")
 
+        def answers(words, inside=FORWARD[1:]):
             """Keys and values of what a decoder looks at, word by word."""
             t = Trace()
             t.alloc(64, WEIGHTS)
