@@ -533,6 +533,16 @@ static bool find_rounds_of_line(struct gm_lives *l, bool is_sure, bool is_by_byt
     return calls[least] <= ROUNDS_LEAST || (is_sure && least != none) || count_calls(l, callee, calls, least);
 }
 
+/* Of evaluations of all epochs, the last one's. */
+static void keep_later(struct loop_backs *found, uint32_t than)
+{
+    const size_t n = found->n;
+    found->n = 0;
+    for (size_t i = 0; i < n; i++)
+        if (found->v[i].event > than)
+            found->v[found->n++] = found->v[i];
+}
+
 /* Returns to earlier lines are exact; a period of allocations begins anywhere in a round. */
 static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, bool is_by_period)
 {
@@ -553,6 +563,7 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
         for (size_t i = 0; ok && i < kept->step_count; i++)
             ok = GM_VEC_PUSH(&l->rounds, kept->steps[i].first);
     }
+    keep_later(&found, kept->steps[kept->step_count - 1].first);
     return ok && (is_by_period || take_loops(l, &found, kept, true));
 }
 

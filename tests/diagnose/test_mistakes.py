@@ -254,18 +254,23 @@ class Mistakes(unittest.TestCase):
         self.expect_none(serve(False), "stale-reference")
 
     def test_stale_output_of_an_evaluation_after_the_last_step(self):
-        def evaluate(keeps):
+        def evaluate(keeps, epochs=1):
             at = [("forward", "net.py", 11), *FORWARD[1:-1], ("validate", "train.py", 32), ("<module>", "train.py", 40)]
-            t, old = train(5), []
-            for _ in range(4):
-                image = t.alloc(2, [("validate", "train.py", 31), ("<module>", "train.py", 40)])
-                hidden = t.alloc(64, [("forward", "net.py", 10), *at[1:]])
-                new = t.alloc(400, at)
-                t.free(hidden, image, *old, *([] if keeps else [new]))
-                t.free(t.alloc(1, [("validate", "train.py", 33), ("<module>", "train.py", 40)]))
-                old = [new] if keeps else []
+            t, old = Trace(), []
+            for _ in range(epochs):
+                train(6 // epochs, t=t)
+                for _ in range(4):
+                    image = t.alloc(2, [("validate", "train.py", 31), ("<module>", "train.py", 40)])
+                    hidden = t.alloc(64, [("forward", "net.py", 10), *at[1:]])
+                    new = t.alloc(400, at)
+                    t.free(hidden, image, *old, *([] if keeps else [new]))
+                    t.free(t.alloc(1, [("validate", "train.py", 33), ("<module>", "train.py", 40)]))
+                    old = [new] if keeps else []
+                t.free(*old)
+                old = []
             return t
         self.expect(evaluate(True), "stale-reference", 380, 420, "net.py:11")
+        self.expect(evaluate(True, epochs=2), "stale-reference", 380, 420, "net.py:11")
         self.expect_none(evaluate(False), "stale-reference")
 
     def test_two_tensors_of_each_round_are_no_graph(self):
