@@ -30,7 +30,6 @@ enum {
     OF_BRANCH = 2,      /* or of twice as many where another branch of its forward pass was used */
     MUCH = 10,          /* parts of the peak: what is less may be meant to be there */
     DENSE = 4,          /* one of five that are made is there later, or more */
-    SUM_BYTES = 4,      /* of losses; counts of what was right are integers, of eight */
     NO_NUMBER = GM_BY_NOBODY | GM_BY_BACKWARD | GM_BY_OPTIMIZER | GM_BY_MODULE |
                 GM_BY_TORCH /* make no sum of losses, but a scale of gradients */
 };
@@ -330,7 +329,7 @@ static uint32_t sum_of(const struct gm_lives *l, const struct gm_set *set)
     uint32_t sum = 0;
     for (size_t a = first; a < h->allocation_count; a++) {
         const uint32_t stack = gm_lives_stack(l, a);
-        if (!gm_is_made(h, a) || gm_requested(h, a) > SUM_BYTES || (l->by[stack] & NO_NUMBER) != 0)
+        if (!gm_is_made(h, a) || gm_requested(h, a) > GM_LOSS_BYTES || (l->by[stack] & NO_NUMBER) != 0)
             continue;
         const bool is_first = gm_lives_round_of(l, a) == gm_lives_round_of(l, first);
         if (sum == 0 && is_first && h->freed[a] > h->born[last])

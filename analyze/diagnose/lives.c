@@ -177,7 +177,7 @@ static bool find_same(struct gm_lives *l)
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
-enum { DEPTH_MOST = 64, LOOPS_MOST = 1024, ROUNDS_LEAST = 2, NO_CALL = 2 /* hashes are odd */ };
+enum { DEPTH_MOST = 64, LOOPS_MOST = 1024, ROUNDS_LEAST = 2, SETUP_PARTS = 100, NO_CALL = 2 /* hashes are odd */ };
 
 /* The frames of Python of a stack, outermost first. */
 static size_t python_frames(const struct gm_lives *l, uint32_t stack, uint32_t out[DEPTH_MOST])
@@ -325,6 +325,25 @@ static size_t until_later(const struct loop_back *v, size_t n)
     return n;
 }
 
+/* Those of one function, from one place, without those to its first line, if passes from there to there are next to
+ * nothing: a loop that sets up what a later one works with. Returns how many are left. */
+static size_t without_setup(struct loop_back *v, size_t n)
+{
+    size_t first = 0, kept = 0;
+    uint64_t spent = 0;
+    for (size_t i = 1; i < n; i++)
+        first = v[i].line < v[first].line ? i : first;
+    const uint64_t line = v[first].line, all = n == 0 ? 0 : v[n - 1].event - v[0].event;
+    for (size_t i = 1; i < n; i++)
+        spent += v[i].line == line && v[i - 1].line == line ? v[i].event - v[i - 1].event : 0;
+    if (spent == 0 || spent >= all / SETUP_PARTS)
+        return n;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].line != line)
+            v[kept++] = v[i];
+    return kept;
+}
+
 /* Whether backward passes give up most of what passes of a loop keep for them in later ones than made it: its passes
  * are layers. */
 static bool is_of_layers(const struct gm_lives *l, const struct loop_back *v, size_t n)
@@ -378,8 +397,11 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struc
         for (next = i + 1;
              next < found->n && found->v[next].depth == found->v[i].depth && found->v[next].above == found->v[i].above;)
             next++;
-        next = i + until_later(&found->v[i], next - i);
-        end = i + without_inner(l, &found->v[i], next - i, steps);
+        const size_t n = without_setup(&found->v[i], next - i);
+        if (n == 0)
+            continue;
+        next = n < next - i ? next : i + until_later(&found->v[i], n);
+        end = i + without_inner(l, &found->v[i], gm_min(n, next - i), steps);
         const uint32_t first = found->v[i].event, last = found->v[end - 1].event;
         bool is_inside = end - i < ROUNDS_LEAST;
         for (size_t k = 0; k < count && !is_inside; k++)

@@ -253,6 +253,25 @@ class Mistakes(unittest.TestCase):
         self.expect(serve(False), "hooks-keep-features", 100, 230, "net.py:30")
         self.expect_none(serve(False), "stale-reference")
 
+    def test_list_of_passes_after_a_loop_that_sets_up(self):
+        """Caches of all layers are made in a loop of their own, in each call; and which words come is no loss."""
+        def generated(keeps):
+            t, words = Trace(), []
+            call = [("generate", "model.py", 82), ("<module>", "run.py", 3)]
+            t.alloc(300, WEIGHTS)
+            for _ in range(3):
+                caches = [t.alloc(2, [("generate", "model.py", 41), call[1]]) for _ in range(8)]
+                for _ in range(16):
+                    position = t.alloc(1 / 1024, [("generate", "model.py", 79), call[1]])
+                    hidden = [t.alloc(4, [("forward", "model.py", 20), FORWARD[1], *call]) for _ in range(12)]
+                    scores = t.alloc(12, [("forward", "model.py", 30), FORWARD[1], *call])
+                    words.append(t.alloc(8 / MIB, [("generate", "model.py", 90), call[1]]))
+                    t.free(position, *hidden, *([] if keeps else [scores]))
+                t.free(*caches)
+            return t
+        self.expect(generated(True), "tensors-in-a-list", 540, 590, "model.py:30")
+        self.expect_none(generated(False), "tensors-in-a-list")
+
     def test_stale_output_of_an_evaluation_after_the_last_step(self):
         def evaluate(keeps, epochs=1):
             at = [("forward", "net.py", 11), *FORWARD[1:-1], ("validate", "train.py", 32), ("<module>", "train.py", 40)]
