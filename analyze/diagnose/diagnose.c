@@ -315,6 +315,8 @@ static bool is_in_vain(const struct gm_case *c, const struct gm_finding *f)
 {
     if (f->rank != GM_RANK_MISTAKE || f->remedy == NULL)
         return false;
+    if (f->remedy->saving.requested > 0)
+        return false;
     return f->remedy->saving.alone == GM_REPORT_NONE ? is_open(c, f) : gm_remedy_is_in_vain(f->remedy);
 }
 
@@ -326,6 +328,8 @@ static void keep(struct gm_case *c, const struct gm_finding *findings, size_t n)
     for (size_t i = 0; i < c->n; i++)
         if (c->findings[i].remedy != NULL && gm_remedy_tells_end(c->findings[i].remedy))
             c->findings[i].bytes = c->findings[i].remedy->saving.at_end;
+        else if (c->findings[i].remedy != NULL && c->findings[i].remedy->saving.requested > 0)
+            c->findings[i].bytes = c->findings[i].remedy->saving.requested;
 }
 
 /* What a replay has shown to save little, or only a replay could show, warns of nothing, unless it is what memory ran

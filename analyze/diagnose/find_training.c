@@ -210,7 +210,7 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
                 gm_set_drop(&set, a);
         }
     const uint64_t useless = useless_at_peak(l, &set);
-    const bool is_usual = is_zeroed_late(&set) && !gm_is_share(useless, l->at_peak, 1.0 / GM_USUAL_MISTAKE);
+    const bool is_usual = is_zeroed_late(&set);
     if (!gm_is_share(useless, l->at_peak, 1.0 / GM_LEAST_SHARE))
         set.n = 0;
     bool are_two = false;
@@ -228,8 +228,10 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
         f->site = line;
     else if (backward != NULL && freed != NULL && !is_forward && strcmp(freed, backward) != 0)
         f->site = gm_case_printf(c, "%s, which frees what %s made", freed, backward);
-    if (f != NULL && f->remedy != NULL)
+    if (f != NULL && f->remedy != NULL) {
         f->remedy->is_usual = is_usual;
+        f->remedy->is_little = is_usual && !gm_is_share(useless, l->at_peak, 1.0 / GM_USUAL_MISTAKE);
+    }
     if (f != NULL && are_two)
         f->brief = "zero_grad(), or del a model";
 }

@@ -366,9 +366,14 @@ static const char *detail_of(struct gm_case *c, const struct gm_finding *f)
         return gm_case_printf(c, "%s With each round as large as the one that makes most: %s less.", f->detail,
                               gm_bytes_format(less, f->remedy->saving.alone));
     }
+    char size[GM_NUMBER_TEXT];
+    if (f->remedy != NULL && f->remedy->saving.requested > 0)
+        return gm_case_printf(c,
+                              "%s Replayed, that lowers the peak of requested bytes by %s, but not what is reserved: "
+                              "what is left does not fit together as well.",
+                              f->detail, gm_bytes_format(size, f->remedy->saving.requested));
     const char *why = why_other(f);
     const bool is_open = c->has_oom && f->rank == GM_RANK_MISTAKE && is_replayed(f) && f->remedy->settings == NULL;
-    char size[GM_NUMBER_TEXT];
     if (why == NULL && !is_open)
         return f->detail;
     return gm_case_printf(c, "%s Of reserved memory that saves %s%s%s%s.", f->detail, is_open ? "at least " : "",

@@ -47,6 +47,9 @@ struct gm_remedy_saving {
                                   * that is less */
     uint64_t recorded;           /* what the recording did with, if that is less than its replay; else UINT64_MAX */
     uint64_t at_end, end_before; /* of what is reserved when the trace ends: less, alone; and without any */
+    uint64_t requested;          /* less requested at the peak, alone, of `before`, where the replay of that has nearly
+                                  * as much reserved as before, because what is left does not fit together as well: then
+                                  * the rest is not known. Else 0 */
     size_t rank;                 /* 0: it stands first (gm_remedy_place) */
     const char *card; /* the smallest card of the table that has as much as all devices need with this one and those;
                        * NULL: none has, or it is not known, because the recording ended out of memory */
@@ -81,7 +84,8 @@ struct gm_remedy {
     bool has_price;         /* it costs time or accuracy: a choice, not a mistake that is mended */
     bool grows;             /* what it mends takes more the longer the program runs, however little it is yet */
     bool is_asked;          /* replays were made since: if not of it, nobody knows what it saves */
-    bool is_usual;          /* what it mends is as most programs are written, and it has little of the peak */
+    bool is_usual;          /* what it mends is as most programs are written, */
+    bool is_little;         /* and it has little of the peak */
     struct gm_remedy_saving saving;
 };
 
@@ -133,8 +137,9 @@ enum { GM_LARGE_CHOICE = 5, GM_MINOR_MISTAKE = 20, GM_USUAL_MISTAKE = 10 };
 static inline bool gm_remedy_is_minor(const struct gm_remedy *r)
 {
     const uint64_t at_end = r->is_of_end && r->saving.at_end != UINT64_MAX ? r->saving.at_end : 0;
-    return !r->has_price && !r->grows && r->settings == NULL && r->saving.alone != UINT64_MAX &&
-           gm_max(r->saving.alone, at_end) < r->saving.before / (r->is_usual ? GM_USUAL_MISTAKE : GM_MINOR_MISTAKE) &&
+    const uint64_t saves = r->saving.requested > 0 ? r->saving.requested : r->saving.alone;
+    return !r->has_price && !r->grows && r->settings == NULL && saves != UINT64_MAX &&
+           gm_max(saves, at_end) < r->saving.before / (r->is_little ? GM_USUAL_MISTAKE : GM_MINOR_MISTAKE) &&
            (at_end == 0 || at_end < r->saving.end_before / 2 /* most of what others have to wait for */);
 }
 

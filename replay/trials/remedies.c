@@ -261,6 +261,84 @@ static void set_saving(const struct work *w, struct gm_remedy *remedy, uint64_t 
     remedy->saving.alone = gm_sat_sub(remedy->saving.before, now);
 }
 
+/* The event after which most is reserved, for the first time. */
+static uint32_t most_reserved(const struct gm_history *h)
+{
+    struct gm_walk walk = gm_walk_start(h);
+    struct gm_change change;
+    int64_t now = 0, most = 0;
+    uint32_t at = 0;
+    while (gm_walk_next(&walk, &change)) {
+        now += change.kind == GM_CHANGE_SEGMENT ? change.reserved : 0;
+        at = now > most ? change.event : at;
+        most = now > most ? now : most;
+    }
+    return at;
+}
+
+/* What is requested on a device with such requests: at most, and when most was reserved. */
+struct requested {
+    uint64_t most, then;
+};
+
+/* false: no memory. */
+static bool look_at_requested(struct requested *found, const struct work *w, const struct gm_trial_requests *to,
+                              size_t d)
+{
+    const struct gm_history *h = w->search->devices[d].history;
+    GM_FREED int *times = calloc(h->allocation_count + 1, sizeof *times); /* it is asked for, less given up */
+    const struct gm_whatif_move *move = to->moves, *end = move + to->move_count;
+    const uint32_t at = most_reserved(h);
+    uint64_t now = 0;
+    *found = (struct requested){0};
+    if (times == NULL)
+        return false;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        now += h->born[a] == 0 && ++times[a] == 1 ? gm_whatif_request(to->requested, h, a) : 0;
+    for (uint32_t e = 0; e < h->count; e++) {
+        for (; move < end && move->moment <= e; move++) {
+            const uint32_t a = move->allocation;
+            const uint64_t bytes = a == GM_NEVER ? 0 : gm_whatif_request(to->requested, h, a);
+            if (a != GM_NEVER && move->is_back)
+                now += times[a]++ == 0 ? bytes : 0;
+            else if (a != GM_NEVER)
+                now -= --times[a] == 0 ? bytes : 0;
+        }
+        found->most = gm_max(found->most, now);
+        const uint32_t a = h->of_event[e];
+        const bool is_made = a != GM_NEVER && h->born[a] == e + 1;
+        if (is_made && times[a] <= 0) /* else it takes the place of its own, of before */
+            now += times[a]++ == 0 ? gm_whatif_request(to->requested, h, a) : 0;
+        else if (a != GM_NEVER && h->freed[a] == e + 1)
+            now -= --times[a] == 0 ? gm_whatif_request(to->requested, h, a) : 0;
+        found->most = gm_max(found->most, now);
+        found->then = is_made && e >= at && found->then == 0 ? now : found->then;
+    }
+    return true;
+}
+
+/* Where a replay lowers next to nothing of what is reserved, it may lower what is requested, also when most is
+ * reserved: what is left does not fit together as well. false: no memory. */
+static bool note_requested(const struct work *w, struct gm_remedy *remedy, size_t trial)
+{
+    const size_t d = device_of(w, remedy);
+    struct requested before, now;
+    if (remedy->has_price || remedy->is_guess || remedy->is_of_end || remedy->is_of_holes || remedy->is_usual ||
+        remedy->settings != NULL || remedy->changes == NULL || gm_remedy_is_of_cache(remedy) ||
+        !gm_remedy_is_in_vain(remedy))
+        return true;
+    if (!look_at_requested(&before, w, &w->requests[d], d) ||
+        !look_at_requested(&now, w, &w->requests[trial * w->search->device_count + d], d))
+        return false;
+    const uint64_t saves = gm_min(gm_sat_sub(before.most, now.most), gm_sat_sub(before.then, now.then));
+    if (gm_remedy_is_little(saves, before.most, GM_LEAST_OF_REMEDY))
+        return true;
+    remedy->saving = GM_REMEDY_NOT_REPLAYED;
+    remedy->saving.requested = before.most - now.most;
+    remedy->saving.before = before.most;
+    return true;
+}
+
 /* trials[0] is the baseline, trials[1 + i] the i-th of those that can be replayed. */
 static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, struct gm_error *err)
 {
@@ -300,6 +378,10 @@ static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, str
             saving->end_before = before_of(w->remedies[r], at_end(w, &w->trials[0], w->remedies[r]));
             saving->at_end = gm_sat_sub(saving->end_before, at_end(w, &w->trials[i], w->remedies[r]));
         }
+        if (!note_requested(w, w->remedies[r], i))
+            return gm_no_memory(err);
+        if (w->remedies[r]->saving.requested > 0)
+            continue;
         put_in_order(w, r); /* writes only where what was there has been read */
         w->first = w->order[0] == r ? i : w->first;
     }

@@ -76,7 +76,7 @@ static void replay(struct gm_remedy *remedies, size_t count)
 /* What one remedy of one change leaves reserved at the peak. */
 static uint64_t peak_with(struct gm_remedy_change c)
 {
-    struct gm_remedy remedy = {.changes = &c, .count = 1};
+    struct gm_remedy remedy = {.changes = &c, .count = 1, .is_usual = true};
     replay(&remedy, 1);
     assert_int_equal(remedy.saving.before, MIB(600));
     assert_int_equal(remedy.saving.alone, MIB(600) - remedy.saving.peak);
@@ -115,6 +115,20 @@ TEST(live_shorter)
     const uint32_t after = traced.history.freed[second];
     assert_int_equal(peak_with(change(second, GM_REMEDY_AS_RECORDED, after, GM_NEVER)), MIB(600));
     assert_int_equal(peak_with(change(second, GM_REMEDY_AS_RECORDED, 0, after)), MIB(400));
+}
+
+/* Where nothing less is reserved, what is requested counts: the 100 are gone when the 300 are there. */
+TEST(requested_only)
+{
+    setup(false);
+    const struct gm_remedy_change c =
+        change(of_mib(100), GM_REMEDY_AS_RECORDED, traced.history.born[of_mib(200)] - 1, GM_NEVER);
+    struct gm_remedy remedies[] = {{.changes = &c, .count = 1}, {.changes = &c, .count = 1, .has_price = true}};
+    replay(remedies, 2);
+    assert_int_equal(remedies[0].saving.requested, MIB(100));
+    assert_int_equal(remedies[0].saving.alone, UINT64_MAX);
+    assert_int_equal(remedies[1].saving.requested, 0);
+    assert_int_equal(remedies[1].saving.alone, 0);
 }
 
 /* What is live since before the trace can come later, too. */
