@@ -20,7 +20,7 @@ static bool may_be_of_graph(const struct gm_lives *l, size_t a)
 {
     return gm_is_of_round(l, a) && l->taken[a] == GM_TAKEN_NOT && !gm_lives_is_of_engine(l, a) &&
            ((gm_lives_by(l, a) & GM_BY_MODULE) != 0 || !gm_lives_has_modules(l)) &&
-           (gm_lives_by(l, a) & GM_BY_RECOMPUTE) == 0 && gm_requested(l->h, a) >= l->at_peak / 1000;
+           (gm_lives_by(l, a) & GM_BY_RECOMPUTE) == 0 && gm_requested(l->h, a) >= l->at_peak / 100000;
 }
 
 /* Of what a forward pass made, which is the set from `from` on, what the backward pass after it leaves, and no other

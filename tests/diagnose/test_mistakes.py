@@ -3616,7 +3616,7 @@ class Mistakes(unittest.TestCase):
 
     def test_retained_graph_of_a_loop_with_losses_waits_for_no_backward_pass(self):
         """A world's model makes a number in each step of its loop, and its graph stays until the actor is trained, too."""
-        def world(keeps):
+        def world(keeps, small=0, of_actor=12):
             t = Trace()
             for n in range(4):
                 t.alloc(8 + n, WEIGHTS)
@@ -3624,17 +3624,19 @@ class Mistakes(unittest.TestCase):
                 graph = []
                 for _ in range(8):
                     graph += [t.alloc(12, [(f"layer{n}", "net.py", 10 + n)] + FORWARD[1:]) for n in range(4)]
+                    graph += [t.alloc(1 / 4, [("state", "net.py", 14)] + FORWARD[1:]) for _ in range(small)]
                     graph.append(t.alloc(4 / MIB, [("entropy", "net.py", 30), ("<module>", "train.py", 21)]))
                 t.free(t.alloc(1 / 1024, ROOT))
                 for block in reversed(graph):
                     t.free(t.alloc(1, AUTOGRAD), *([] if keeps else [block]))
-                actor = [t.alloc(12, [(f"actor{n}", "net.py", 40 + n)] + FORWARD[1:]) for n in range(10)]
+                actor = [t.alloc(of_actor, [(f"actor{n}", "net.py", 40 + n)] + FORWARD[1:]) for n in range(10)]
                 t.free(t.alloc(1 / 1024, [ROOT[0], ROOT[1], ("<module>", "train.py", 33)]))
                 for block in reversed(actor):
                     t.free(t.alloc(1, AUTOGRAD), block)
                 t.free(t.alloc(1 / 1024, STEP), *(graph if keeps else []))
             return t
         self.expect(world(True), "retain-graph", 100, 140, "train.py:22")
+        self.expect(world(True, 40, 60), "retain-graph", 430, 470, "train.py:22")  # small ones go with it, too
         for name in ("loss-keeps-graph", "no-inference-mode"):
             self.expect_none(world(True), name)
         self.expect_none(world(False), "retain-graph")
