@@ -773,6 +773,20 @@ static bool is_called_once(const struct gm_lives *l, uint64_t call)
     return has_others;
 }
 
+/* [gm_stack_id] Lines of a model of whose making in training something is there to the end, too: a hook, or a list, has
+ * all of it. NULL: no memory. */
+static bool *lines_that_leave(struct gm_lives *l)
+{
+    bool *leave = gm_lives_of_stacks(l, sizeof *leave);
+    for (size_t a = 0; leave != NULL && a < l->h->allocation_count; a++)
+        if (l->h->born[a] > l->first_backward && (gm_lives_by(l, a) & GM_BY_MODULE) != 0 && gm_lives_is_left(l, a) &&
+            !gm_lives_is_of_weights(l, a))
+            leave[gm_lives_stack(l, a)] = true;
+    if (leave != NULL)
+        gm_lives_mark_lines(l, leave);
+    return leave;
+}
+
 /* Features of a line that calls a model before the loop: most likely something smaller was made of them. */
 static void find_features_before(struct gm_case *c, const struct gm_rule *rule)
 {
@@ -781,11 +795,12 @@ static void find_features_before(struct gm_case *c, const struct gm_rule *rule)
     struct gm_rule of_features = *rule;
     uint64_t last = 0;
     bool is_once = false;
-    for (size_t a = 0; a < l->h->allocation_count; a++) {
+    GM_FREED bool *leave = lines_that_leave(c->lives);
+    for (size_t a = 0; leave != NULL && a < l->h->allocation_count; a++) {
         const uint64_t call = is_made_once(l, a) ? gm_lives_module_call(l, gm_lives_stack(l, a), 1) : 0;
         is_once = call == last ? is_once : call != 0 && is_called_once(l, call);
         last = call;
-        if (call != 0 && is_once)
+        if (call != 0 && is_once && !leave[gm_lives_stack(l, a)])
             gm_set_drop(&set, a);
     }
     if (!gm_is_share(gm_set_at_peak(l, &set), l->at_peak, 0.05))
@@ -899,7 +914,8 @@ static const struct gm_rule rules[] = {
              "rounds or more, half of the peak, but for weights, and larger than all that a round makes. Told as what "
              "a model "
              "made: 5 % of the peak that a module made in training before the first backward pass, called by a line "
-             "from which none is called later, though others are, not in a private pool",
+             "from which none is called later, though others are, not in a private pool, and by a line of whose making "
+             "nothing else is there to the end",
      .what_to_do = "`pin_memory()`, and `batch.to(\"cuda\", non_blocking=True)`"},
 };
 const struct gm_theme gm_theme_weights = GM_THEME(rules);

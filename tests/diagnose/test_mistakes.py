@@ -3310,6 +3310,29 @@ class Mistakes(unittest.TestCase):
         self.expect_none(watched(True), "loss-keeps-graph")
         self.expect_none(watched(False), "hooks-keep-features")
 
+    def test_hook_that_keeps_what_a_first_call_made_too(self):
+        """A call of the model before the loop sets it up, and is none that computes features once."""
+        def called(line):
+            return [*FORWARD[1:-1], ("<module>", "train.py", line)]
+
+        def forward(t, r):
+            made = []
+            for n in range(5):
+                t.alloc(16, [("conv", "net.py", 30), *called(20)])
+                made.append(t.alloc(16, [("relu", "net.py", 31), *called(20)]))
+            t.alloc(1 / 1024, ROOT)
+            for block in reversed(made):
+                t.free(t.alloc(8, AUTOGRAD), block)
+            return []
+        t = Trace()
+        t.alloc(16, WEIGHTS)
+        for n in range(5):
+            t.alloc(16, [("conv", "net.py", 30), *called(12)])
+            t.free(t.alloc(16, [("relu", "net.py", 31), *called(12)]))
+        train(6, forward, weights=2, size=4, width=1, t=t)
+        self.expect(t, "hooks-keep-features", 480, 560, "net.py:30")
+        self.expect_none(t, "data-set-on-gpu")
+
     def test_outputs_of_frozen_layers_that_a_hook_keeps_are_no_graph(self):
         """A backward pass through a head finds nothing else of them: a graph would have kept what they made on the way."""
         def probed(keep):
