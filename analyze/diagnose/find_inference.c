@@ -443,18 +443,22 @@ static void until_next(const struct gm_lives *l, struct gm_set *set)
     }
 }
 
+static bool tell_features(struct gm_case *c, const struct gm_rule *rule,
+                          void (*find)(struct gm_case *, struct gm_set *), const char *evidence)
+{
+    struct gm_set set = {.v = NULL};
+    find(c, &set);
+    return gm_case_accuse(c, rule, &set, false, evidence) != NULL;
+}
+
 static void find_features_of_training(struct gm_case *c, const struct gm_rule *rule)
 {
-    struct gm_set set = {.v = NULL}, layers = {.v = NULL};
-    gm_kept_features(c, &set);
-    if (gm_case_accuse(c, rule, &set, false,
+    if (!tell_features(c, rule, gm_kept_features,
                        "layers made them, the backward pass has used their neighbours, and they are still there, as if "
-                       "a hook or a dictionary held them") != NULL)
-        return;
-    gm_kept_layers(c, &layers);
-    gm_case_accuse(c, rule, &layers, false,
-                   "layers of one call of the model made them, which keeps no graph, and they are there long after it, "
-                   "as if a hook or a list held them");
+                       "a hook or a dictionary held them"))
+        tell_features(c, rule, gm_kept_layers,
+                      "layers of one call of the model made them, which keeps no graph, and they are there long after "
+                      "it, as if a hook or a list held them");
 }
 
 static void find_features(struct gm_case *c, const struct gm_rule *rule)
@@ -465,6 +469,10 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
         find_features_of_training(c, rule);
         return;
     }
+    if (tell_features(c, rule, gm_kept_features,
+                      "layers made them in round after round, and they are still there, as if a hook or a list held "
+                      "them"))
+        return;
     ask_what_goes_on(c);
     const struct gm_roster *roster = l->roster;
     struct gm_set set = {.v = NULL};
@@ -872,7 +880,9 @@ static const struct gm_rule of_features[] = {
          "keeps no graph (as much passes, and backward "
          "passes use at most half as many) and are there when 6 large tensors have been made after it, 6 of them, and "
          "hold 1 % of "
-         "the peak; in inference also what is freed at once, if it is less than a quarter of what is made, or most "
+         "the peak; in inference also 4 tensors of modules in each of 3 rounds that are there to the end or two rounds "
+         "later, if less than a quarter of what is made beside them is kept, and what is freed at once, if it is less "
+         "than a quarter of what is made, or most "
          "layers with a weight were done with what they read, and, where there are no modules, if a line makes several "
          "of it",
      .what_to_do = "`features[name] = output.mean().item()`, or `handle.remove()`"},

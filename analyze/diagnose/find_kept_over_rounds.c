@@ -688,7 +688,8 @@ static void go_soon(const struct gm_lives *l, struct gm_set *set, bool is_all)
 
 void gm_kept_features(struct gm_case *c, struct gm_set *set)
 {
-    for (uint8_t kind = PILED; kind >= STALE; kind--) {
+    const uint8_t least = c->lives->has_backward ? STALE : PILED; /* else find_features() asks for what is replaced */
+    for (uint8_t kind = PILED; kind >= least; kind--) {
         set->n = 0;
         if (collect_kind(c, kind, set) != FEATURES || set->n == 0)
             continue;

@@ -49,7 +49,7 @@ void gm_find_retained_in_round(struct gm_case *c, const struct gm_rule *rule);
 bool gm_goes_on(struct gm_case *c);
 
 /* In training, what several layers made in a round that a backward pass has used, and that is there later: what piles
- * up would go with the graph, which may need it. */
+ * up would go with the graph, which may need it. Where nothing is trained, what piles up only. */
 void gm_kept_features(struct gm_case *c, struct gm_set *set);
 /* The same of what several layers made in a call of a model, that no graph holds, and that is there long after the
  * call. */

@@ -3310,6 +3310,29 @@ class Mistakes(unittest.TestCase):
         self.expect_none(watched(True), "loss-keeps-graph")
         self.expect_none(watched(False), "hooks-keep-features")
 
+    def test_outputs_of_layers_that_a_hook_keeps_for_all_batches(self):
+        """Nothing is trained, and a report reads all of it in the end."""
+        def validate(keep):
+            t, store = Trace(), []
+            t.alloc(64, WEIGHTS)
+            for _ in range(8):
+                image, made = t.alloc(6, [("<module>", "train.py", 19)]), []
+                for n in range(4):
+                    for _ in range(8):
+                        t.free(t.alloc(24, [("conv", "net.py", 29), *FORWARD[1:]]), *made)
+                        made = [t.alloc(24, [("relu", "net.py", 31), *FORWARD[1:]])]
+                    out = t.alloc(12 - n, [("block", "net.py", 30), *FORWARD[1:]])
+                    t.free(*made)
+                    made = [] if keep else [out]
+                    store += [out] if keep else []
+                t.free(t.alloc(1 / 1024, FORWARD), image, *made)
+            for block in store:
+                t.alloc(1 / 1024, [("<module>", "train.py", 24)])
+            t.free(*store)
+            return t
+        self.expect(validate(True), "hooks-keep-features", 260, 336, "net.py:30")
+        self.expect_none(validate(False), "hooks-keep-features")
+
     def test_hook_that_keeps_what_a_first_call_made_too(self):
         """A call of the model before the loop sets it up, and is none that computes features once."""
         def called(line):
