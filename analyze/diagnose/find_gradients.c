@@ -37,11 +37,12 @@ static uint32_t *ends_of_backward(const struct gm_lives *l)
 
 /* ---- frozen ------------------------------------------------------------------------------------------------------ */
 
-/* Made by a backward pass of the first rounds, be they older than the trace, and there to the end. */
+/* Made by a backward pass of the first rounds, be they older than the trace, and there to the end, though others were
+ * given up since: else it is a gradient of the last step. */
 static bool is_left_behind(const struct gm_lives *l, size_t a)
 {
     const uint32_t born = l->h->born[a];
-    return gm_lives_is_left(l, a) && gm_lives_is_role(l, a, GM_ROLE_GRADIENT) &&
+    return gm_lives_is_left(l, a) && gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && born < l->last_zeroed &&
            (born == 0 || (gm_lives_is_of_backward(l, a) && gm_lives_round(l, born) <= 1));
 }
 
@@ -999,7 +1000,8 @@ static const struct gm_rule rules[] = {
               "freed, and the backward pass keeps the inputs of their layers for nothing.",
      .when =
          "gradients of the first backward pass, or older ones that each pass adds to, are never freed, while "
-         "others of weights without such a gradient are, and hold 2 % of the peak with what is kept or made for them "
+         "others of weights without such a gradient are after it, and hold 2 % of the peak with what is kept or made "
+         "for them "
          "only; or gradients of every step, of 5 %, "
          "have sizes of which the optimizer keeps no state, while nearly all its states are as large as other "
          "gradients (not where SGD runs, something is looked up for every second of them, or weights are older "

@@ -9,7 +9,6 @@
 #include "analyze/diagnose/rules.h"
 
 enum {
-    GM_LOSS_BYTES = 4,      /* of a number; integers have eight */
     GM_LEAST_FEATURES = 4,  /* outputs of layers, in a round */
     GM_WORKSPACE_EVENTS = 2 /* that it is there */
 };

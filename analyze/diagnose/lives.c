@@ -643,6 +643,22 @@ bool gm_lives_is_cut_off(const struct gm_lives *l, size_t a)
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
+/* gm_lives.last_zeroed */
+static uint32_t find_last_zeroed(const struct gm_lives *l)
+{
+    const struct gm_history *const h = l->h;
+    bool has_older = false;
+    uint32_t last = 0;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        has_older |= h->born[a] == 0 &&
+                     (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE));
+        if (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_requested(h, a) > GM_LOSS_BYTES &&
+            h->freed[a] <= l->last_made && !gm_lives_goes_in_backward(l, a))
+            last = (uint32_t)gm_max(last, h->freed[a]);
+    }
+    return has_older ? last : GM_NEVER;
+}
+
 static void look_at_phases(struct gm_lives *l, bool has_oom)
 {
     l->first_forward = l->first_backward = l->first_oom = (uint32_t)l->h->count;
@@ -674,6 +690,7 @@ static void look_at_phases(struct gm_lives *l, bool has_oom)
         if (!l->has_backward)
             l->has_backward = l->role[a] == GM_ROLE_GRADIENT;
     }
+    l->last_zeroed = find_last_zeroed(l);
 }
 
 /* What needs no rounds. false: no memory. */

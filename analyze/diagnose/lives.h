@@ -62,7 +62,7 @@ struct gm_cut_off {
 };
 struct gm_cut_offs GM_VEC(struct gm_cut_off); /* by allocation */
 
-enum { GM_GUIDE_BITS = 8 };
+enum { GM_GUIDE_BITS = 8, GM_LOSS_BYTES = 4 /* of a number; integers have eight */ };
 
 /* The allocations in the order of the program's loop, by stack and round, but for those from before the trace. The same
  * one in another round is that of the same stack with as many of that stack before it in its round. */
@@ -107,6 +107,8 @@ struct gm_lives {
     bool goes_on, is_asked;  /* gm_goes_on; whether it was asked for: whichever rule wants it first */
     bool gives_back;         /* memory goes back to the driver */
     uint32_t last_made;      /* event: what is freed later lasts to the end of the run */
+    uint32_t last_zeroed;    /* moment: gradients are given up, outside of a backward pass; GM_NEVER: training begins in
+                                the trace */
     uint32_t first_oom;      /* event; h->count: none */
     uint32_t first_forward;  /* the first event of a phase; h->count: none */
     uint32_t first_backward; /* of a backward pass; h->count: none */

@@ -6,6 +6,8 @@ import unittest
 import test_mistakes as base
 from test_mistakes import FORWARD, Trace
 
+LOGITS = [("forward", "net.py", 12), *FORWARD[1:]]
+
 
 class Late(Trace):
     """Recording begins with begin(): what was made before has no stack, or, where the ring lost its events, keeps it."""
@@ -89,6 +91,44 @@ class BegunLate(unittest.TestCase):
             self.expect(run(begin), "frozen-gradients", 120, 240, "train.py:22")
             self.expect(run(begin, head=0, flat=64), "flat-gradient-buckets", 120, 150, "ddp.py:7")
             self.expect_none(run(begin, head=0), "frozen-gradients")
+
+    def test_gradients_of_the_last_step(self):
+        """Of two batches, from the middle of a step to the end of the next one: nothing was given up since they were made."""
+        t = Late()
+        for _ in range(6):
+            t.alloc(32, base.WEIGHTS)
+        for step in range(3):
+            for batch in range(2):
+                held = [t.alloc(24, FORWARD) for _ in range(6)] + [t.alloc(1 / 1024, base.ROOT)]
+                made = [t.alloc(32, base.AUTOGRAD) for _ in range(3)]
+                if (step, batch) == (1, 0):
+                    t.begin(keeps_stacks=True)
+                made += [t.alloc(32, base.AUTOGRAD) for _ in range(3)]
+                grads = grads if batch else made
+                t.alloc(1 / 1024, base.AUTOGRAD)
+                t.free(*(made if batch else []), *held)
+            t.free(t.alloc(1 / 1024, base.STEP), *(grads if step < 2 else []))
+        self.expect_none(t, "frozen-gradients")
+
+    def test_holes_of_a_replay_that_begins_in_a_round(self):
+        """It has no cache yet: what passes is cut out of what is given up sooner, so that the next one does not fit."""
+        def run(begin):
+            t = Late()
+            t.alloc(64, base.WEIGHTS)
+            last = None
+            for r in range(8):
+                held = [t.alloc(2, [("<module>", "train.py", 19)]), t.alloc(24, FORWARD)]
+                t.free(t.alloc(96, FORWARD))
+                if r == begin:
+                    t.begin(keeps_stacks=True)
+                logits = t.alloc(512, LOGITS)
+                t.free(*held, *([last] if last else []))
+                last = logits
+            return t
+        for begin in (-1, 2, 3):
+            told = base.diagnosed(run(begin))
+            self.assertEqual(told["stale-reference"]["saves_bytes"] >> 20, 512)
+            self.assertRegex(told["Do this"], "saves 512.0 MiB, then 7\d\d.0 MiB")
 
     def test_peak_of_what_was_cached_before(self):
         """What the trace asks for is replayed all the same."""

@@ -3793,7 +3793,7 @@ class Mistakes(unittest.TestCase):
         for part in (0, 0.2, 0.3, 0.4, 0.5):
             trace = second_graph()
             del trace.trace[:int(len(trace.trace) * part)]
-            self.expect(trace, "create-graph", 140, 200, "train.py:22")
+            self.expect(trace, "create-graph", 140, 240, "train.py:22")
 
     def test_layers_in_what_repeats_itself(self):
         """Nine rays in threes beside three calls of a network with eight layers: the layers are told."""
