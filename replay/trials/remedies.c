@@ -19,6 +19,7 @@ struct work {
     size_t ordered;
     size_t first;    /* the trial of the first of them */
     uint32_t *begin; /* [device_count] gm_settled */
+    bool is_late;    /* one of these is not 0 */
 };
 
 static size_t device_of(const struct work *w, const struct gm_remedy *remedy)
@@ -198,6 +199,7 @@ static bool find_begins(struct work *w)
     for (size_t d = 0; w->begin != NULL && d < w->search->device_count; d++) {
         const struct gm_search_device *device = &w->search->devices[d];
         w->begin[d] = device->settled != NULL ? device->settled->begin : gm_history_settled(device->history).begin;
+        w->is_late |= w->begin[d] > 0;
     }
     return w->begin != NULL;
 }
@@ -215,6 +217,7 @@ static void begin(struct work *w, size_t trial)
     const size_t n = w->search->device_count;
     w->trials[trial] = (struct gm_trial){.is_baseline = true,
                                          .capacity = UINT64_MAX,
+                                         .counts_allocated = w->is_late,
                                          .devices = &w->results[trial * n],
                                          .requests = &w->requests[trial * n]};
 }
@@ -253,12 +256,37 @@ static uint64_t before_of(const struct gm_remedy *remedy, uint64_t peak)
     return remedy->settings != NULL || gm_remedy_is_of_cache(remedy) ? gm_min(peak, remedy->saving.recorded) : peak;
 }
 
-static void set_saving(const struct work *w, struct gm_remedy *remedy, uint64_t baseline, uint64_t now)
+/* By how much it lowers the peak. A replay that begins in the midst of a run, in an empty allocator, leaves other holes
+ * than the run did: then allocated bytes tell, but for what is mostly holes. */
+static uint64_t spared(const struct work *w, const struct gm_remedy *remedy, const struct gm_trial *before,
+                       const struct gm_trial *now)
 {
+    const size_t d = device_of(w, remedy);
+    const uint64_t most = before_of(remedy, before->devices[d].peak_reserved);
+    const uint64_t reserved = gm_sat_sub(most, now->devices[d].peak_reserved);
+    const uint64_t allocated = gm_sat_sub(before->devices[d].peak_allocated, now->devices[d].peak_allocated);
+    const bool is_of_holes = remedy->settings != NULL || gm_remedy_is_of_cache(remedy) || allocated < reserved / 2;
+    return w->begin[d] == 0 || is_of_holes ? reserved : gm_min(allocated, most);
+}
+
+/* What is reserved with the first k + 1 of the order. */
+static uint64_t peak_with(const struct work *w, size_t k)
+{
+    const struct gm_remedy *remedy = w->remedies[w->order[k]];
+    uint64_t left = peak(w, &w->trials[0], remedy);
+    for (size_t i = 0; i <= k; i++)
+        left = gm_sat_sub(
+            left, w->remedies[w->order[i]]->device == remedy->device ? w->remedies[w->order[i]]->saving.on_top : 0);
+    return w->begin[device_of(w, remedy)] > 0 ? left : peak(w, &w->trials[1 + k], remedy);
+}
+
+static void set_saving(const struct work *w, struct gm_remedy *remedy, const struct gm_trial *trial)
+{
+    const uint64_t baseline = peak(w, &w->trials[0], remedy);
     const uint64_t recorded = w->search->devices[device_of(w, remedy)].recorded;
     remedy->saving.recorded = recorded > 0 && recorded < baseline ? recorded : UINT64_MAX;
     remedy->saving.before = before_of(remedy, baseline);
-    remedy->saving.alone = gm_sat_sub(remedy->saving.before, now);
+    remedy->saving.alone = spared(w, remedy, &w->trials[0], trial);
 }
 
 /* The event after which most is reserved, for the first time. */
@@ -372,7 +400,7 @@ static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, str
         const size_t r = w->order[i - 1];
         if (!w->trials[i].runs)
             continue;
-        set_saving(w, w->remedies[r], peak(w, &w->trials[0], w->remedies[r]), peak(w, &w->trials[i], w->remedies[r]));
+        set_saving(w, w->remedies[r], &w->trials[i]);
         if (w->remedies[r]->is_of_end) {
             struct gm_remedy_saving *saving = &w->remedies[r]->saving;
             saving->end_before = before_of(w->remedies[r], at_end(w, &w->trials[0], w->remedies[r]));
@@ -392,7 +420,8 @@ static void find_card(struct gm_remedy_saving *saving, const struct work *w, con
 {
     for (size_t i = 0; i < gm_gpu_count() && !w->search->is_open && saving->card == NULL; i++) {
         const uint64_t usable = gm_gpu_usable(gm_gpu_at(i));
-        if (!gm_gpu_is_of_cuda(gm_gpu_at(i)) || usable < trial->peak_reserved || usable < w->search->floor)
+        if (!gm_gpu_is_of_cuda(gm_gpu_at(i)) || usable < gm_max(trial->peak_reserved, saving->peak) ||
+            usable < w->search->floor)
             continue;
         saving->card = gm_gpu_at(i)->name;
         saving->card_usable = usable;
@@ -417,8 +446,8 @@ static enum gm_status replay_on_top(struct work *w, struct gm_error *err)
         const struct gm_remedy *remedy = w->remedies[w->order[k]];
         struct gm_remedy_saving *saving = &w->remedies[w->order[k]]->saving;
         saving->rank = k;
-        saving->peak = peak(w, &w->trials[1 + k], remedy);
-        saving->on_top = gm_sat_sub(before_of(remedy, peak(w, &w->trials[k], remedy)), saving->peak);
+        saving->on_top = spared(w, remedy, &w->trials[k], &w->trials[1 + k]);
+        saving->peak = peak_with(w, k);
         find_card(saving, w, &w->trials[1 + k]);
     }
     return status;

@@ -49,7 +49,7 @@ static void run_unit(const struct gm_search *search, const struct gm_trial *tria
                                         .from_layout = trial->from_layout,
                                         .placement = trial->placement,
                                         .requested = d->requested,
-                                        .counts_reserved_only = true};
+                                        .counts_reserved_only = !trial->counts_allocated};
     struct gm_whatif_refused refused = {.size = 0};
     if (trial->requests != NULL) {
         const struct gm_trial_requests *other = &trial->requests[device];
@@ -175,7 +175,8 @@ static void add_unit(struct gm_trial *trial, size_t device, const struct unit *u
     trial->retries += (uint64_t)r->stats.num_alloc_retries;
     if (trial->devices != NULL)
         trial->devices[device] = (struct gm_trial_device){
-            peak, r->start_bytes_at_peak, (uint64_t)r->stats.reserved_bytes[GM_STAT_ALL].current, r->left_reserved};
+            peak, r->start_bytes_at_peak, (uint64_t)r->stats.reserved_bytes[GM_STAT_ALL].current, r->left_reserved,
+            (uint64_t)r->stats.allocated_bytes[GM_STAT_ALL].peak};
 }
 
 enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *trials, size_t count,

@@ -57,7 +57,8 @@ struct gm_trial_range {
 };
 struct gm_trial_device {
     uint64_t peak_reserved, start_at_peak, end_reserved;
-    uint64_t left_reserved; /* gm_whatif_result */
+    uint64_t left_reserved;  /* gm_whatif_result */
+    uint64_t peak_allocated; /* if the trial counts it; else 0 */
 };
 /* Other requests than a device's. */
 struct gm_trial_requests {
@@ -78,6 +79,7 @@ struct gm_trial {
     uint32_t placement;
     const struct gm_trial_requests *requests; /* [device_count]; NULL: the devices' */
     struct gm_trial_device *devices;          /* [device_count], filled; may be NULL */
+    bool counts_allocated;                    /* takes longer */
     bool is_needed;                           /* replayed even if the search is over */
 
     /* filled */
