@@ -320,18 +320,32 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, uint8
     }
 }
 
+/* Whether rounds before the trace left some of the set's stacks, too. */
+static bool has_older(const struct gm_lives *l, const struct gm_set *set)
+{
+    GM_FREED bool *is_of_set = gm_set_stacks(l, set);
+    bool has = false;
+    for (size_t a = 0; is_of_set != NULL && a < l->h->allocation_count && !has; a++)
+        has = !gm_is_made(l->h, a) && gm_lives_stack(l, a) > GM_STACK_EMPTY && is_of_set[gm_lives_stack(l, a)];
+    return has;
+}
+
 /* A sum that is added to in its place is made in the first round, after the first that it holds, as are others of its
- * line, and is there when the last is made: its stack; 0: there is none. The set is in the order of birth. */
+ * line, or before the trace, as some that it holds were, and is there when the last is made: its stack; 0: there is
+ * none. The set is in the order of birth. */
 static uint32_t sum_of(const struct gm_lives *l, const struct gm_set *set)
 {
     const struct gm_history *h = l->h;
     const uint32_t first = set->v[0].allocation, last = set->v[set->n - 1].allocation;
+    const bool may_be_older = has_older(l, set);
     uint32_t sum = 0;
-    for (size_t a = first; a < h->allocation_count; a++) {
+    for (size_t a = may_be_older ? 0 : first; a < h->allocation_count; a++) {
         const uint32_t stack = gm_lives_stack(l, a);
-        if (!gm_is_made(h, a) || gm_requested(h, a) > GM_LOSS_BYTES || (l->by[stack] & NO_NUMBER) != 0)
+        const bool is_older = h->born[a] == 0;
+        if ((is_older ? stack <= GM_STACK_EMPTY : a < first) || gm_requested(h, a) > GM_LOSS_BYTES ||
+            (l->by[stack] & NO_NUMBER) != 0)
             continue;
-        const bool is_first = gm_lives_round_of(l, a) == gm_lives_round_of(l, first);
+        const bool is_first = is_older || gm_lives_round_of(l, a) == gm_lives_round_of(l, first);
         if (sum == 0 && is_first && h->freed[a] > h->born[last])
             sum = stack;
         else if (stack == sum && !is_first)

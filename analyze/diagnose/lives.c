@@ -1232,8 +1232,7 @@ const char *gm_lives_backward(struct gm_lives *l, uint32_t moment, bool is_own)
     const struct gm_history *h = l->h;
     size_t last = h->allocation_count;
     for (size_t a = 0; (l->by_any & GM_BY_ROOT) != 0 && a < h->allocation_count; a++)
-        if ((gm_lives_by(l, a) & GM_BY_ROOT) != 0 && h->born[a] <= moment &&
-            (last == h->allocation_count || h->born[a] >= h->born[last]))
+        if ((gm_lives_by(l, a) & GM_BY_ROOT) != 0 && (h->born[a] <= moment || last == h->allocation_count))
             last = a;
     if (last == h->allocation_count)
         return NULL;

@@ -301,8 +301,8 @@ bool gm_lives_is_beside(struct gm_lives *l, uint32_t stack, uint32_t other, size
  * variables hold nothing longer. */
 uint32_t gm_lives_end_of_call(struct gm_lives *l, size_t a);
 
-/* The line that called backward() last before a moment, or the program's own that is nearer; NULL: none does, or no
- * allocation tells. */
+/* The line that called backward() last before a moment (next, if the trace begins after that), or the program's own
+ * that is nearer; NULL: none does, or no allocation tells. */
 const char *gm_lives_backward(struct gm_lives *l, uint32_t moment, bool is_own);
 
 /* Whether an event [from, to) is known to be of that phase. */
