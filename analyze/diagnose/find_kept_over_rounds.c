@@ -5,6 +5,7 @@
  */
 #include "analyze/diagnose/kept.h"
 
+#include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
 #include "analyze/diagnose/diagnose.h"
 
@@ -112,6 +113,73 @@ static bool do_all_train(const struct gm_lives *l)
     return n >= l->rounds.n;
 }
 
+/* What is older than the trace and goes in it. */
+struct gone {
+    uint64_t bytes;
+    uint32_t freed;
+    bool is_met;
+};
+struct all_gone GM_VEC(struct gone);
+GM_ORDERING(by_size, struct gone, GM_UP(bytes) || GM_UP(freed));
+
+/* Whether one as large as the allocation, which counts once, goes while that is there. */
+static bool has_predecessor(const struct gm_lives *l, size_t a, struct all_gone *gone)
+{
+    const struct gm_history *h = l->h;
+    size_t at = 0;
+    GM_BISECT(at, gone->n, i,
+              gone->v[i].bytes < gm_requested(h, a) ||
+                  (gone->v[i].bytes == gm_requested(h, a) && gone->v[i].freed <= h->born[a]));
+    while (at < gone->n && gone->v[at].bytes == gm_requested(h, a) && gone->v[at].is_met)
+        at++;
+    if (at == gone->n || gone->v[at].bytes != gm_requested(h, a) || gone->v[at].freed >= h->freed[a])
+        return false;
+    return gone->v[at].is_met = true;
+}
+
+/* The round before the trace counts, too, where nearly all of the first round that is stale took the place of something
+ * as large that is older. */
+static void add_older_stale(const struct gm_lives *l, const uint8_t *kinds, struct gm_habit *habits)
+{
+    GM_FREED struct all_gone gone = {.v = NULL};
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (l->h->born[a] == 0 && l->h->freed[a] <= l->last_made && !gm_lives_goes_in_backward(l, a))
+            *l->failed |= !GM_VEC_PUSH(&gone, ((struct gone){gm_requested(l->h, a), l->h->freed[a], false}));
+    if (gone.n == 0)
+        return;
+    GM_SORT(gone.v, gone.n, by_size);
+    for (uint32_t s = GM_STACK_EMPTY + 1; s < l->snapshot->stacks.count; s++) {
+        size_t all = 0, alike = 0;
+        for (uint32_t i = l->roster->first[s]; habits[s].stale + 1 == LEAST_STALE && i < l->roster->first[s + 1]; i++) {
+            const bool is = kinds[l->roster->v[i]] == STALE;
+            all += is;
+            alike += is && has_predecessor(l, l->roster->v[i], &gone);
+        }
+        habits[s].stale += all > 0 && alike >= all - all / 10;
+    }
+}
+
+/* Rounds before the trace count, too: of what outlives its round those that left something of the stack to the end. */
+static void add_older_rounds(const struct gm_lives *l, const uint8_t *kinds, struct gm_habit *habits)
+{
+    GM_FREED uint32_t *older = gm_lives_of_stacks(l, sizeof *older);
+    for (size_t a = 0; older != NULL && a < l->h->allocation_count; a++)
+        if (l->h->born[a] == 0 && l->taken[a] != GM_TAKEN && gm_lives_is_left(l, a))
+            older[gm_lives_stack(l, a)]++;
+    for (uint32_t s = GM_STACK_EMPTY + 1; older != NULL && s < l->snapshot->stacks.count; s++) {
+        uint32_t kept = 0, rounds = 0, last = GM_NEVER;
+        for (uint32_t i = l->roster->first[s]; older[s] > 0 && i < l->roster->first[s + 1]; i++) {
+            const uint32_t a = l->roster->v[i], round = gm_lives_round_of(l, a);
+            if (kinds[a] != LEFT && kinds[a] != PILED)
+                continue;
+            kept++;
+            rounds += round != last;
+            last = round;
+        }
+        habits[s].piled += kept > 0 ? older[s] * rounds / kept : 0;
+    }
+}
+
 /* Backwards, so that the next allocations of a stack in later rounds are known. */
 static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
 {
@@ -136,15 +204,19 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
         note_left(l, a, round, habit);
         if (is_stale(h, a, habit, rounds)) {
             kinds[a] = STALE;
-            habit->stale += habit->stale_round != round;
+            habit->stale += habit->stale == 0 || habit->stale_round != round;
             habit->stale_round = round;
         } else if (rounds == 1 || (rounds == 2 && !gm_lives_is_left(l, a))) { /* always two: a chain, no pile */
             kinds[a] = LEFT;
         } else if (rounds > 1 && !gm_lives_goes_in_backward(l, a)) {
             kinds[a] = PILED;
-            habit->piled += habit->piled_round != round;
+            habit->piled += habit->piled == 0 || habit->piled_round != round;
             habit->piled_round = round;
         }
+    }
+    if (kinds != NULL) {
+        add_older_rounds(l, kinds, habits);
+        add_older_stale(l, kinds, habits);
     }
     if (kinds != NULL && l->rounds.n >= LEAST_ROUNDS && do_all_train(l))
         for (size_t s = 0; s < l->snapshot->stacks.count; s++) {
@@ -484,7 +556,7 @@ static enum shape collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *s
     if (l->kinds == NULL)
         l->kinds = classify(l, l->habits);
     const enum shape shape = l->kinds == NULL ? SINGLE : collect(l, l->kinds, l->habits, kind, set);
-    if (kind == PILED && (!is_pile(l->h, set) || may_be_of_one_pass(l)))
+    if (kind == PILED && ((!is_pile(l->h, set) && !has_older(l, set)) || may_be_of_one_pass(l)))
         set->n = 0;
     return shape;
 }
@@ -713,6 +785,8 @@ void gm_kept_features(struct gm_case *c, struct gm_set *set)
         if (is_graph)
             gm_go_with_backward(c, set);
         go_soon(c->lives, set, !is_graph);
+        if (kind == PILED)
+            add_older(c->lives, set);
         return;
     }
     set->n = 0;
@@ -984,7 +1058,8 @@ static const struct gm_rule rules[] = {
               "and so those of all steps are there.",
      .severity = "warning, or info of batches that wait for one backward pass",
      .when = "what was made in a round of the loop (a step, or a pass of a loop of Python) is there three rounds "
-             "later, or two at the end, and no backward pass gives it up, of at least 3 rounds, or is left in as many "
+             "later, or two at the end, and no backward pass gives it up, of at least 3 rounds (those before the trace "
+             "by what they left of the same stack), or is left in as many "
              "bytes by each of 3 that all train, "
              "and, with what is older, holds 1 % of the peak; by several stacks, or by 3 a round of which one stack "
              "makes 2 that are about as large, or by 2 of modules in a run that trains, not of inputs alone; if that "
@@ -1025,7 +1100,8 @@ static const struct gm_rule rules[] = {
      .when =
          "in training, what several stacks (or 3 of which one stack makes 2), of a module, where there are some, "
          "made in a round is freed in the next "
-         "one only after the same stack made its successor, twice or more often; or most (6 or more, three in "
+         "one only after the same stack made its successor, twice or more often (once before the trace, if as much "
+         "went then); or most (6 or more, three in "
          "four) of what a forward pass made, but for what another backward pass frees, is there after its backward "
          "pass, and no backward pass frees it, twice or more often, unless more than twice as many passed before that",
      .what_to_do = "`loss.backward()` without `retain_graph=True`; `del` of outputs that carry a graph"},

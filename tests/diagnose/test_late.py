@@ -60,7 +60,7 @@ class BegunLate(unittest.TestCase):
             t.alloc(48, [("make", "net.py", 32), ("_call_impl", base.TORCH + "nn/modules/module.py", 1), ("<module>", "train.py", 20)])
             return []
 
-        for begin in (-1, 4, 10):
+        for begin in (-1, 4, 10, 21):
             self.assertEqual(base.diagnosed(serve(begin))["tensors-in-a-list"]["bytes"] >> 20, 46)
         for begin in (-1, 3):
             self.expect(base.train(15, lambda t, r: leave(t, r, begin), width=16, t=Late()), "tensors-in-a-list", 600, 760, "net.py:32")
@@ -129,6 +129,26 @@ class BegunLate(unittest.TestCase):
             told = base.diagnosed(run(begin))
             self.assertEqual(told["stale-reference"]["saves_bytes"] >> 20, 512)
             self.assertRegex(told["Do this"], "saves 512.0 MiB, then 7\d\d.0 MiB")
+
+    def test_last_round_before_the_trace(self):
+        """What goes when the first round has made as much tells of a habit of which the trace has one round."""
+        def run(begin, holds):
+            t, last = Late(), []
+            t.alloc(64, base.WEIGHTS)
+            for r in range(6):
+                if r == begin:
+                    t.begin(keeps_stacks=True)
+                held = [t.alloc(2, [("<module>", "train.py", 19)]), t.alloc(24, FORWARD)]
+                logits = t.alloc(256, LOGITS)
+                if r < 5:
+                    t.free(*held, *last)
+                    last = [logits]
+                    if not holds:
+                        t.free(last.pop())
+            return t
+        for begin in (-1, 2, 3):
+            self.expect(run(begin, True), "stale-reference", 250, 260, "net.py:12")
+            self.expect_none(run(begin, False), "stale-reference")
 
     def test_peak_of_what_was_cached_before(self):
         """What the trace asks for is replayed all the same."""
