@@ -517,6 +517,65 @@ TEST(states_given_up_beside_gradients_that_stay)
     expect(MODEL, MODEL, 2 * MODEL, 0);
 }
 
+/* The optimizer is gone before the trace ends, not before its last gradients are made, as older gradients are. */
+TEST(states_given_up_after_training)
+{
+    size_t gradients[PARAMETERS], before[PARAMETERS], states[PARAMETERS];
+    for (int i = 0; i < PARAMETERS; i++) {
+        old(sizes[i]);
+        before[i] = old(sizes[i]);
+        states[i] = old(sizes[i]);
+    }
+    for (int step = 0; step < 3; step++) {
+        drop_all(step == 0 ? before : gradients, MAIN);
+        forward_and_backward(gradients);
+    }
+    churn(FORWARD);
+    drop_all(gradients, MAIN);
+    drop_all(states, MAIN);
+    churn(FORWARD);
+    finish("0,0");
+    assert_int_equal(at_peak("Optimizer state"), MODEL);
+    expect(MODEL, 0, 0, 0);
+}
+
+/* An optimizer of the program's own, older than the trace, keeps two states for each weight, of twice its size. */
+TEST(older_states_of_an_own_optimizer)
+{
+    size_t gradients[PARAMETERS];
+    for (int i = 0; i < PARAMETERS; i++) {
+        add(sizes[i], F("__init__", "my_model.py"), true);
+        add(2 * sizes[i], F("zeros", "my_optimizer.py"), true);
+        add(2 * sizes[i], F("zeros", "my_optimizer.py"), true);
+    }
+    for (int step = 0; step < 2; step++) {
+        forward_and_backward(gradients);
+        drop_all(gradients, MAIN);
+    }
+    churn(FORWARD);
+    finish("0,0");
+    expect(MODEL, 0, 4 * MODEL, 0);
+}
+
+/* Weights that the program made by itself, and gradients that stay where they are: backward makes what it adds. */
+TEST(older_gradients_of_own_weights)
+{
+    for (int i = 0; i < PARAMETERS; i++) {
+        add(sizes[i], F("weights", "my_model.py"), true);
+        old(sizes[i]);
+    }
+    for (int step = 0; step < 2; step++) {
+        size_t saved = make(20000, FORWARD);
+        churn(FORWARD);
+        for (int i = 0; i < PARAMETERS; i++)
+            drop(make(sizes[i], BACKWARD), BACKWARD);
+        drop(saved, BACKWARD);
+        churn(BACKWARD);
+    }
+    finish("0,0");
+    expect(MODEL, MODEL, 0, 0);
+}
+
 /* Only a part is trained: what has no gradient is frozen. */
 TEST(frozen_weights)
 {

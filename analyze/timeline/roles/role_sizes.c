@@ -32,6 +32,7 @@ struct size_row {
     uint32_t kept, kept_in;        /* by the forward of rounds, for good; in how many of them */
     size_t last_round;             /* of these */
     bool is_stepped;               /* an optimizer makes temporaries of that size */
+    uint32_t anew;                 /* the last moment at which a run had made the most of `gradients` */
     uint32_t outlived;             /* gradients that outlived their backward, in all */
     uint32_t parameters;           /* with a stack that says so */
     uint32_t trained;              /* with a stack that does not, made before the first backward and never freed */
@@ -152,6 +153,7 @@ static bool count_one(struct sizes *s, const struct walk *at, uint32_t a)
         count_bare(row, life, gm_life_part(w, a));
     else if (is_gradient) {
         count_in_run(life == GM_LIFE_TAIL ? &row->tails : &row->gradients, is_new ? at->backward : 0);
+        row->anew = row->gradients.in_run == row->gradients.most ? w->h->born[a] : row->anew;
         row->outlived += life != GM_LIFE_TAIL;
         if (life < GM_LIFE_LASTING)
             count_in_run(&row->renewed, at->backward);
@@ -311,7 +313,7 @@ static uint32_t kept_in(const struct sizes *s, bool is_seen)
 static bool is_kept_beside(const struct size_row *row)
 {
     const uint32_t old = all_of(row);
-    return row->gradients.most == 0 && old > 0 && old == row->parameters && are_added(row, 1);
+    return row->gradients.most == 0 && old > 0 && old == row->parameters + row->trained && are_added(row, 1);
 }
 
 static bool are_kept_beside(const struct sizes *s)
@@ -351,8 +353,26 @@ static uint32_t new_states(const struct size_row *row)
     return row->states.most > row->replaced ? row->states.most - row->replaced : 0;
 }
 
+/* What is older and goes when gradients of its size have been made anew for the last time was there for good, unless an
+ * optimizer gives it up. */
+static void settle_old(struct sizes *s)
+{
+    struct gm_role_work *w = s->w;
+    for (size_t i = 0; i < s->bare.n; i++) {
+        const uint32_t a = s->bare.v[i];
+        struct size_row *row = row_of(s, gm_requested(w->h, a));
+        const bool is_freed = gm_life_of(w, a) == GM_LIFE_OLD_FREED || gm_life_of(w, a) == GM_LIFE_OLD_TAIL;
+        if (!is_freed || gm_life_part(w, a) == GM_PART_OPTIMIZER || row->anew == 0 || gm_let_go(w->h, a) <= row->anew)
+            continue;
+        row->freed--;
+        row->old++;
+        gm_life_set(w, a, GM_LIFE_OLD, GM_PART_FORWARD);
+    }
+}
+
 static void sum_up(struct sizes *s)
 {
+    settle_old(s);
     settle_tails(s);
     for (size_t i = 0; i < s->rows.n; i++) {
         struct size_row *row = &s->rows.v[i];
@@ -526,19 +546,42 @@ static void share_trainable(struct size_row *row, bool is_by_hand, bool are_of_w
             row->trained - row->give[GM_CLAIM_TRAINED];
 }
 
+/* How many weights of the size have gradients. */
+static uint32_t weights_of(const struct size_row *row)
+{
+    return row == NULL ? 0 : smaller(row->gradients.most, row->parameters + row->trained + all_of(row));
+}
+
+/* Half, twice or four times as large as gradients, once or several times for each: in other types than these. */
+static bool are_states_of_others(const struct sizes *s, const struct size_row *row)
+{
+    for (uint64_t f = 2; f <= 4 && row->trained > 0; f *= 2) {
+        const uint32_t of_less = row->bytes % f == 0 ? weights_of(find(s, row->bytes / f)) : 0,
+                       of_more = f == 2 ? weights_of(find(s, row->bytes * f)) : 0;
+        if ((of_less > 0 && row->trained % of_less == 0) || (of_more > 0 && row->trained % of_more == 0))
+            return true;
+    }
+    return false;
+}
+
 static void share_kept(struct size_row *row)
 {
     if (!is_kept_beside(row))
         return;
     memset(row->give, 0, sizeof row->give);
     row->give[GM_CLAIM_SHARED_GRADIENT] = all_of(row);
+    row->give[GM_CLAIM_TRAINED] = row->trained;
 }
 
 static void share(struct sizes *s)
 {
     const bool of_weights = are_of_weights(s);
-    for (size_t i = 0; i < s->rows.n; i++)
-        share_trainable(&s->rows.v[i], s->w->optimizers.n == 0, of_weights);
+    for (size_t i = 0; i < s->rows.n; i++) {
+        struct size_row *row = &s->rows.v[i];
+        share_trainable(row, s->w->optimizers.n == 0, of_weights);
+        if (row->gradients.most == 0 && s->w->optimizers.n == 0 && are_states_of_others(s, row))
+            row->give[GM_CLAIM_OWN_STATE] = row->trained;
+    }
     bool has_backward = s->w->backwards.n > 0;
     bool has_forward = s->w->world == GM_WORLD_INFERENCE || (s->w->world == GM_WORLD_NOTHING && s->has_old_forward);
     /* Gradients that stay where they are (set_to_none=False) outlive no backward: they are older than the trace. */
@@ -578,13 +621,14 @@ static void give(struct sizes *s, size_t a, enum gm_claim first, enum gm_claim l
 /* Blocks that are still there come first, in the order of their addresses, which is about that of their making. */
 static void claim_bare(struct sizes *s)
 {
-    static const enum gm_life turns[] = {GM_LIFE_OLD, GM_LIFE_OLD_REPLACED, GM_LIFE_OLD_FREED, GM_LIFE_OLD_TAIL};
+    static const enum gm_life turns[] = {GM_LIFE_OLD, GM_LIFE_OLD, GM_LIFE_OLD_REPLACED, GM_LIFE_OLD_FREED,
+                                         GM_LIFE_OLD_TAIL};
     struct gm_role_work *w = s->w;
     for (size_t turn = 0; turn < sizeof turns / sizeof *turns; turn++)
         for (size_t i = 0; i < s->bare.n; i++) {
             uint32_t a = s->bare.v[i];
             uint64_t bytes = gm_requested(w->h, a);
-            if (gm_life_of(w, a) != turns[turn])
+            if (gm_life_of(w, a) != turns[turn] || (turn < 2 && (turn == 0) != (gm_let_go(w->h, a) == GM_NEVER)))
                 continue;
             if (turns[turn] == GM_LIFE_OLD_REPLACED && gm_life_part(w, a) != GM_PART_OPTIMIZER) {
                 w->claim[a] = find(s, bytes)->gradients.most > 0 ? GM_CLAIM_SECOND : GM_CLAIM_NONE;
