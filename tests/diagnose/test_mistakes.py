@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes that show in single allocations: each is told of a small trace that has it, with the bytes that mending it
 saves, and not of the same trace without it."""
+import functools
 import json
 import os
 import pickle
@@ -72,10 +73,15 @@ class Trace:
 
 
 def analysed(trace):
+    return analysis_of(pickle.dumps(trace.snapshot()))
+
+
+@functools.lru_cache(maxsize=2)  # what is there and what is not are often asked of one trace
+def analysis_of(data):
     with tempfile.TemporaryDirectory() as folder:
         path, out = os.path.join(folder, "t.pickle"), os.path.join(folder, "a.json")
         with open(path, "wb") as file:
-            pickle.dump(trace.snapshot(), file)
+            file.write(data)
         subprocess.run([os.environ["GMANALYZE"], "-q", "--no-charts", "--no-page", "-o", folder, "--json", out, path], check=True)
         with open(out, encoding="utf-8") as file:
             return json.load(file)
