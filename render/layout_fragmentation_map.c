@@ -289,22 +289,15 @@ static void label_row(struct gm_display *d, const struct gm_segment_map *map, co
         gm_put_between(d, GM_PAGE_LEFT, bar_x - 8, y, end, gm_display_printf(d, "+ %s", gm_size_text(d, row->offset)));
         return;
     }
-    const char *size = gm_size_text(d, segment->bytes);
-    uint64_t used = used_in(segment);
-    if (row->count == 1) {
-        gm_put_between(d, GM_PAGE_LEFT, bar_x - 76, y, gm_style_note,
-                       segment->alike > 0
-                           ? gm_display_printf(d, "%s segments of", gm_digits_text(d, segment->alike + 1))
-                           : gm_display_printf(d, "0x%" PRIx64, segment->address));
-        gm_put_between(d, bar_x - 72, bar_x - 8, y, end, size);
-    } else {
-        for (size_t i = 1; i < row->count; i++)
-            used = gm_sat_add(used, used_in(segment + i));
-        const char *text = last->bytes == segment->bytes
-                               ? gm_display_printf(d, "%zu segments of %s", row->count, size)
-                               : gm_display_printf(d, "%zu: %s to %s", row->count, size, gm_size_text(d, last->bytes));
-        gm_put_between(d, GM_PAGE_LEFT, bar_x - 8, y, end, text);
-    }
+    const size_t n = segments_of(map, row->first + row->count) - segments_of(map, row->first);
+    gm_put_between(d, GM_PAGE_LEFT, bar_x - 76, y, gm_style_note,
+                   n == 1 ? gm_display_printf(d, "0x%" PRIx64, segment->address)
+                          : gm_display_printf(d, "%s segments %s", gm_digits_text(d, n),
+                                              last->bytes == segment->bytes ? "of" : "up to"));
+    gm_put_between(d, bar_x - 72, bar_x - 8, y, end, gm_size_text(d, segment->bytes));
+    uint64_t used = 0;
+    for (size_t i = 0; i < row->count; i++)
+        used = gm_sat_add(used, used_in(segment + i));
     uint64_t total = row->count == 1 ? segment->bytes : row->bytes;
     const char *percent = gm_share_text(d, used, total);
     bool is_one_pool = true;

@@ -149,7 +149,7 @@ static const struct gm_option option_table[] = {
     {0, "fail-on", "SEVERITY",
      "exit code 1 if there is a finding as severe: info, warning or critical" GM_MORE "Or of a higher severity.",
      GM_OPTION_CHOICE, AT(fail_on), .min = GM_INFO, .choices = severities},
-    GM_ROWS_IGNORE,
+    GM_ROWS_IGNORE("findings"),
     GM_ROW_QUIET("no summary and no warnings, only errors"),
     GM_ROW_VERBOSE("tell on stderr how long each phase took"),
     GM_ROWS_PAGES,

@@ -143,9 +143,9 @@ struct gm_usual_options {
     GM_OPTION_ROW(0, "source", "DIR",                                                                                  \
                   "the checkout in which --format looks for places" GM_MORE "Default: the working directory.",         \
                   GM_OPTION_TEXT, GM_USUAL(source))
-#define GM_ROWS_IGNORE                                                                                                 \
+#define GM_ROWS_IGNORE(what)                                                                                           \
     GM_OPTION_ROW(0, "ignore", "ID[:SITE]",                                                                            \
-                  "leave out findings of that id (at that site); repeat it for more" GM_MORE                           \
+                  "leave out " what " of that id (at that site); repeat it for more" GM_MORE                           \
                   "What is left out, and what SITE may be: [cli.md](cli.md#ignored-findings).",                        \
                   GM_OPTION_TEXTS, GM_USUAL(ignore), .words = gm_ignore_words),                                        \
         GM_OPTION_ROW(0, "ignore-file", "FILE", "--ignore for each line of FILE; # begins a comment", GM_OPTION_TEXTS, \

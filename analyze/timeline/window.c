@@ -6,6 +6,7 @@
 
 #include "analyze/base/size.h"
 #include "analyze/base/text.h"
+#include "analyze/report/numbers.h"
 #include "analyze/timeline/trace_pass.h"
 
 /* The first event with a time, or count. */
@@ -46,6 +47,19 @@ static uint32_t event_by_step(const struct gm_steps *steps, uint64_t number, boo
     return GM_NEVER;
 }
 
+static enum gm_status fail_time(const struct gm_history *h, const char *option, uint64_t since, struct gm_error *err)
+{
+    const size_t first = first_with_time(h);
+    char asked[GM_NUMBER_TEXT], last[GM_NUMBER_TEXT];
+    if (first == h->count)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: the events of device %lld have no times", option,
+                       (long long)h->device);
+    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                   "%s: device %lld has no event %s after its first or later; the last one is %s after it", option,
+                   (long long)h->device, gm_duration_format(asked, since),
+                   gm_since_us_format(last, gm_history_time(h, first), gm_history_time(h, h->count - 1)));
+}
+
 static enum gm_status fail(const struct gm_trace_pass *pass, const struct gm_place *place, bool is_from,
                            struct gm_error *err)
 {
@@ -55,14 +69,10 @@ static enum gm_status fail(const struct gm_trace_pass *pass, const struct gm_pla
     unsigned long long value = place->value;
     long long device = h->device;
     if (place->kind == GM_PLACE_EVENT)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: device %lld has no event %llu, only %zu events", option,
-                       device, value, h->count);
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: device %lld has no event %llu, only %zu event%s", option,
+                       device, value, h->count, gm_plural(h->count));
     if (place->kind == GM_PLACE_TIME)
-        return first_with_time(h) == h->count
-                   ? gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: the events of device %lld have no times", option,
-                             device)
-                   : gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
-                             "%s: device %lld has no event %llu us after its first or later", option, device, value);
+        return fail_time(h, option, value, err);
     if (steps->row_count == 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: no steps were found on device %lld", option, device);
     return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: device %lld has no step %llu, only %llu to %llu%s", option,

@@ -115,7 +115,7 @@ static const struct gm_option option_table[] = {
     GM_ROW_CATEGORIES("category rules for --scale, --drop, --summary and --limit"),
     GM_ROW_MAX_MEMORY,
     GM_ROW_SALVAGE("replay what is complete of a damaged file"),
-    GM_ROWS_IGNORE,
+    GM_ROWS_IGNORE("fixes of --plan for findings"),
     GM_ROW_QUIET("no summary and no warnings, only errors"),
     GM_ROW_VERBOSE("tell the model's speed on stderr"),
     GM_ROWS_PAGES,

@@ -343,8 +343,12 @@ TEST(map_of_many)
     segments[0] = (struct gm_map_segment){0, 200 * GM_MIB, "large", 0, &large, 1, 0};
     d = map_of(segments, 101, 101);
     assert_non_null(find_part(d, "101 of 101"));
-    assert_non_null(find_part(d, " segments of 2.00 MiB"));
     assert_null(find_part(d, "more segments"));
+    /* how many there are and how large stand in two columns, as of segments with a row of their own */
+    assert_non_null(find_part(d, " segments of"));
+    assert_null(find_part(d, " segments of 2.00 MiB"));
+    segments[100].bytes = GM_MIB;
+    assert_non_null(find_part(map_of(segments, 101, 101), " segments up to"));
 }
 
 /* Segments that would look the same have one row; their bytes count. */

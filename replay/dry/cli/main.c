@@ -80,7 +80,7 @@ static const struct gm_option option_table[] = {
                 "That is `gmdry.run/1`; with `-` what COMMAND prints goes to standard error."),
     GM_ROW_NO_CHARTS("no PNG files"),
     GM_ROWS_PAGE,
-    GM_ROWS_IGNORE,
+    GM_ROWS_IGNORE("findings"),
     GM_ROW_QUIET("the line on top only"),
     GM_ROW_VERBOSE("tell on stderr how long each phase took"),
     GM_ROWS_PAGES,
