@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Enough of CUDA's language to compile the project's kernels as C++ and run them on the CPU: each thread of a block is
- * a thread, which does all blocks one after the other. Sanitizers see every access; what the GPU does faster and less
- * exactly (__expf, rsqrtf) is exact here.
+ * a context of its own, which does all blocks one after the other. Sanitizers see every access; what the GPU does
+ * faster and less exactly (__expf, rsqrtf) is exact here.
  */
 #pragma once
 
 #include <math.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,7 @@
 struct emulated_index {
     unsigned x;
 };
-extern thread_local emulated_index threadIdx, blockIdx;
+extern emulated_index threadIdx, blockIdx;
 extern emulated_index gridDim, blockDim;
 
 struct alignas(16) float4 {

@@ -1,22 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The threads of the emulated GPU, and a matrix product in cuBLAS's place.
+ * The threads of the emulated GPU, and a matrix product in cuBLAS's place. Each runs on a stack of its own until it has
+ * to wait: the others come as late as they can, so that what lacks a barrier is always wrong.
  */
 #include "kernels/blas.h"
 
 #include <cuda_runtime.h>
 
-enum { WARP = 32, MOST = 1024 };
+#include <ucontext.h>
 
-thread_local emulated_index threadIdx, blockIdx;
-emulated_index gridDim, blockDim;
+enum { WARP = 32, MOST = 1024, STACK = 1 << 16 };
 
-static pthread_barrier_t block_barrier, warp_barrier[MOST / WARP];
+struct barrier {
+    unsigned arrived, round;
+};
+
+emulated_index threadIdx, blockIdx, gridDim, blockDim;
+
+static barrier block_barrier, warp_barrier[MOST / WARP];
+static ucontext_t threads_at[MOST], caller;
+static char stacks[MOST][STACK];
 static float shuffled[MOST];
+
+static void go_on_with_next()
+{
+    const unsigned self = threadIdx.x;
+    threadIdx.x = (self + 1) % blockDim.x;
+    swapcontext(&threads_at[self], &threads_at[threadIdx.x]);
+    threadIdx.x = self;
+}
+
+static void wait_for(barrier *barrier, unsigned size)
+{
+    const unsigned round = barrier->round;
+    if (++barrier->arrived == size)
+        *barrier = {0, round + 1};
+    while (barrier->round == round)
+        go_on_with_next();
+}
 
 void __syncthreads()
 {
-    pthread_barrier_wait(&block_barrier);
+    wait_for(&block_barrier, blockDim.x);
 }
 
 /* All lanes take part, or the emulation waits for ever, where a GPU would do anything. */
@@ -24,51 +49,48 @@ float __shfl_xor_sync(unsigned, float x, int other)
 {
     unsigned thread = threadIdx.x;
     shuffled[thread] = x;
-    pthread_barrier_wait(&warp_barrier[thread / WARP]);
+    wait_for(&warp_barrier[thread / WARP], WARP);
     float y = shuffled[thread ^ static_cast<unsigned>(other)];
-    pthread_barrier_wait(&warp_barrier[thread / WARP]);
+    wait_for(&warp_barrier[thread / WARP], WARP);
     return y;
 }
 
-struct task {
+static struct {
     void (*run)(const void *job);
     const void *job;
-    unsigned thread;
-};
+} task;
 
-static void *be_thread(void *at)
+/* The first one to end ends all: they have passed the last barrier. */
+static void be_thread()
 {
-    const struct task *task = static_cast<const struct task *>(at);
-    threadIdx.x = task->thread;
     for (unsigned block = 0; block < gridDim.x; block++) {
         blockIdx.x = block;
-        task->run(task->job);
+        task.run(task.job);
         __syncthreads(); /* shared memory is the next block's now */
     }
-    return nullptr;
+}
+
+static void make_thread(ucontext_t *thread, char *stack)
+{
+    if (getcontext(thread) != 0)
+        abort();
+    thread->uc_stack.ss_sp = stack;
+    thread->uc_stack.ss_size = STACK;
+    thread->uc_link = &caller;
+    makecontext(thread, be_thread, 0);
 }
 
 void emulate(unsigned blocks, unsigned threads, void (*run)(const void *job), const void *job)
 {
-    static struct task tasks[MOST];
-    static pthread_t ids[MOST];
+    task = {run, job};
     gridDim.x = blocks;
     blockDim.x = threads;
+    threadIdx.x = 0;
     if (threads > MOST || threads % WARP != 0)
         abort();
-    pthread_barrier_init(&block_barrier, nullptr, threads);
-    for (unsigned i = 0; i < threads / WARP; i++)
-        pthread_barrier_init(&warp_barrier[i], nullptr, WARP);
-    for (unsigned i = 0; i < threads; i++) {
-        tasks[i] = {run, job, i};
-        if (pthread_create(&ids[i], nullptr, be_thread, &tasks[i]) != 0)
-            abort();
-    }
     for (unsigned i = 0; i < threads; i++)
-        pthread_join(ids[i], nullptr);
-    pthread_barrier_destroy(&block_barrier);
-    for (unsigned i = 0; i < threads / WARP; i++)
-        pthread_barrier_destroy(&warp_barrier[i]);
+        make_thread(&threads_at[i], stacks[i]);
+    swapcontext(&caller, &threads_at[0]);
 }
 
 bool gm_blas_multiply(struct gm_kernel_place *, const struct gm_mlp_shape *s, struct gm_kernel_error *)
