@@ -377,12 +377,12 @@ static bool is_evaluation(const struct gm_lives *l, const struct loop_back *v, s
 }
 
 /* Loops from the outside in; one that lies inside another that was taken is part of its rounds, as in those that are
- * known already, and layers are no rounds. One that is over before the second step sets the run up. `is_later`: those
- * that begin after the last step, of an evaluation that collects nothing. */
+ * known already, and layers are no rounds. One that is over before the second step sets the run up, if that begins in
+ * the trace. `is_later`: those that begin after the last step, of an evaluation that collects nothing. */
 static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struct gm_kept_device *kept, bool is_later)
 {
     const size_t steps = kept->step_count;
-    const uint32_t after = steps > ROUNDS_LEAST ? kept->steps[1].first : 0;
+    const uint32_t after = steps > ROUNDS_LEAST && !l->is_late ? kept->steps[1].first : 0;
     const uint32_t before = steps > ROUNDS_LEAST ? kept->steps[steps - 1].first : GM_NEVER;
     struct {
         uint32_t first, last;
@@ -643,20 +643,26 @@ bool gm_lives_is_cut_off(const struct gm_lives *l, size_t a)
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
+/* gm_lives.is_late */
+static bool has_passed(const struct gm_lives *l)
+{
+    bool has = false;
+    for (size_t a = 0; a < l->h->allocation_count && !has; a++)
+        has = l->h->born[a] == 0 && (l->h->freed[a] < l->h->count || gm_lives_is_role(l, a, GM_ROLE_GRADIENT) ||
+                                     gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE));
+    return has;
+}
+
 /* gm_lives.last_zeroed */
 static uint32_t find_last_zeroed(const struct gm_lives *l)
 {
     const struct gm_history *const h = l->h;
-    bool has_older = false;
     uint32_t last = 0;
-    for (size_t a = 0; a < h->allocation_count; a++) {
-        has_older |= h->born[a] == 0 &&
-                     (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE));
+    for (size_t a = 0; l->is_late && a < h->allocation_count; a++)
         if (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_requested(h, a) > GM_LOSS_BYTES &&
             h->freed[a] <= l->last_made && !gm_lives_goes_in_backward(l, a))
             last = (uint32_t)gm_max(last, h->freed[a]);
-    }
-    return has_older ? last : GM_NEVER;
+    return l->is_late ? last : GM_NEVER;
 }
 
 static void look_at_phases(struct gm_lives *l, bool has_oom)
@@ -746,6 +752,7 @@ bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct g
                            .phase = kept->phase,
                            .peak = peak->event == GM_REPORT_NONE ? 0 : (uint32_t)peak->event + 1,
                            .at_peak = peak->requested};
+    l->is_late = has_passed(l);
     l->taken = calloc(l->h->allocation_count + 1, 1);
     l->roster = calloc(1, sizeof *l->roster);
     if (l->roster != NULL)

@@ -105,10 +105,10 @@ struct gm_lives {
     struct gm_cut_offs cut_offs;
     bool has_backward, has_optimizer, has_oom;
     bool goes_on, is_asked;  /* gm_goes_on; whether it was asked for: whichever rule wants it first */
+    bool is_late;            /* rounds have passed before the trace: what is older goes in it, or is of training */
     bool gives_back;         /* memory goes back to the driver */
     uint32_t last_made;      /* event: what is freed later lasts to the end of the run */
-    uint32_t last_zeroed;    /* moment: gradients are given up, outside of a backward pass; GM_NEVER: training begins in
-                                the trace */
+    uint32_t last_zeroed;    /* moment: gradients are given up outside of a backward pass; GM_NEVER: not is_late */
     uint32_t first_oom;      /* event; h->count: none */
     uint32_t first_forward;  /* the first event of a phase; h->count: none */
     uint32_t first_backward; /* of a backward pass; h->count: none */

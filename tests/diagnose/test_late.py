@@ -150,6 +150,22 @@ class BegunLate(unittest.TestCase):
             self.expect(run(begin, True), "stale-reference", 250, 260, "net.py:12")
             self.expect_none(run(begin, False), "stale-reference")
 
+    def test_loop_before_the_second_step(self):
+        """It sets nothing up where rounds have passed before the trace: what its passes leave is collected."""
+        t, collect, upload = Late(), ("collect", "serve.py", 12), ("upload", "serve.py", 17)
+        t.alloc(32, base.WEIGHTS)
+        for r in range(9):
+            page = t.alloc(2, [("pages", "serve.py", 8), ("collect", "serve.py", 11), FORWARD[2]])
+            scores = t.alloc(96, [*FORWARD[:2], collect, FORWARD[2]])
+            if r == 3:
+                t.begin(keeps_stacks=True)
+            t.alloc(48, [collect, FORWARD[2]])
+            t.free(page, scores)
+        for r in range(12):
+            for mib in (40, 1, 2, 3, 20, 5, 6, 7, 30, 9, 10, 11):
+                t.free(t.alloc(mib, [("topk", "serve.py", 17 + mib), upload, ("<module>", "train.py", 21)]))
+        self.expect(t, "tensors-in-a-list", 330, 440, "serve.py:12")
+
     def test_peak_of_what_was_cached_before(self):
         """What the trace asks for is replayed all the same."""
         t = Late()
