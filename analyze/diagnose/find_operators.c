@@ -48,6 +48,13 @@ static bool is_for_good(const struct gm_lives *l, size_t a)
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
+/* Neither what is there for good, nor a weight, nor keys and values of what was said before. */
+static bool may_be_score(const struct gm_lives *l, size_t a)
+{
+    return l->h->born[a] > 0 && !is_for_good(l, a) && !gm_lives_is_role(l, a, GM_ROLE_PARAMETER) &&
+           !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE);
+}
+
 enum { SCORES = 4 /* times as large as what the same code makes else: a matrix of length x length */ };
 
 static bool is_by(const struct gm_lives *l, size_t a, unsigned by)
@@ -241,8 +248,18 @@ static bool calls_layers(const struct gm_lives *l)
     return does;
 }
 
+/* Whether a line that makes some of it makes what is there after it, too, called from elsewhere: a layer with a weight,
+ * of the program's own. */
+static bool is_by_layer(struct gm_lives *l, const struct row *row, uint32_t after)
+{
+    bool is_one = false;
+    for (uint32_t i = 0; i < row->blocks && !is_one; i++)
+        is_one = row->stacks[i] != after && gm_lives_is_line_elsewhere(l, row->stacks[i], after);
+    return is_one;
+}
+
 /* Whether blocks of that size stand so. A quarter of it among them may be a mask. Marks the stacks that make them. */
-static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
+static bool are_matrices(struct gm_lives *l, uint64_t size, bool *makes)
 {
     const bool has_layers = calls_layers(l);
     struct row row = {.least = size};
@@ -262,14 +279,15 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size, bool *makes)
         } else if (is_aside(l, a, size)) {
             continue;
         } else if (is_size_of(bytes, size) && (gm_lives_by(l, a) & (GM_BY_LINEAR | GM_BY_RESIZING)) == 0 &&
-                   (bytes > size / 4 || row.blocks > 0)) {
+                   !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE) && (bytes > size / 4 || row.blocks > 0)) {
             if (row.blocks < MOST_IN_ROW)
                 row.stacks[row.blocks] = gm_lives_stack(l, a);
             makes[gm_lives_stack(l, a)] |= row.is_counted;
             row.masks += bytes <= size / 4;
             add_to_row(&row, bytes, before, size);
         } else {
-            const bool is_one = is_matrix(&row, bytes, has_layers ? PAIRS_OF_LAYERS : PAIRS);
+            const bool is_one = is_matrix(&row, bytes, has_layers ? PAIRS_OF_LAYERS : PAIRS) &&
+                                !is_by_layer(l, &row, gm_lives_stack(l, a));
             for (uint32_t i = 0; is_one && i < row.blocks; i++)
                 makes[row.stacks[i]] = true;
             found += is_one;
@@ -297,13 +315,14 @@ static bool are_rows(const struct gm_lives *l, uint64_t size, const bool *makes)
     return outside > inside;
 }
 
-/* Whether what is as large is multiplied with weights, as features of the edges of a graph are: in backward passes a
- * weight's gradient, or its cast's, follows such a block at once. Those of scores are as large as rows; of a bias that
- * all of a batch share it is a part of the block, of a scale for each head it is tiny. */
-static bool are_multiplied(const struct gm_lives *l, const struct gm_sizes *weights, uint64_t size)
+/* Whether backward passes go on from what is as large as products of two activations do: with the gradient of the other
+ * one, which is rows. Of features of the edges of a graph, which are multiplied with weights, a weight's gradient, or
+ * its cast's, follows at once; of what is only weighed and added up nothing as large as rows does. A bias that all of a
+ * batch share is a part of the block, a scale for each head is tiny. */
+static bool are_products(const struct gm_lives *l, const struct gm_sizes *weights, uint64_t size)
 {
-    enum { WEIGHT = 4096 /* bytes */, BATCH = 64, MANY = 4 };
-    size_t products = 0, all = 0;
+    enum { WEIGHT = 4096 /* bytes */, BATCH = 64, MANY = 3 };
+    size_t of_weights = 0, rows = 0, all = 0;
     bool is_after = false;
     for (uint32_t e = gm_next_made(l->h, 0); e < l->h->count; e = gm_next_made(l->h, e + 1)) {
         const uint32_t a = gm_made_by(l->h, e);
@@ -311,12 +330,15 @@ static bool are_multiplied(const struct gm_lives *l, const struct gm_sizes *weig
         if (l->h->freed[a] <= e + 1 + BRIEF)
             continue;
         const bool is_one = gm_lives_is_of_engine(l, a) && is_size_of(bytes, size) && bytes > size / 4;
+        const bool is_of_weight = is_after && !is_one && bytes >= WEIGHT &&
+                                  (size % bytes != 0 || bytes < size / BATCH) &&
+                                  (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || gm_sizes_has(weights, 2 * bytes));
+        of_weights += is_of_weight;
+        rows += is_after && !is_one && !is_of_weight && bytes > size / TINY;
         all += is_after && !is_one;
-        products += is_after && !is_one && bytes >= WEIGHT && (size % bytes != 0 || bytes < size / BATCH) &&
-                    (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || gm_sizes_has(weights, 2 * bytes));
         is_after = is_one;
     }
-    return products >= LAYERS && MANY * products >= all;
+    return all == 0 || (rows >= LAYERS && (of_weights < LAYERS || rows > MANY * of_weights));
 }
 
 /* Whether layers with weights are around them: modules tell; else there are weights, and if anything is trained, a
@@ -341,8 +363,7 @@ static uint64_t matrices_of(struct gm_lives *l, const struct gm_sizes *weights, 
     size_t count = 0;
     for (size_t i = 0; i < l->there.n; i++) {
         const uint32_t a = l->there.v[i];
-        if (l->h->born[a] > 0 && !is_for_good(l, a) && gm_requested(l->h, a) > size &&
-            !gm_lives_is_role(l, a, GM_ROLE_KV_CACHE) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 &&
+        if (may_be_score(l, a) && gm_requested(l->h, a) > size && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 &&
             !is_about(gm_requested(l->h, a), logits) && !is_about(2 * gm_requested(l->h, a), logits))
             size = gm_requested(l->h, a);
     }
@@ -351,7 +372,7 @@ static uint64_t matrices_of(struct gm_lives *l, const struct gm_sizes *weights, 
     if (count < 2 || !gm_is_share(count * size, l->at_peak, 0.06) || !are_matrices(l, size, makes))
         return 0;
     gm_lives_mark_lines(l, makes); /* also as a checkpoint of the program's own calls them */
-    return !are_rows(l, size, makes) && are_of_layers(l, size, makes) && !are_multiplied(l, weights, size) ? size : 0;
+    return !are_rows(l, size, makes) && are_of_layers(l, size, makes) && are_products(l, weights, size) ? size : 0;
 }
 
 /* Rounds of other lengths have other sizes: for each round the largest that lines make which somewhere make one of that
@@ -428,8 +449,8 @@ static void collect_scores(struct gm_lives *l, struct gm_set *set, const struct 
     GM_FREED uint64_t *sizes = sizes_of_rounds(l, size, is_size_of, makes);
     sizes_of_calls(l, size, makes, &elsewhere);
     for (size_t a = 0; !*l->failed && a < l->h->allocation_count; a++)
-        if (!l->taken[a] && l->h->born[a] > 0 &&
-            is_score(l, a, sizes[gm_lives_round(l, l->h->born[a])], &elsewhere, makes) && !is_for_good(l, a) &&
+        if (!l->taken[a] && may_be_score(l, a) &&
+            is_score(l, a, sizes[gm_lives_round(l, l->h->born[a])], &elsewhere, makes) &&
             (!gm_lives_is_of_weights(l, a) || is_gradient_of_none(l, weights, a)))
             gm_set_drop(set, a);
 }
@@ -1160,11 +1181,12 @@ static const struct gm_rule rules[] = {
          "weights, two in a row (a "
          "fused kernel makes one, its output) of which no layer with a weight makes as much at once, and no sum of "
          "each number with each other one of what is made just before, nor a softmax that adds up by scatter(); "
-         "or, of any code, two blocks of the largest size, that of a loss aside, in a row, which no layer with a "
-         "weight and no "
+         "or, of any code, two blocks of the largest size, those of a loss, of weights and of caches of keys and "
+         "values aside, in a row, which no layer with a weight and no "
          "resizing makes, 8 times as large as those before and after them, or 5 times between modules, twice, if "
-         "most of that very size stands so, there are weights, and a backward pass of what is trained uses them "
-         "and does not go on with the gradient of a weight or of its cast; between layers with weights also with a "
+         "most of that very size stands so, no line that makes one makes what follows, too, called from elsewhere, "
+         "there are weights, and a backward pass of what is trained uses them and goes on with gradients of rows, at "
+         "least 3 for one of a weight or of its cast; between layers with weights also with a "
          "bias or a mask of a "
          "quarter in the row; what the same lines make for other lengths counts, too",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},

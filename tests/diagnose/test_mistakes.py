@@ -1894,8 +1894,8 @@ class Mistakes(unittest.TestCase):
                     again, before = layer(("backward", "nn.py", 60), backward[1]), outputs.pop()
                     for mib in (8, 128, 128, 8, 8, 8):
                         gradient = t.alloc(mib, engine)
-                        cast = t.alloc(6 if is_cast and mib == 128 else 1 / 1024, engine)
-                        t.free(before, again.pop(), cast)
+                        casts = [t.alloc(6, engine)] if is_cast and mib == 128 else []
+                        t.free(before, again.pop(), *casts)
                         before = gradient
                     t.free(before)
             return t
@@ -2425,6 +2425,24 @@ class Mistakes(unittest.TestCase):
             return t
         self.assertIn("kv-cache-by-cat", diagnosed(grown(True)))
         self.expect_none(grown(False), "kv-cache-by-cat")  # larger and larger inputs
+
+    def test_caches_that_grow_are_no_scores(self):
+        """Once they are half as large as what is there twice at the peak."""
+        t, main, old = Trace(), ("<module>", "serve.py", 20), {}
+        for _ in range(4):
+            t.alloc(20, WEIGHTS)
+        for length in range(8, 24):
+            for layer in range(4):
+                rows = t.alloc(0.5, [("decode", "serve.py", 8), main])
+                for line in (9, 10):
+                    new = t.alloc(length, [("decode", "serve.py", line), main])
+                    t.free(*[old.pop((layer, line))] if (layer, line) in old else [])
+                    old[layer, line] = new
+                t.free(rows, t.alloc(0.5, [("decode", "serve.py", 11), main]))
+            t.free(*[t.alloc(40, [("sample", "serve.py", 5 + i), main]) for i in range(2)])
+        t.alloc(1, [main])
+        self.expect_none(t, "unfused-attention")
+        self.assertIn("kv-cache-by-cat", diagnosed(t))
 
     def test_keys_and_values_of_all_layers_are_replaced_together(self):
         """Each line makes its own longer, and the list of the old ones goes when the new one is whole: none stays beside it."""
@@ -4977,6 +4995,38 @@ class Mistakes(unittest.TestCase):
             for block in reversed(kept):
                 t.free(t.alloc(1, AUTOGRAD), block)
         self.expect_none(t, "unfused-attention")
+
+    def test_layers_of_the_programs_own_are_no_attention(self):
+        """One line makes the wide rows and the narrow ones, called from elsewhere; what is not, may be attention."""
+        def served(*lines):
+            t, call = Trace(), FORWARD[1]
+            for _ in range(4):
+                t.alloc(16, WEIGHTS)
+            for _ in range(3):
+                for _ in range(4):
+                    rows, gate, act, up, down = (t.alloc(mib, [("forward", "net.py", 7), call, ("forward", "net.py", line), *FORWARD[1:]] if line > 9 else
+                                                         [("forward", "net.py", line), *FORWARD[1:]]) for mib, line in zip((16, 128, 128, 128, 16), lines))
+                    t.free(rows, gate, act, up, down)
+                t.free(t.alloc(1, [("<module>", "train.py", 21)]))
+            return t
+        self.expect_none(served(6, 20, 8, 21, 22), "unfused-attention")
+        self.expect(served(6, 5, 8, 9, 4), "unfused-attention", 240, 400, "net.py:")
+
+    def test_weighed_sum_is_no_attention(self):
+        """Results of several branches in one block, times their weights, and the sum: no gradient of rows follows."""
+        def weighed(gradient):
+            t, line = Trace(), [("merge", "net.py", 7), *FORWARD]
+            t.alloc(8, WEIGHTS)
+            for _ in range(3):
+                kept = [t.alloc(mib, line) for _ in range(4) for mib in (16, 128, 128, 16)]
+                kept.append(t.alloc(1 / 1024, ROOT))
+                for _ in range(4):
+                    wide = [t.alloc(128, AUTOGRAD) for _ in range(2)]
+                    t.free(*wide, t.alloc(gradient, AUTOGRAD), *[t.alloc(40, AUTOGRAD) for _ in range(3)])
+                t.free(t.alloc(1 / 1024, AUTOGRAD), *kept)
+            return t
+        self.expect_none(weighed(1 / 64), "unfused-attention")
+        self.expect(weighed(16), "unfused-attention", 900, 1500, "net.py:7")
 
     def test_frozen(self):
         def frozen(t, r):
