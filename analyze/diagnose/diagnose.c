@@ -310,20 +310,32 @@ static bool is_open(const struct gm_case *c, const struct gm_finding *f)
            (r->is_asked && (is_little || (r->is_of_end && gm_remedy_is_of_cache(r))));
 }
 
-/* Whether a replay has shown that it saves nothing to speak of, or there is none to tell. */
-static bool is_in_vain(const struct gm_case *c, const struct gm_finding *f)
+/* Whether a replay of one of them has shown that it saves something of what is reserved. */
+static bool has_saving(const struct gm_finding *findings, size_t n)
+{
+    size_t i = 0;
+    while (i < n && (findings[i].rank != GM_RANK_MISTAKE || findings[i].remedy == NULL ||
+                     findings[i].remedy->saving.alone == GM_REPORT_NONE || gm_remedy_is_in_vain(findings[i].remedy)))
+        i++;
+    return i < n;
+}
+
+/* Whether a replay has shown that it saves nothing to speak of, or there is none to tell; less requested alone counts
+ * where nothing else saves anything. */
+static bool is_in_vain(const struct gm_case *c, const struct gm_finding *f, bool has_better)
 {
     if (f->rank != GM_RANK_MISTAKE || f->remedy == NULL)
         return false;
     if (f->remedy->saving.requested > 0)
-        return false;
+        return has_better;
     return f->remedy->saving.alone == GM_REPORT_NONE ? is_open(c, f) : gm_remedy_is_in_vain(f->remedy);
 }
 
 static void keep(struct gm_case *c, const struct gm_finding *findings, size_t n)
 {
+    const bool has_better = has_saving(findings, n);
     for (size_t i = 0; i < n; i++)
-        if (!is_in_vain(c, &findings[i]) && !is_asked_last(findings[i].id))
+        if (!is_in_vain(c, &findings[i], has_better) && !is_asked_last(findings[i].id))
             c->findings[c->n++] = findings[i];
     for (size_t i = 0; i < c->n; i++)
         if (c->findings[i].remedy != NULL && gm_remedy_tells_end(c->findings[i].remedy))
