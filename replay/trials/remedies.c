@@ -315,19 +315,19 @@ static bool look_at_requested(struct requested *found, const struct work *w, con
 {
     const struct gm_history *h = w->search->devices[d].history;
     GM_FREED int *times = calloc(h->allocation_count + 1, sizeof *times); /* it is asked for, less given up */
-    const struct gm_whatif_move *move = to->moves, *end = move + to->move_count;
     const uint32_t at = most_reserved(h);
     uint64_t now = 0;
+    size_t moved = 0;
     *found = (struct requested){0};
     if (times == NULL)
         return false;
     for (size_t a = 0; a < h->allocation_count; a++)
         now += h->born[a] == 0 && ++times[a] == 1 ? gm_whatif_request(to->requested, h, a) : 0;
     for (uint32_t e = 0; e < h->count; e++) {
-        for (; move < end && move->moment <= e; move++) {
-            const uint32_t a = move->allocation;
+        for (; moved < to->move_count && to->moves[moved].moment <= e; moved++) {
+            const uint32_t a = to->moves[moved].allocation;
             const uint64_t bytes = a == GM_NEVER ? 0 : gm_whatif_request(to->requested, h, a);
-            if (a != GM_NEVER && move->is_back)
+            if (a != GM_NEVER && to->moves[moved].is_back)
                 now += times[a]++ == 0 ? bytes : 0;
             else if (a != GM_NEVER)
                 now -= --times[a] == 0 ? bytes : 0;
