@@ -159,25 +159,32 @@ static void add_older_stale(const struct gm_lives *l, const uint8_t *kinds, stru
     }
 }
 
-/* Rounds before the trace count, too: of what outlives its round those that left something of the stack to the end. */
+/* Rounds before the trace count, too: of what outlives its round those that left something of the stack, as large, to
+ * the end. It may be the same round of which the trace has but the end. */
 static void add_older_rounds(const struct gm_lives *l, const uint8_t *kinds, struct gm_habit *habits)
 {
-    GM_FREED uint32_t *older = gm_lives_of_stacks(l, sizeof *older);
-    for (size_t a = 0; older != NULL && a < l->h->allocation_count; a++)
-        if (l->h->born[a] == 0 && l->taken[a] != GM_TAKEN && gm_lives_is_left(l, a))
-            older[gm_lives_stack(l, a)]++;
-    for (uint32_t s = GM_STACK_EMPTY + 1; older != NULL && s < l->snapshot->stacks.count; s++) {
-        uint32_t kept = 0, rounds = 0, last = GM_NEVER;
-        for (uint32_t i = l->roster->first[s]; older[s] > 0 && i < l->roster->first[s + 1]; i++) {
-            const uint32_t a = l->roster->v[i], round = gm_lives_round_of(l, a);
-            if (kinds[a] != LEFT && kinds[a] != PILED)
-                continue;
-            kept++;
-            rounds += round != last;
-            last = round;
-        }
-        habits[s].piled += kept > 0 ? older[s] * rounds / kept : 0;
+    GM_FREED struct gm_older {
+        uint32_t older, kept, rounds, last;
+    } *of = gm_lives_of_stacks(l, sizeof *of);
+    GM_FREED struct gm_sizes sizes = {.v = NULL};
+    struct gm_set kept = {.v = NULL};
+    for (uint32_t i = 0; of != NULL && i < l->roster->n; i++) {
+        const uint32_t a = l->roster->v[i];
+        struct gm_older *stack = &of[gm_lives_stack(l, a)];
+        if ((kinds[a] != LEFT && kinds[a] != PILED) || gm_lives_round_of(l, a) == 0)
+            continue;
+        stack->rounds += stack->kept++ == 0 || stack->last != gm_lives_round_of(l, a);
+        stack->last = gm_lives_round_of(l, a);
+        gm_set_drop(&kept, a);
     }
+    gm_sizes_of_set(&sizes, l, &kept);
+    for (size_t a = 0; of != NULL && a < l->h->allocation_count; a++)
+        of[gm_lives_stack(l, a)].older += l->h->born[a] == 0 && l->taken[a] != GM_TAKEN && gm_lives_is_left(l, a) &&
+                                          gm_sizes_has(&sizes, gm_requested(l->h, a));
+    for (uint32_t s = GM_STACK_EMPTY + 1; of != NULL && s < l->snapshot->stacks.count; s++)
+        habits[s].piled += of[s].kept > 0 ? of[s].older * of[s].rounds / of[s].kept : 0;
+    *l->failed |= kept.failed;
+    free(kept.v);
 }
 
 /* Backwards, so that the next allocations of a stack in later rounds are known. */
