@@ -73,7 +73,7 @@ foreach(word ${left_out} core/seed.c)
 endforeach()
 list(APPEND sources ${CMAKE_CURRENT_SOURCE_DIR}/core/wasi/platform.c ${CMAKE_SOURCE_DIR}/analyze/run/run_names.c)
 set(once ${sources}) # what runs once in a report: its size is what counts
-list(FILTER once INCLUDE REGEX "/analyze/(compare|diagnose/headline|diagnose/to_do|document|profile|report|timeline/dims|timeline/join)")
+list(FILTER once INCLUDE REGEX "/analyze/(compare|diagnose/(find_(allocator|cache|file|healthy|odd|oom|peak|settings|streams)|headline|ignore|library_options|role_advice|to_do)|document|profile|report|timeline/dims|timeline/join)")
 list(REMOVE_ITEM sources ${once})
 gm_wasm_objects(FLAGS ${ours} SOURCES ${sources} DEPENDS ${rules_inc} ${role_rules_inc})
 gm_wasm_objects(FLAGS ${ours} -Os SOURCES ${once})
