@@ -105,15 +105,31 @@ static bool is_made_outside(const struct gm_lives *l, uint32_t e)
     return a != GM_NEVER && (gm_lives_by(l, a) & GM_BY_MODULE) == 0;
 }
 
-/* Whether a stack made several of what is in a set from there on: it is of more than one layer. */
+/* Whether a stack made several of what is in a set from there on: it is of more than one layer. What is made one right
+ * after the other may be what one operator gives back. */
 static bool has_layers(const struct gm_lives *l, const struct gm_set *set, size_t from)
 {
     enum { LOOKED_AT = 256 };
     for (size_t i = from; i < set->n && i < from + LOOKED_AT; i++)
-        for (size_t k = from; k < i; k++)
-            if (gm_lives_stack(l, set->v[i].allocation) == gm_lives_stack(l, set->v[k].allocation))
+        for (size_t k = from; k < i; k++) {
+            const uint32_t one = set->v[i].allocation, other = set->v[k].allocation; /* in the order of birth */
+            if (gm_lives_stack(l, one) == gm_lives_stack(l, other) &&
+                gm_next_made(l->h, l->h->born[one < other ? one : other]) + 1 != l->h->born[one < other ? other : one])
                 return true;
+        }
     return false;
+}
+
+/* Whether they are of one call of a function, which is over when they go: its variables. */
+static bool are_of_call(struct gm_lives *l, const struct gm_set *set, size_t from, uint32_t end)
+{
+    enum { CALLEES = 1 /* operators that PyTorch has in Python */ };
+    const uint32_t stack = gm_lives_stack(l, set->v[from].allocation);
+    const uint32_t next = end < l->h->count ? gm_made_by(l->h, end) : GM_NEVER;
+    bool are = next == GM_NEVER || !gm_lives_is_beside(l, stack, gm_lives_stack(l, next), CALLEES);
+    for (size_t i = from + 1; are && i < set->n; i++)
+        are = gm_lives_is_beside(l, stack, gm_lives_stack(l, set->v[i].allocation), CALLEES);
+    return are;
 }
 
 /* Whether the allocation that was made after it was made by the same line: of a list, one after the other. */
@@ -280,7 +296,7 @@ struct sure {
 
 /* Groups that go at once: of graphs, or, if most are those of one layer, what its function has of its own, which goes
  * when it returns. */
-static struct sure collect_groups(const struct gm_lives *l, struct gm_set *set, const struct large *large,
+static struct sure collect_groups(struct gm_lives *l, struct gm_set *set, const struct large *large,
                                   const struct gm_sizes *weights, bool may_be_held)
 {
     size_t groups = 0, inside = 0;
@@ -312,7 +328,7 @@ static struct sure collect_groups(const struct gm_lives *l, struct gm_set *set, 
             const uint32_t of = gm_lives_stack(l, set->v[before].allocation);
             groups++;
             inside += (is_inside || (of == stack && gm_lives_round(l, e) == round) ||
-                       (may_be_held && !gm_lives_has_modules(l))) &&
+                       (may_be_held && (!gm_lives_has_modules(l) || are_of_call(l, set, before, e)))) &&
                       !has_layers(l, set, before);
             round = gm_lives_round(l, e);
             stack = of;
@@ -369,7 +385,7 @@ static void add_last(const struct gm_lives *l, struct gm_set *set, const struct 
 /* Returns whether it is graphs, which have most of what forward passes make: features are few. `may_be_held`: also
  * while layers use up what they read, or functions most of it, as no graph lets them; then a function's variables hold
  * it, or a list. */
-static bool collect_graphs(const struct gm_lives *l, struct gm_set *set, bool may_be_held)
+static bool collect_graphs(struct gm_lives *l, struct gm_set *set, bool may_be_held)
 {
     GM_FREED struct large large = {.v = NULL};
     GM_FREED struct gm_sizes weights = {.v = NULL};
@@ -497,7 +513,7 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
         return;
     }
     set.n = 0;
-    if (collect_graphs(l, &set, true))
+    if (collect_graphs(c->lives, &set, true))
         set.n = 0;
     until_next(l, &set);
     gm_case_accuse(c, rule, &set, false,
@@ -666,7 +682,7 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
     for (uint32_t a = 0; longest > 0 && a < h->allocation_count; a++) {
         const bool is_cat = is_of_growth(l, &heirs, a);
         const uint32_t next = heirs.next[a];
-        if (!may_grow(l, &heirs, a))
+        if (!may_grow(l, &heirs, a) || (!is_cat && gm_requested(h, a) < l->at_peak / 1000))
             continue;
         if (gm_requested(h, a) >= (is_cat ? heirs.whole[a] : longest)) {
             if (!is_cat)
@@ -883,8 +899,8 @@ static const struct gm_rule of_features[] = {
          "the peak; in inference also 4 tensors of modules in each of 3 rounds that are there to the end or two rounds "
          "later, if less than a quarter of what is made beside them is kept, and what is freed at once, if it is less "
          "than a quarter of what is made, or most "
-         "layers with a weight were done with what they read, and, where there are no modules, if a line makes several "
-         "of it",
+         "layers with a weight were done with what they read, and, where there are no modules, or one call of a "
+         "function made it and is over then, if a line makes several of it, not one right after the other",
      .what_to_do = "`features[name] = output.mean().item()`, or `handle.remove()`"},
 };
 const struct gm_theme gm_theme_features = GM_THEME(of_features);

@@ -2444,6 +2444,45 @@ class Mistakes(unittest.TestCase):
         self.expect_none(t, "unfused-attention")
         self.assertIn("kv-cache-by-cat", diagnosed(t))
 
+    def test_caches_of_each_answer_are_no_results(self):
+        """Keys and values, by turns, of layer after layer: less than the largest weight, and gone when the answer is there."""
+        t, main = Trace(), ("<module>", "serve.py", 20)
+        for mib in (200, 16, 16, 16, 16):
+            t.alloc(mib, WEIGHTS)
+        for _ in range(3):
+            caches = [t.alloc(12, [("generate", "serve.py", line), main]) for _ in range(4) for line in (9, 10)]
+            for _ in range(20):
+                for _ in range(4):
+                    t.free(*[t.alloc(2, [*FORWARD[:2], ("generate", "serve.py", 14), main]) for _ in range(3)])
+                t.free(t.alloc(4, [("generate", "serve.py", 15), main]))
+            t.free(*caches)
+            t.free(t.alloc(1, [("generate", "serve.py", 17), main]))
+        for name in ("stale-reference", "tensors-in-a-list"):
+            self.assertNotIn(name, diagnosed(t))
+
+    def test_variables_of_a_function_are_no_features(self):
+        """Of one call, which is over when they go; what one operator gives back is of no two layers."""
+        def sampled(lines):
+            t, call, main = Trace(), FORWARD[1], ("<module>", "serve.py", 20)
+            for _ in range(4):
+                t.alloc(100, WEIGHTS)
+            for _ in range(20):
+                for _ in range(12):
+                    t.free(t.alloc(16, [FORWARD[0], call, main]), t.alloc(16, [("forward", "net.py", 11), call, main]))
+                held = []
+                for line in lines:
+                    stack = [("forward", "net.py", line), call, main]
+                    held += [t.alloc(30, stack), t.alloc(60, stack)] if line == 66 else [t.alloc(30, stack)]
+                    for i in range(4):
+                        passing = t.alloc(30, [("forward", "net.py", 90 + i), call, main])
+                        t.free(t.alloc(20, [("forward", "net.py", 95 + i), call, main]))
+                        t.free(passing)
+                t.free(*held)
+                t.free(t.alloc(1, [("<module>", "serve.py", 21)]))
+            return t
+        self.expect_none(sampled((66, 69, 77, 83)), "hooks-keep-features")
+        self.expect(sampled((69, 70, 71, 69, 70, 71)), "hooks-keep-features", 60, 200, "net.py:")  # of layer after layer
+
     def test_keys_and_values_of_all_layers_are_replaced_together(self):
         """Each line makes its own longer, and the list of the old ones goes when the new one is whole: none stays beside it."""
         t, main = Trace(), ("<module>", "serve.py", 20)

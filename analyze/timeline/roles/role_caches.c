@@ -379,9 +379,18 @@ static bool are_of_lines(struct gm_role_work *w, const struct passes *p, const s
     return are;
 }
 
+/* Made by two lines in turn, as for keys and for values of layer after layer. */
+static bool are_in_turn(const struct gm_history *h, const struct passes *p, const struct first *set, size_t n)
+{
+    bool are = n >= SLOTS && n % PAIR == 0 && line_of(h, p, set[0].allocation) != line_of(h, p, set[1].allocation);
+    for (size_t i = PAIR; are && i < n; i++)
+        are = line_of(h, p, set[i].allocation) == line_of(h, p, set[i - PAIR].allocation);
+    return are;
+}
+
 /* Several of a size that are made in one go, and that many more passes see than there are of them: keys and values, of
- * whatever is answered then. They are together at least as large as the largest weight; one or two are a pool if a
- * model of words goes on word by word, and each is twice as large as all weights that were loaded. */
+ * whatever is answered then. They are made in turn, or together at least as large as the largest weight; one or two are
+ * a pool if a model of words goes on word by word, and each is twice as large as all weights that were loaded. */
 static bool claim_served(struct gm_role_work *w)
 {
     const struct gm_history *h = w->h;
@@ -409,7 +418,8 @@ static bool claim_served(struct gm_role_work *w)
         uint32_t until;
         to = set_at(h, &p, sets.v, i, sets.n, &until);
         const uint32_t last = h->born[sets.v[to - 1].allocation];
-        const bool is_many = to - i >= SLOTS && sets.v[i].bytes >= heaviest / (to - i);
+        const bool is_many =
+            to - i >= SLOTS && (sets.v[i].bytes >= heaviest / (to - i) || are_in_turn(h, &p, sets.v + i, to - i));
         bool serves = until > last && p.before[until] - p.before[last] >= PASSES * (to - i) &&
                       (is_many || (is_pool && to - i <= PAIR && sets.v[i].bytes == sets.v[largest].bytes));
         serves = serves && are_of_lines(w, &p, sets.v + i, to - i);
