@@ -333,7 +333,7 @@ static size_t without_setup(struct loop_back *v, size_t n)
     uint64_t spent = 0;
     for (size_t i = 1; i < n; i++)
         first = v[i].line < v[first].line ? i : first;
-    const uint64_t line = v[first].line, all = n == 0 ? 0 : v[n - 1].event - v[0].event;
+    const uint64_t line = v[first].line, all = v[n - 1].event - v[0].event;
     for (size_t i = 1; i < n; i++)
         spent += v[i].line == line && v[i - 1].line == line ? v[i].event - v[i - 1].event : 0;
     if (spent == 0 || spent >= all / SETUP_PARTS)
@@ -397,16 +397,15 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found, const struc
         for (next = i + 1;
              next < found->n && found->v[next].depth == found->v[i].depth && found->v[next].above == found->v[i].above;)
             next++;
-        const size_t n = without_setup(&found->v[i], next - i);
-        if (n == 0)
-            continue;
-        next = n < next - i ? next : i + until_later(&found->v[i], n);
-        end = i + without_inner(l, &found->v[i], gm_min(n, next - i), steps);
+        size_t n = without_setup(&found->v[i], next - i);
+        if (n == next - i)
+            next = i + (n = until_later(&found->v[i], n));
+        end = i + without_inner(l, &found->v[i], n, steps);
         const uint32_t first = found->v[i].event, last = found->v[end - 1].event;
         bool is_inside = end - i < ROUNDS_LEAST;
         for (size_t k = 0; k < count && !is_inside; k++)
             is_inside = taken[k].first <= last && first <= taken[k].last;
-        if (is_inside || last < after || (first > before) != is_later)
+        if (is_inside || last < after || (!is_later && first > before))
             continue;
         taken[count].first = first;
         taken[count++].last = last;
@@ -555,26 +554,29 @@ static bool find_rounds_of_line(struct gm_lives *l, bool is_sure, bool is_by_byt
     return calls[least] <= ROUNDS_LEAST || (is_sure && least != none) || count_calls(l, callee, calls, least);
 }
 
-/* Of evaluations of all epochs, the last one's. */
-static void keep_later(struct loop_backs *found, uint32_t than)
+/* Those after a moment: of evaluations of all epochs the last one's. false: no memory. */
+static bool copy_later(struct loop_backs *later, const struct loop_backs *found, uint32_t than)
 {
-    const size_t n = found->n;
-    found->n = 0;
-    for (size_t i = 0; i < n; i++)
-        if (found->v[i].event > than)
-            found->v[found->n++] = found->v[i];
+    bool ok = true;
+    for (size_t i = 0; i < found->n && ok; i++)
+        ok = found->v[i].event <= than || GM_VEC_PUSH(later, found->v[i]);
+    return ok;
 }
 
 /* Returns to earlier lines are exact; a period of allocations begins anywhere in a round. */
 static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, bool is_by_period)
 {
-    GM_FREED struct loop_backs found = {.v = NULL};
+    GM_FREED struct loop_backs found = {.v = NULL}, later = {.v = NULL};
     const bool has_steps = kept->step_count > ROUNDS_LEAST;
-    bool ok = (has_steps && !is_by_period) || find_rounds_of_line(l, true, false);
+    const bool has_own = has_steps && !is_by_period;
+    bool ok = has_own || find_rounds_of_line(l, true, false);
     const size_t of_line = l->rounds.n;
+    ok = ok && find_loop_backs(l, &found);
+    if (ok && has_own) /* loops that are taken leave the list in pieces */
+        ok = copy_later(&later, &found, kept->steps[kept->step_count - 1].first);
     if (ok)
-        ok = find_loop_backs(l, &found) && take_loops(l, &found, kept, false) && (of_line > 0 || add_first_passes(l));
-    if (has_steps && !is_by_period && !are_as_many(l->rounds.n, kept->step_count))
+        ok = take_loops(l, &found, kept, false) && (of_line > 0 || add_first_passes(l));
+    if (has_own && !are_as_many(l->rounds.n, kept->step_count))
         l->rounds.n = 0; /* another loop */
     for (int is_by_bytes = 0; ok && is_by_bytes < 2 && !has_steps && l->rounds.n == 0; is_by_bytes++)
         ok = find_rounds_of_line(l, false, is_by_bytes != 0);
@@ -585,8 +587,7 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
         for (size_t i = 0; ok && i < kept->step_count; i++)
             ok = GM_VEC_PUSH(&l->rounds, kept->steps[i].first);
     }
-    keep_later(&found, kept->steps[kept->step_count - 1].first);
-    return ok && (is_by_period || take_loops(l, &found, kept, true));
+    return ok && take_loops(l, &later, kept, true);
 }
 
 /* Allocations are in the order of birth: dealt out to their stacks they stay in it. */
@@ -658,11 +659,13 @@ static uint32_t find_last_zeroed(const struct gm_lives *l)
 {
     const struct gm_history *const h = l->h;
     uint32_t last = 0;
-    for (size_t a = 0; l->is_late && a < h->allocation_count; a++)
+    if (!l->is_late)
+        return GM_NEVER;
+    for (size_t a = 0; a < h->allocation_count; a++)
         if (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_requested(h, a) > GM_LOSS_BYTES &&
             h->freed[a] <= l->last_made && !gm_lives_goes_in_backward(l, a))
             last = (uint32_t)gm_max(last, h->freed[a]);
-    return l->is_late ? last : GM_NEVER;
+    return last;
 }
 
 static void look_at_phases(struct gm_lives *l, bool has_oom)

@@ -279,13 +279,15 @@ class Mistakes(unittest.TestCase):
         self.expect_none(generated(False), "tensors-in-a-list")
 
     def test_stale_output_of_an_evaluation_after_the_last_step(self):
-        def evaluate(keeps, epochs=1):
+        def evaluate(keeps, epochs=1, tiles=0):
             at = [("forward", "net.py", 11), *FORWARD[1:-1], ("validate", "train.py", 32), ("<module>", "train.py", 40)]
             t, old = Trace(), []
             for _ in range(epochs):
                 train(6 // epochs, t=t)
                 for _ in range(4):
-                    image = t.alloc(2, [("validate", "train.py", 31), ("<module>", "train.py", 40)])
+                    image = t.alloc(2, [("validate", "train.py", 28), ("<module>", "train.py", 40)])
+                    for _ in range(tiles):
+                        t.free(*[t.alloc(2, [("validate", "train.py", line), ("<module>", "train.py", 40)]) for line in (29, 30)])
                     hidden = t.alloc(64, [("forward", "net.py", 10), *at[1:]])
                     new = t.alloc(400, at)
                     t.free(hidden, image, *old, *([] if keeps else [new]))
@@ -296,6 +298,7 @@ class Mistakes(unittest.TestCase):
             return t
         self.expect(evaluate(True), "stale-reference", 380, 420, "net.py:11")
         self.expect(evaluate(True, epochs=2), "stale-reference", 380, 420, "net.py:11")
+        self.expect(evaluate(True, tiles=3), "stale-reference", 380, 420, "net.py:11")
         self.expect_none(evaluate(False), "stale-reference")
 
     def test_two_tensors_of_each_round_are_no_graph(self):
