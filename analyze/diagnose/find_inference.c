@@ -112,9 +112,10 @@ static bool has_layers(const struct gm_lives *l, const struct gm_set *set, size_
     enum { LOOKED_AT = 256 };
     for (size_t i = from; i < set->n && i < from + LOOKED_AT; i++)
         for (size_t k = from; k < i; k++) {
-            const uint32_t one = set->v[i].allocation, other = set->v[k].allocation; /* in the order of birth */
-            if (gm_lives_stack(l, one) == gm_lives_stack(l, other) &&
-                gm_next_made(l->h, l->h->born[one < other ? one : other]) + 1 != l->h->born[one < other ? other : one])
+            const uint32_t a = set->v[i].allocation, other = set->v[k].allocation;
+            const uint64_t first = gm_min(l->h->born[a], l->h->born[other]);
+            if (gm_lives_stack(l, a) == gm_lives_stack(l, other) &&
+                gm_next_made(l->h, (uint32_t)first) + 1 != gm_max(l->h->born[a], l->h->born[other]))
                 return true;
         }
     return false;

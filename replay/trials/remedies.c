@@ -17,9 +17,10 @@ struct work {
     struct gm_trial_requests *requests;
     size_t *order; /* from the one that stands first; those without a saving are not in it */
     size_t ordered;
-    size_t first;    /* the trial of the first of them */
-    uint32_t *begin; /* [device_count] gm_settled */
-    bool is_late;    /* one of these is not 0 */
+    size_t first;                /* the trial of the first of them */
+    uint32_t *begin;             /* [device_count] gm_settled */
+    bool is_late;                /* one of these is not 0 */
+    struct requested *requested; /* [device_count] without any remedy, where it was asked for */
 };
 
 static size_t device_of(const struct work *w, const struct gm_remedy *remedy)
@@ -304,21 +305,18 @@ static uint32_t most_reserved(const struct gm_history *h)
     return at;
 }
 
-/* What is requested on a device with such requests: at most, and when most was reserved. */
+/* What is requested on a device: at most, and when most was reserved. */
 struct requested {
     uint64_t most, then;
+    uint32_t at; /* then: an event */
 };
 
-/* false: no memory. */
-static bool look_at_requested(struct requested *found, const struct work *w, const struct gm_trial_requests *to,
-                              size_t d)
+/* With such requests; found->at is known. false: no memory. */
+static bool look_at_requested(struct requested *found, const struct gm_history *h, const struct gm_trial_requests *to)
 {
-    const struct gm_history *h = w->search->devices[d].history;
     GM_FREED int *times = calloc(h->allocation_count + 1, sizeof *times); /* it is asked for, less given up */
-    const uint32_t at = most_reserved(h);
     uint64_t now = 0;
     size_t moved = 0;
-    *found = (struct requested){0};
     if (times == NULL)
         return false;
     for (size_t a = 0; a < h->allocation_count; a++)
@@ -340,7 +338,7 @@ static bool look_at_requested(struct requested *found, const struct work *w, con
         else if (a != GM_NEVER && h->freed[a] == e + 1)
             now -= --times[a] == 0 ? gm_whatif_request(to->requested, h, a) : 0;
         found->most = gm_max(found->most, now);
-        found->then = is_made && e >= at && found->then == 0 ? now : found->then;
+        found->then = is_made && e >= found->at && found->then == 0 ? now : found->then;
     }
     return true;
 }
@@ -350,20 +348,26 @@ static bool look_at_requested(struct requested *found, const struct work *w, con
 static bool note_requested(const struct work *w, struct gm_remedy *remedy, size_t trial)
 {
     const size_t d = device_of(w, remedy);
-    struct requested before, now;
+    const struct gm_history *h = w->search->devices[d].history;
+    struct requested *before = &w->requested[d];
     if (remedy->has_price || remedy->is_guess || remedy->is_of_end || remedy->is_of_holes || remedy->is_usual ||
         remedy->settings != NULL || remedy->changes == NULL || gm_remedy_is_of_cache(remedy) ||
         !gm_remedy_is_in_vain(remedy))
         return true;
-    if (!look_at_requested(&before, w, &w->requests[d], d) ||
-        !look_at_requested(&now, w, &w->requests[trial * w->search->device_count + d], d))
+    if (before->most == 0) {
+        before->at = most_reserved(h);
+        if (!look_at_requested(before, h, &w->requests[d]))
+            return false;
+    }
+    struct requested now = {.at = before->at};
+    if (!look_at_requested(&now, h, &w->requests[trial * w->search->device_count + d]))
         return false;
-    const uint64_t saves = gm_min(gm_sat_sub(before.most, now.most), gm_sat_sub(before.then, now.then));
-    if (gm_remedy_is_little(saves, before.most, GM_LEAST_OF_REMEDY))
+    const uint64_t saves = gm_min(gm_sat_sub(before->most, now.most), gm_sat_sub(before->then, now.then));
+    if (gm_remedy_is_little(saves, before->most, GM_LEAST_OF_REMEDY))
         return true;
     remedy->saving = GM_REMEDY_NOT_REPLAYED;
-    remedy->saving.requested = before.most - now.most;
-    remedy->saving.before = before.most;
+    remedy->saving.requested = before->most - now.most;
+    remedy->saving.before = before->most;
     return true;
 }
 
@@ -491,8 +495,10 @@ enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t coun
     w.order = calloc(count + 1, sizeof *w.order);
     w.results = calloc(all, sizeof *w.results);
     w.requests = calloc(all, sizeof *w.requests);
+    w.requested = calloc(search->device_count + 1, sizeof *w.requested);
     enum gm_status status = GM_OK;
-    if (w.trials == NULL || w.order == NULL || w.results == NULL || w.requests == NULL || !find_begins(&w))
+    if (w.trials == NULL || w.order == NULL || w.results == NULL || w.requests == NULL || w.requested == NULL ||
+        !find_begins(&w))
         status = gm_no_memory(err);
     else if (count > 0 && search->device_count > 0)
         status = replay_alone(&w, baseline, err);
@@ -502,7 +508,7 @@ enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t coun
         status = replay_on_top(&w, err);
     if (w.requests != NULL)
         forget_requests(&w);
-    GM_FREE_ALL(w.trials, w.order, w.results, w.requests, w.begin);
+    GM_FREE_ALL(w.trials, w.order, w.results, w.requests, w.requested, w.begin);
     return status;
 }
 
